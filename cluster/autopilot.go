@@ -13,7 +13,8 @@ import (
 const noticeTimeout = 5 * time.Second
 
 // runAutopilot manages the members for as long as the leadership lasts: it adds waiting nodes, promotes stable ones,
-// demotes voters that lost their data and, if configured, removes dead members (docs/adr/0037).
+// demotes voters that lost their data, hands over to a better disk and, if configured, removes dead members
+// (docs/adr/0037).
 func (l *leadership) runAutopilot() {
 	limiter, reports := logLimiter{}, &clockReports{}
 	for {
@@ -33,7 +34,7 @@ func (l *leadership) runAutopilot() {
 func (l *leadership) reconcile(limiter logLimiter) {
 	for _, step := range []func([]NodeHealth) (about string, err error){
 		l.demoteEmptyVoter, l.addWaitingNode, l.notifyAdmitted, l.promoteStableNode, l.removeDeadMember,
-		l.notifyRemoved,
+		l.notifyRemoved, l.leaveWorseDisk,
 	} {
 		about, err := step(l.listHealth())
 		if l.ctx.Err() != nil {

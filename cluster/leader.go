@@ -29,6 +29,8 @@ type leadership struct {
 	startedAt   time.Time
 	configLock  configLock
 	healthTable healthTable
+	// worseDiskSince is since when another voter has had a better disk; only runAutopilot uses it.
+	worseDiskSince time.Time
 }
 
 // watchLeadership begins and ends leaderships. raft reports every gain and loss in order, so a leadership that is lost

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"strings"
 	"time"
-
-	"github.com/hashicorp/raft"
 )
 
 // newLeadershipPeriod is how long a leadership counts as new.
@@ -115,10 +113,7 @@ func (n *Node) TransferLeader(ctx context.Context, id string) (bool, error) {
 			return false, l.unhealthyError("%s cannot lead now: %s; name another voter", id, h.Problem)
 		}
 		l.node.log.Info("transferring the leadership", "to", id)
-		l.node.proposeLastTick(ctx)
-		err = awaitFuture(
-			ctx, l.node.raft.LeadershipTransferToServer(raft.ServerID(h.ID), raft.ServerAddress(h.RaftAddr)))
-		return true, l.transferError(err)
+		return true, l.transferTo(ctx, h.Member)
 	})
 }
 

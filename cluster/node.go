@@ -28,6 +28,8 @@ type Node struct {
 	transport   *raftguard.Transport
 	diskLatency *raftguard.DiskLatency
 	diskStatus  atomic.Pointer[DiskStatus]
+	// handedOver is set once this node has handed the leadership over because of its disk, until that is good again.
+	handedOver  atomic.Bool
 	joiner      joiner
 	directory   *peerDirectory
 	lastCommand lastCommandIndex

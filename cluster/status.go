@@ -39,6 +39,8 @@ type NodeStatus struct {
 	Removed bool
 	// Problem says why the node is not ready; empty if it is.
 	Problem string
+	// Disk is the state of the node's disk.
+	Disk DiskStatus
 	// Warning says what is wrong with the disk of a node that still serves; empty if nothing is.
 	Warning string
 	// Checkpoints are the node's newest checkpoints, newest first, at most checkpointsKept.
@@ -76,7 +78,8 @@ func (n *Node) Status() NodeStatus {
 	if err := n.Ready(); err != nil {
 		s.Problem = err.Error()
 	}
-	s.Warning = n.diskWarning(n.DiskStatus())
+	s.Disk = n.DiskStatus()
+	s.Warning = n.diskWarning(s.Disk)
 	return s
 }
 

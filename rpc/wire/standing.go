@@ -22,7 +22,9 @@ func StandingToWire(own cluster.NodeStatus) *peerv1.GetStandingResponse {
 		ClusterLevel: own.ClusterLevel, RaftAddress: own.RaftAddr, HttpAddress: own.HTTPAddr,
 		ClusterName:     own.ClusterName,
 		BootstrapExpect: uint32(max(0, own.Expect)), BootstrapIntent: own.Intent,
-		LogStore: own.LogStore,
+		LogStore:      own.LogStore,
+		DiskFreeBytes: own.Disk.Free, DiskLow: own.Disk.Low, DiskSlow: own.Disk.Slow,
+		DiskWriteMeanUs: own.Disk.WriteMean.Microseconds(),
 	}
 	for _, point := range own.Checkpoints {
 		wire.StateDigests = append(wire.StateDigests, &peerv1.StateDigest{Index: point.Index, Digest: point.Digest})
@@ -44,6 +46,10 @@ func StandingFromWire(wire *peerv1.GetStandingResponse) cluster.NodeStatus {
 		ClusterLevel: wire.GetClusterLevel(), RaftAddr: wire.GetRaftAddress(), HTTPAddr: wire.GetHttpAddress(),
 		ClusterName: wire.GetClusterName(), Expect: int(wire.GetBootstrapExpect()), Intent: wire.GetBootstrapIntent(),
 		LogStore: wire.GetLogStore(),
+		Disk: cluster.DiskStatus{
+			Free: wire.GetDiskFreeBytes(), Low: wire.GetDiskLow(), Slow: wire.GetDiskSlow(),
+			WriteMean: time.Duration(wire.GetDiskWriteMeanUs()) * time.Microsecond,
+		},
 	}
 	for _, said := range wire.GetStateDigests()[:min(maxStateDigests, len(wire.GetStateDigests()))] {
 		standing.Checkpoints = append(standing.Checkpoints,

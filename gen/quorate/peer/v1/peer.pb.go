@@ -210,6 +210,14 @@ type GetStandingResponse struct {
 	CivilTimeMs int64 `protobuf:"varint,100,opt,name=civil_time_ms,json=civilTimeMs,proto3" json:"civil_time_ms,omitempty"`
 	// Ledger time as of now, in milliseconds, from a leader; 0 from another node.
 	LedgerTimeMs int64 `protobuf:"varint,101,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
+	// Bytes left for its data folder; -1 if it does not know, 0 from versions without this field.
+	DiskFreeBytes int64 `protobuf:"varint,102,opt,name=disk_free_bytes,json=diskFreeBytes,proto3" json:"disk_free_bytes,omitempty"`
+	// True while less than its reserve is left.
+	DiskLow bool `protobuf:"varint,103,opt,name=disk_low,json=diskLow,proto3" json:"disk_low,omitempty"`
+	// True while its writes take longer than its setting allows.
+	DiskSlow bool `protobuf:"varint,104,opt,name=disk_slow,json=diskSlow,proto3" json:"disk_slow,omitempty"`
+	// The mean time of its writes to the log in the last half minute, in microseconds; 0 without writes.
+	DiskWriteMeanUs int64 `protobuf:"varint,105,opt,name=disk_write_mean_us,json=diskWriteMeanUs,proto3" json:"disk_write_mean_us,omitempty"`
 	// When its certificate ends, and the first authority that it trusts, in milliseconds since 1970; 0 without
 	// certificates.
 	CertificateEndsMs int64 `protobuf:"varint,150,opt,name=certificate_ends_ms,json=certificateEndsMs,proto3" json:"certificate_ends_ms,omitempty"`
@@ -416,6 +424,34 @@ func (x *GetStandingResponse) GetCivilTimeMs() int64 {
 func (x *GetStandingResponse) GetLedgerTimeMs() int64 {
 	if x != nil {
 		return x.LedgerTimeMs
+	}
+	return 0
+}
+
+func (x *GetStandingResponse) GetDiskFreeBytes() int64 {
+	if x != nil {
+		return x.DiskFreeBytes
+	}
+	return 0
+}
+
+func (x *GetStandingResponse) GetDiskLow() bool {
+	if x != nil {
+		return x.DiskLow
+	}
+	return false
+}
+
+func (x *GetStandingResponse) GetDiskSlow() bool {
+	if x != nil {
+		return x.DiskSlow
+	}
+	return false
+}
+
+func (x *GetStandingResponse) GetDiskWriteMeanUs() int64 {
+	if x != nil {
+		return x.DiskWriteMeanUs
 	}
 	return 0
 }
@@ -878,7 +914,7 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12$\n" +
 	"\x0eledger_time_ms\x18\x02 \x01(\x03R\fledgerTimeMs\"\x14\n" +
-	"\x12GetStandingRequest\"\xda\a\n" +
+	"\x12GetStandingRequest\"\xe7\b\n" +
 	"\x13GetStandingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x12\n" +
@@ -905,7 +941,11 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\x10bootstrap_intent\x18\x15 \x01(\tR\x0fbootstrapIntent\x12\x1b\n" +
 	"\tlog_store\x18\x16 \x01(\tR\blogStore\x12\"\n" +
 	"\rcivil_time_ms\x18d \x01(\x03R\vcivilTimeMs\x12$\n" +
-	"\x0eledger_time_ms\x18e \x01(\x03R\fledgerTimeMs\x12/\n" +
+	"\x0eledger_time_ms\x18e \x01(\x03R\fledgerTimeMs\x12&\n" +
+	"\x0fdisk_free_bytes\x18f \x01(\x03R\rdiskFreeBytes\x12\x19\n" +
+	"\bdisk_low\x18g \x01(\bR\adiskLow\x12\x1b\n" +
+	"\tdisk_slow\x18h \x01(\bR\bdiskSlow\x12+\n" +
+	"\x12disk_write_mean_us\x18i \x01(\x03R\x0fdiskWriteMeanUs\x12/\n" +
 	"\x13certificate_ends_ms\x18\x96\x01 \x01(\x03R\x11certificateEndsMs\x12+\n" +
 	"\x11authority_ends_ms\x18\x97\x01 \x01(\x03R\x0fauthorityEndsMs\x12'\n" +
 	"\x0fbackup_every_ms\x18\x98\x01 \x01(\x03R\rbackupEveryMs\x12%\n" +
