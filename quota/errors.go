@@ -106,6 +106,10 @@ func (e *Error) Join(other *Error) *Error {
 	return e
 }
 
+// IsFull reports whether Join with another refusal to remove what is in use would add nothing, so that it need not be
+// made.
+func (e *Error) IsFull() bool { return e != nil && e.Kind == InUse && len(e.Text) > MaxErrorText }
+
 // Errorf returns a refusal of a kind about a field, which may be empty.
 func Errorf(kind Kind, field, format string, args ...any) *Error {
 	return &Error{Kind: kind, Field: field, Text: fmt.Sprintf(format, args...)}

@@ -94,10 +94,11 @@ type WaitingInfo struct {
 	CertainBy Instant
 	// Until is the deadline, KeepUntil the time at which the request is dropped unless a heartbeat arrives.
 	Until, KeepUntil Instant
-	// Position is the place among the requests with the same blocker, from 1; Line describes that blocker for people. Both
-	// are set only by a View, and are those of the first alternative.
-	Position int
-	Line     string
+	// Position is the place among the requests with the same blocker, from 1; Line describes that blocker for people, and
+	// BlockedAt is its node. They are set only by a View, and are those of the first alternative.
+	Position  int
+	Line      string
+	BlockedAt Subtree
 	// Alternatives are the lists of AnyOf that the request waits for, in order; nil if it has none. Set only by a View.
 	Alternatives []WaitingPlace
 }
@@ -106,10 +107,11 @@ type WaitingInfo struct {
 type WaitingPlace struct {
 	// Alternative is its number in the request, from 1.
 	Alternative int
-	// Claims are those of the alternative, Position and Line as in WaitingInfo.
-	Claims   []ClaimInfo
-	Position int
-	Line     string
+	// Claims are those of the alternative, Position, Line and BlockedAt as in WaitingInfo.
+	Claims    []ClaimInfo
+	Position  int
+	Line      string
+	BlockedAt Subtree
 }
 
 // WaitingResize is a Resize in the queue. Its allocation holds its present amounts meanwhile.

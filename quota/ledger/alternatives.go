@@ -266,9 +266,10 @@ func (w *waiter) addPlacesTo(info *quota.WaitingInfo) {
 	for i, alt := range w.alternatives {
 		place := quota.WaitingPlace{
 			Alternative: alt.number, Position: alt.blockedIn.waiters.CountBefore(alt.turn) + 1, Line: alt.blockedIn.String(),
+			BlockedAt: alt.blockedIn.place(),
 		}
 		if i == 0 {
-			info.Position, info.Line = place.Position, place.Line
+			info.Position, info.Line, info.BlockedAt = place.Position, place.Line, place.BlockedAt
 		}
 		if alt.number > 0 {
 			for j := range alt.claims {

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -87,56 +86,12 @@ func (l guard) permit(c quota.Command) *quota.Error {
 func (l guard) permitCancelScheduled(c quota.CancelScheduledLimit) *quota.Error {
 	s := l.calendar.find(c.ID)
 	if s == nil {
-		return nil // the command says that there is none
+		return l.unknownID(noScheduledLimit(c.ID))
 	}
 	if !l.may(access.ConfigRead, s.node) {
 		return noScheduledLimit(c.ID)
 	}
 	return l.permitBefore(quota.Change{Tree: s.node.treeName, Node: s.node.path, Field: "limit"}, "id")
-}
-
-// permitApply asks for the right to read each tree, or to create it, before anything is compared; of a change of one
-// subtree, for the right to read that.
-func (l guard) permitApply(c quota.ApplyTrees) *quota.Error {
-	if c.At != nil {
-		return l.needVerb(access.ConfigRead, c.At.Tree, c.At.Node, "at")
-	}
-	if c.Prune {
-		if err := l.needCluster(access.ConfigRead); err != nil {
-			return err
-		}
-	}
-	for i, t := range c.Trees {
-		is := l.forest.trees[t.Name]
-		if is == nil && l.may(access.TreeCreate, nil) {
-			continue
-		}
-		field := fmt.Sprintf("trees[%d].name", i)
-		if err := l.needVerb(access.ConfigRead, t.Name, "", field); err != nil {
-			if part := l.readableNode(is); part != nil {
-				return quota.Errorf(quota.Forbidden, field,
-					"%s may not read tree %s as a whole; apply the text of a subtree alone with --at %s", l.caller.name(), t.Name,
-					part.place())
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-// readableNode is the first node of a tree whose configuration the caller may read; nil if there is none.
-func (l guard) readableNode(t *tree) *node {
-	if t == nil {
-		return nil
-	}
-	var found *node
-	t.root.walk(func(n *node) bool {
-		if found == nil && !n.dynamic && l.may(access.ConfigRead, n) {
-			found = n
-		}
-		return found == nil
-	})
-	return found
 }
 
 // permitMove asks for the right to read both places, and to take the node away.
@@ -163,10 +118,8 @@ func (l guard) permitBefore(c quota.Change, field string) *quota.Error {
 }
 
 // permitAllocate asks for the right to hold at each claim, for the holder, within the ceilings of the bindings there.
+// Whether the id is in use is told only to callers that may hold there.
 func (l guard) permitAllocate(c quota.Allocate) *quota.Error {
-	if a := l.allocations.findByID(c.ID); a != nil && a.owner != l.caller.user() && !l.mayOperate(a) {
-		return quota.Errorf(quota.IDTaken, "id", "the id %q cannot be used; use another one", quota.Clip(c.ID))
-	}
 	reserved := l.reserved.Has(c.ID)
 	if err := l.permitClaims(c, &reserved); err != nil {
 		return err
@@ -184,6 +137,9 @@ func (l guard) permitAllocate(c quota.Allocate) *quota.Error {
 	if reserved {
 		return quota.Errorf(quota.Forbidden, "id", "ids that begin like %q are reserved; use another one",
 			quota.Clip(c.ID))
+	}
+	if a := l.allocations.findByID(c.ID); a != nil && a.owner != l.caller.user() && !l.mayOperate(a) {
+		return quota.Errorf(quota.IDTaken, "id", "the id %q cannot be used; use another one", quota.Clip(c.ID))
 	}
 	return nil
 }
@@ -326,12 +282,22 @@ func (l guard) claimedNode(a *Allocation, c *placedClaim) *node {
 	return l.forest.nearestNode(info.Tree, info.Node)
 }
 
+// unknownID is the refusal of what does not exist. A guarded ledger refuses it where it refuses what is hidden, before
+// the command looks at anything else, so that nothing tells the two apart. A watching one leaves it to the command.
+func (l guard) unknownID(refused *quota.Error) *quota.Error {
+	if l.book.Mode() != access.Guarded {
+		return nil
+	}
+	return refused
+}
+
 // permitOwner refuses callers that neither own an allocation nor may operate it. If they may not see it either, it does
 // not exist for them. An owner that lost the right to hold may end it, and no more.
 func (l guard) permitOwner(id string, holds bool) *quota.Error {
-	a := l.allocations.findToRelease(id).Allocation
+	found := l.allocations.findToRelease(id)
+	a := found.Allocation
 	if a == nil {
-		return nil // the command says that there is none
+		return l.unknownID(found.Refused)
 	}
 	isOwner := a.owner != "" && a.owner == l.caller.user()
 	switch {

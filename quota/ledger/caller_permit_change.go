@@ -46,16 +46,16 @@ func (l guard) permitSplit(c quota.Split) *quota.Error {
 	}
 	a := l.allocations.findByID(c.ID)
 	for i, part := range c.Parts {
+		for j, claim := range part.Claims {
+			if err := l.permitHoldingAt(a, claim.Tree, claim.To, partField(i, "."+claimField(j, ".to"))); err != nil {
+				return err
+			}
+		}
 		known := l.allocations.findByID(part.ID)
 		if known != nil && known.owner != l.caller.user() && !l.mayOperate(known) ||
 			l.reserved.Has(part.ID) && !l.ownsPrefix(part) {
 			return quota.Errorf(quota.IDTaken, partField(i, ".id"), "the id %q cannot be used; use another one",
 				quota.Clip(part.ID))
-		}
-		for j, claim := range part.Claims {
-			if err := l.permitHoldingAt(a, claim.Tree, claim.To, partField(i, "."+claimField(j, ".to"))); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -113,7 +113,7 @@ func (h *history) checkMeta(m quota.ChangeMeta, at *quota.Subtree) (Outcome, boo
 		return Outcome{Refused: quota.Errorf(quota.Invalid, "request_id",
 			"a request id is at most %d visible ASCII characters", quota.MaxID)}, true
 	}
-	if first := h.requests[m.RequestID]; first != nil {
+	if first := h.findRequest(m); first != nil {
 		if first.Fingerprint != m.Fingerprint {
 			return Outcome{
 				Refused: quota.Errorf(quota.IDTaken, "request_id",
@@ -389,7 +389,7 @@ func (s *treeTransition) checkInUse() *quota.Error {
 		}
 	}
 	s.old.root.walk(func(n *node) bool {
-		if held := n.claims + n.homes; held > 0 && s.next[n] == nil {
+		if held := n.claims + n.homes; held > 0 && s.next[n] == nil && !err.IsFull() {
 			err = err.Join(
 				quota.Errorf(quota.InUse, "",
 					"%s cannot be removed while claims are held there (now: %d); release them first, or move the node",

@@ -3,17 +3,18 @@ package ledger
 import (
 	"slices"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 )
 
 // history keeps the newest changes of the configuration, each with the record that undoes it.
 type history struct {
 	*environment
-	revision  uint64            // counts changes
-	revisions []*quota.Revision // oldest first
-	requests  map[string]*quota.Revision
-	nodes     int   // nodes that count against Bounds.HistoryNodes
-	bytes     int64 // size of the revisions, see quota.Sizes
+	revision  uint64                     // counts changes
+	revisions []*quota.Revision          // oldest first
+	requests  map[string]*quota.Revision // the newest of each request id
+	nodes     int                        // nodes that count against Bounds.HistoryNodes
+	bytes     int64                      // size of the revisions, see quota.Sizes
 }
 
 // appendRevision adds a change to the history. It copies what it keeps, because a list that was grown for all changes
@@ -27,6 +28,21 @@ func (h *history) appendRevision(m quota.ChangeMeta, p plan) {
 		Undo:        cloneExactly(p.undo), Undoable: true, UndoPolicies: p.policies.undo,
 		UndoAccess: p.undoAccess, Subtree: p.at, Request: p.request,
 	})
+}
+
+// findRequest returns the revision that a request made; nil if it is not remembered. In a guarded ledger request ids
+// belong to their actor since LevelTen: an id tells nothing of requests of others.
+func (h *history) findRequest(m quota.ChangeMeta) *quota.Revision {
+	newest := h.requests[m.RequestID]
+	if newest == nil || newest.Actor == m.Actor || h.level < quota.LevelTen || h.book.Mode() != access.Guarded {
+		return newest
+	}
+	for _, r := range slices.Backward(h.revisions) {
+		if r.RequestID == m.RequestID && r.Actor == m.Actor {
+			return r
+		}
+	}
+	return nil
 }
 
 // cloneExactly copies undo records into lists without spare capacity.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 )
 
@@ -173,10 +174,9 @@ func (l *Ledger) checkItemUpdates(c quota.UpdateItems) ([]*item, *quota.Error) {
 			return nil, err
 		}
 		if it.owner != 0 {
-			holder, _ := l.allocations.held.Get(it.owner)
 			return nil, quota.Errorf(quota.InUse, field,
-				"item %s is held by allocation %q; only its holder changes it, with a renewal, until it is given back",
-				it.name, holder.id)
+				"item %s is held%s; only its holder changes it, with a renewal, until it is given back", it.name,
+				l.heldBy(it))
 		}
 		return it, nil
 	})
@@ -187,6 +187,17 @@ func (l *Ledger) checkItemUpdates(c quota.UpdateItems) ([]*item, *quota.Error) {
 		return nil, err
 	}
 	return list, l.checkDataGrowth(l.itemGrowth(list, c.Updates), "updates")
+}
+
+// heldBy names the holder of an item for those who may read holders.
+func (l *Ledger) heldBy(it *item) string {
+	holder, _ := l.allocations.held.Get(it.owner)
+	isOwn := holder.owner != "" && holder.owner == l.caller.user()
+	root := l.forest.trees[it.stock.tree].root
+	if l.book.Mode() == access.Guarded && !isOwn && !l.guard().may(access.HoldersRead, root) {
+		return ""
+	}
+	return fmt.Sprintf(" by allocation %q", holder.id)
 }
 
 func (f *forest) findItem(name quota.ItemName, field string) (*item, *quota.Error) {

@@ -283,7 +283,7 @@ func (l guard) alreadyClosed(r *quota.LimitRequest, isRepeated bool) Outcome {
 func (l guard) permitDecision(number uint64) *quota.Error {
 	r := l.requests.find(number)
 	if r == nil {
-		return nil // the command says that there is none
+		return l.unknownID(l.unknownRequest(number))
 	}
 	if mayDecide(l.caller.rights, l.Ledger, r) {
 		return nil
@@ -297,10 +297,13 @@ func (l guard) permitDecision(number uint64) *quota.Error {
 }
 
 func (l guard) permitWithdrawal(number uint64) *quota.Error {
-	if r := l.requests.find(number); r == nil || r.Asker == l.caller.user() {
-		return nil
+	switch r := l.requests.find(number); {
+	case r == nil:
+		return l.unknownID(l.unknownRequest(number))
+	case r.Asker != l.caller.user():
+		return l.unknownRequest(number)
 	}
-	return l.unknownRequest(number)
+	return nil
 }
 
 func (l guard) unknownRequest(number uint64) *quota.Error {

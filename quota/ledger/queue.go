@@ -366,6 +366,17 @@ func (key blocker) String() string {
 	return key.holder.String() + what + " at " + key.node.place()
 }
 
+// place is the node of the blocker; of items, the tree alone.
+func (key blocker) place() quota.Subtree {
+	switch {
+	case key.node != nil:
+		return quota.Subtree{Tree: key.node.treeName, Node: key.node.path}
+	case key.tree != nil:
+		return quota.Subtree{Tree: key.tree.name}
+	}
+	return quota.Subtree{}
+}
+
 func (w *waiter) matchesQueueFilter(f quota.QueueFilter) bool {
 	if f.Owner != "" && w.record.owner != f.Owner {
 		return false

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
@@ -198,6 +199,14 @@ func (r Reader) redacted(info quota.AllocationInfo) quota.AllocationInfo {
 	if info.Resize != nil && !r.id.Is(info.Owner) && !r.mayAtClaims(access.HoldersRead, info.Resize.Claims) {
 		info.Resize = nil
 	}
+	if info.Waiting != nil {
+		info.Waiting = r.shownWaiting(*info.Waiting)
+	}
+	if info.Resize != nil {
+		resize := *info.Resize
+		resize.Waiting = *r.shownWaiting(resize.Waiting)
+		info.Resize = &resize
+	}
 	readsHolders := r.mayAtClaims(access.HoldersRead, info.Claims)
 	if !readsHolders {
 		info.Preempted, info.RevokedBy = r.hiddenVictims(info.Preempted), hiddenName(info.RevokedBy)
@@ -207,6 +216,30 @@ func (r Reader) redacted(info quota.AllocationInfo) quota.AllocationInfo {
 	}
 	info.Reason = r.shownReason(info.Reason, readsHolders)
 	return info
+}
+
+// shownWaiting is the place of a request in the queue without the level that blocks it where the tree does not show it.
+// The position stays: it does not say at which level the others wait.
+func (r Reader) shownWaiting(w quota.WaitingInfo) *quota.WaitingInfo {
+	w.Line, w.BlockedAt = r.shownLine(w.Line, w.BlockedAt)
+	w.Alternatives = slices.Clone(w.Alternatives)
+	for i := range w.Alternatives {
+		at := &w.Alternatives[i]
+		at.Line, at.BlockedAt = r.shownLine(at.Line, at.BlockedAt)
+	}
+	return &w
+}
+
+func (r Reader) shownLine(line string, at quota.Subtree) (string, quota.Subtree) {
+	n := r.view.ledger.forest.nearestNode(at.Tree, at.Node)
+	if r.seenOf(n) != quota.SeeNothing {
+		return line, at
+	}
+	what, isOfNode := strings.CutSuffix(line, " at "+quota.Place(at.Tree, at.Node))
+	if !isOfNode { // items, which are those of the whole tree
+		return line, at
+	}
+	return what + " at a level above, in tree " + at.Tree, quota.Subtree{Tree: at.Tree}
 }
 
 // hiddenName keeps that there is one, and that it is a drain.
@@ -241,13 +274,29 @@ func (r Reader) Items(f quota.ItemFilter, after *quota.ItemName, max int, data b
 		}
 	}
 	page, err := r.view.Items(f, after, max, data && r.May(access.DataRead, f.Tree, ""))
-	if err == nil && !r.May(access.HoldersRead, f.Tree, "") {
-		for i := range page.Items {
-			it := &page.Items[i]
+	page.Items = r.shownItems(page.Items)
+	return page, err
+}
+
+// shownItems are items without their holders where the caller may not read holders and does not own the allocation.
+func (r Reader) shownItems(list []quota.ItemInfo) []quota.ItemInfo {
+	hidden := func(it quota.ItemInfo) bool {
+		if it.Allocation == "" || r.May(access.HoldersRead, it.Tree, "") {
+			return false
+		}
+		a := r.view.ledger.allocations.findByID(it.Allocation)
+		return a == nil || !r.id.Is(a.owner)
+	}
+	if !slices.ContainsFunc(list, hidden) {
+		return list
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		if it := &list[i]; hidden(*it) {
 			it.Owner, it.Allocation, it.Fence, it.HeldUntil = "", "", 0, 0
 		}
 	}
-	return page, err
+	return list
 }
 
 // ItemCounts counts items by state and owner, see Items. Without the right to read holders, owners are left out.

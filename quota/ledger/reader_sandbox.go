@@ -110,6 +110,7 @@ func (r Reader) RedactOutcome(o Outcome) Outcome {
 	if a := o.Allocation; a != nil && !r.id.Is(a.owner) {
 		o.Allocation = a.withoutData()
 	}
+	o.Items = r.shownItems(o.Items)
 	if len(o.Restored) > 0 {
 		o.Restored = slices.DeleteFunc(slices.Clone(o.Restored), func(id string) bool {
 			info, err := r.view.Allocation(id)
