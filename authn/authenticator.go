@@ -17,7 +17,7 @@ type Options struct {
 	// Tokens finds API tokens; nil means that there are none.
 	Tokens TokenLookup
 	// CatchUp is called once for an API token with an unknown id, before it is looked up again: a node that follows may
-	// not know a new token yet. It is not called for an address that has used up its failures. It may be nil.
+	// not know a new token yet. Each address may make the node catch up in vain as often as it may fail. It may be nil.
 	CatchUp func(context.Context) error
 	// ClientRoots returns the authorities of client certificates; see NewCertificateVerifier.
 	ClientRoots func() *x509.CertPool
@@ -57,6 +57,8 @@ type Authenticator struct {
 	tokens       *JWTVerifier
 	certificates *CertificateVerifier
 	failures     *failureLimiter
+	// catchUps bounds by address how often unknown tokens make the node catch up in vain.
+	catchUps *failureLimiter
 }
 
 // New returns an authenticator without issuers and rules. Close it in the end.
@@ -73,7 +75,7 @@ func New(options Options) *Authenticator {
 			Now: options.Now, Transport: options.KeyTransport, Roots: options.KeyRoots, OnKeysRead: options.OnKeysRead,
 		}),
 		certificates: NewCertificateVerifier(options.Cluster, options.ClientRoots, options.Now),
-		failures:     newFailureLimiter(),
+		failures:     newFailureLimiter(), catchUps: newFailureLimiter(),
 	}
 }
 
@@ -96,7 +98,8 @@ func (a *Authenticator) Close() { a.tokens.Close() }
 // reason is NoCredential if there is none, and SeveralCredentials if there are more than one.
 //
 // Each address may fail 10 times, and then once a second; failures beyond that have the reason Throttled and wrap the
-// failure itself. A valid credential is accepted whatever its address failed before.
+// failure itself. A valid credential is accepted whatever its address failed before. One that this node cannot know yet
+// does not count as a failure: its reason is TokenUnverifiable.
 func (a *Authenticator) Authenticate(ctx context.Context, c Credentials) (Identity, error) {
 	identity, err := a.identify(ctx, c)
 	if err == nil {
@@ -131,20 +134,29 @@ func (a *Authenticator) verifyToken(ctx context.Context, text string, from netip
 	if err == nil || a.options.CatchUp == nil {
 		return identity, err
 	}
-	if reason, _ := ReasonOf(err); reason != TokenUnknown || !a.failures.mayFail(from, a.options.Now()) {
+	if reason, _ := ReasonOf(err); reason != TokenUnknown {
 		return identity, err
 	}
+	if !a.catchUps.mayFail(from, a.options.Now()) {
+		return Identity{}, refuse(TokenUnverifiable, "the API token is not known to this node, which has asked the "+
+			"leader too often for tokens from this address; if the token is new, try again in a second")
+	}
 	if a.options.CatchUp(ctx) != nil {
+		a.catchUps.count(from, a.options.Now())
 		return Identity{}, refuse(TokenUnverifiable, "the API token is not known to this node, which cannot ask the "+
 			"leader now; try again later")
 	}
-	return VerifyToken(text, a.options.Tokens, a.options.Now())
+	identity, err = VerifyToken(text, a.options.Tokens, a.options.Now())
+	if reason, _ := ReasonOf(err); reason == TokenUnknown {
+		a.catchUps.count(from, a.options.Now()) // many calls of one new token may catch up
+	}
+	return identity, err
 }
 
 // countFailure counts the failure of an address and returns the error for it. Failures that are not the caller's are
 // not counted.
 func (a *Authenticator) countFailure(address netip.Addr, err error) error {
-	if reason, _ := ReasonOf(err); reason == NoCredential || reason == KeysUnavailable {
+	if reason, _ := ReasonOf(err); reason == NoCredential || reason == KeysUnavailable || reason == TokenUnverifiable {
 		return err
 	}
 	wait := a.failures.count(address, a.options.Now())

@@ -221,6 +221,44 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
+// TestThrottledAddressesMayCatchUp: a new token that this node does not know yet is not refused because its address has
+// failed before. If the address has asked for unknown tokens too often, the caller is told to repeat, and no failure is
+// counted.
+func TestThrottledAddressesMayCatchUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		token, record := newTestToken(t)
+		known, other := newTestToken(t)
+		other.Hash[0]++ // the secret of another token
+		records := map[TokenID]TokenRecord{known.ID(): other}
+		isReplicated := false
+		a := New(Options{Tokens: tokensOf(records), CatchUp: func(context.Context) error {
+			if isReplicated {
+				records[token.ID()] = record
+			}
+			return nil
+		}})
+		t.Cleanup(a.Close)
+		for range 2 * failureBurst {
+			_, _ = a.Authenticate(t.Context(), bearer(known.Reveal()))
+		}
+		_, err := a.Authenticate(t.Context(), bearer(known.Reveal()))
+		wantReason(t, err, Throttled)
+		for range 2 * failureBurst { // of ids that nobody has
+			unknown, _ := newTestToken(t)
+			_, err = a.Authenticate(t.Context(), bearer(unknown.Reveal()))
+		}
+		wantReason(t, err, TokenUnverifiable)
+		isReplicated = true
+		_, err = a.Authenticate(t.Context(), bearer(token.Reveal()))
+		wantReason(t, err, TokenUnverifiable)
+		time.Sleep(time.Second)
+		if _, err := a.Authenticate(t.Context(), bearer(token.Reveal())); err != nil {
+			t.Errorf("a good new token after its address may ask again: %v", err)
+		}
+	})
+}
+
 // TestConfigureIsAllOrNothing refuses a configuration of which one half is not valid.
 func TestConfigureIsAllOrNothing(t *testing.T) {
 	t.Parallel()

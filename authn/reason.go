@@ -34,7 +34,8 @@ const (
 	TokenMistyped   Reason = "token_mistyped"   // the check does not match: a typing error
 	TokenUnknown    Reason = "token_unknown"    // no token has this id
 	TokenMismatched Reason = "token_mismatched" // the id is known, the secret is another one
-	// TokenUnverifiable is the reason of an unknown id on a node that could not catch up. The token may be valid.
+	// TokenUnverifiable is the reason of an unknown id on a node that could not catch up, or may not so soon again for
+	// this address. The token may be valid.
 	TokenUnverifiable Reason = "token_unverifiable" //nolint:gosec // a label, not a secret
 	TokenExpired      Reason = "token_expired"
 	TokenRevoked      Reason = "token_revoked"
