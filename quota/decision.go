@@ -210,7 +210,8 @@ func (d Decision) byAlternative() iter.Seq[[]Violation] {
 	}
 }
 
-// Explain is the decision in one sentence for people. It names every violated level.
+// Explain is the decision in one sentence for people. It names every violated level, as far as MaxErrorText allows, and
+// says how many more violations there are. Its cost does not grow with those.
 func (d Decision) Explain() string {
 	switch {
 	case d.Granted && d.Alternative > 0:
@@ -218,27 +219,52 @@ func (d Decision) Explain() string {
 	case d.Granted:
 		return "granted"
 	}
-	parts := make([]string, 0, len(d.Violations)+1)
-	last := 0
-	for _, v := range d.Violations {
+	list := clauseList{}
+	for i, v := range d.Violations {
 		number := ""
-		if v.Alternative != last {
-			number, last = fmt.Sprintf("alternative %d: ", v.Alternative), v.Alternative
+		if i == 0 && v.Alternative > 0 || i > 0 && v.Alternative != d.Violations[i-1].Alternative {
+			number = fmt.Sprintf("alternative %d: ", v.Alternative)
 		}
-		parts = append(parts, number+v.sentence()+v.hopelessness())
+		if !list.add(number + v.sentence() + v.hopelessness()) {
+			list.addLast(fmt.Sprintf("and %d more", len(d.Violations)-i))
+			break
+		}
 	}
 	if n := len(d.Preempted); n > 0 && !d.Waiting {
-		parts = append(parts, fmt.Sprintf(
+		list.addLast(fmt.Sprintf(
 			"leases that must be revoked first, after their grace span: %d; ask again with the mode that waits", n))
 	}
 	switch {
-	case d.Waiting && len(parts) == 0:
+	case d.Waiting && list.text.Len() == 0:
 		return "waiting: the ledger holds as much as it may"
 	case d.Waiting:
-		return "waiting: " + strings.Join(parts, "; ")
+		return "waiting: " + list.text.String()
 	}
-	return "denied: " + strings.Join(parts, "; ")
+	return "denied: " + list.text.String()
 }
+
+// clauseList joins clauses to one sentence of about MaxErrorText bytes.
+type clauseList struct{ text strings.Builder }
+
+// add adds a clause; false if it is not the first and there is no room for it.
+func (l *clauseList) add(clause string) bool {
+	if l.text.Len() > 0 && l.text.Len()+len(clause) > MaxErrorText-clauseReserve {
+		return false
+	}
+	l.addLast(clause)
+	return true
+}
+
+// addLast adds a short clause, for which there is always room.
+func (l *clauseList) addLast(clause string) {
+	if l.text.Len() > 0 {
+		l.text.WriteString("; ")
+	}
+	l.text.WriteString(clause)
+}
+
+// clauseReserve is the room for the clauses of addLast.
+const clauseReserve = 200
 
 // hopelessness is the clause appended for a violation that releases cannot resolve.
 func (v Violation) hopelessness() string {

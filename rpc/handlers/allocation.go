@@ -139,6 +139,10 @@ func (s AllocationService) decidePart(
 	}
 	var answers answerBuilder
 	for i, place := range p.places {
+		if isDenied(decided[i]) {
+			outcomes[place] = failure(wire.DenialFailure(decided[i].Decision, index))
+			continue
+		}
 		granted, err := answers.allocated(ctx, s, decided[i], index)
 		outcomes[place] = &quoratev1.AllocateOutcome{Outcome: &quoratev1.AllocateOutcome_Granted{Granted: granted}}
 		if err != nil {
@@ -155,7 +159,11 @@ func (p batchPart) failAll(err *connect.Error, outcomes []*quoratev1.AllocateOut
 }
 
 func failedOutcome(err *connect.Error) *quoratev1.AllocateOutcome {
-	return &quoratev1.AllocateOutcome{Outcome: &quoratev1.AllocateOutcome_Failure{Failure: wire.ToFailure(err)}}
+	return failure(wire.ToFailure(err))
+}
+
+func failure(f *quoratev1.Failure) *quoratev1.AllocateOutcome {
+	return &quoratev1.AllocateOutcome{Outcome: &quoratev1.AllocateOutcome_Failure{Failure: f}}
 }
 
 // Release ends an allocation.

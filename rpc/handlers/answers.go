@@ -77,7 +77,7 @@ func (b *answerBuilder) allocated(
 		return nil, wire.RefusalError(o.Refused)
 	case o.Decision == nil:
 		return nil, wire.ToError(errors.New("the ledger made no decision; this is a bug of the server"))
-	case !o.Decision.Granted && !o.Decision.Waiting:
+	case isDenied(o):
 		return nil, wire.DenialError(*o.Decision, index)
 	}
 	answer := &quoratev1.AllocateResponse{Repeated: o.Repeated, Index: index, LedgerTimeMs: int64(o.Now)}
@@ -95,6 +95,11 @@ func (b *answerBuilder) allocated(
 	}
 	answer.Decision = b.decision(o.Decision)
 	return answer, nil
+}
+
+// isDenied is true for a request that was decided, and neither granted nor put into the queue.
+func isDenied(o ledger.Outcome) bool {
+	return o.Refused == nil && o.Decision != nil && !o.Decision.Granted && !o.Decision.Waiting
 }
 
 // released returns the record of what has ended, or the error of a refusal.

@@ -54,7 +54,7 @@ func FromDecisionParts(d *quota.Decision, placements []*quoratev1.Placement) *qu
 	case d.Waiting:
 		wire.Outcome = quoratev1.Outcome_OUTCOME_WAITING
 	}
-	for _, v := range d.Violations {
+	for _, v := range d.Violations[:min(len(d.Violations), maxDecisionViolations)] {
 		wire.Violations = append(wire.Violations, &quoratev1.Violation{
 			Tree: v.Tree, Node: v.Node, Resource: v.Resource,
 			Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested), Missing: int64(v.Missing()),

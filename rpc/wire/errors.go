@@ -96,12 +96,26 @@ func InvalidField(field, format string, args ...any) error {
 	return &quota.Error{Kind: quota.Invalid, Field: field, Text: fmt.Sprintf(format, args...)}
 }
 
-// DenialError returns the error for a denied request, with every violated limit and the index of the state it was
+// DenialError returns the error for a denied request, with the violated limits and the index of the state it was
 // decided on.
 func DenialError(d quota.Decision, index uint64) *connect.Error {
-	detail := FromDecision(d, nil)
+	detail := denialDetail(&d, index)
+	return WithDetail(connect.NewError(connect.CodeResourceExhausted, errors.New(detail.GetExplanation())), detail)
+}
+
+// DenialFailure is a DenialError as an element of a batch. It encodes nothing on the way, because a batch may have
+// many.
+func DenialFailure(d *quota.Decision, index uint64) *quoratev1.Failure {
+	detail := denialDetail(d, index)
+	return &quoratev1.Failure{
+		Code: connect.CodeResourceExhausted.String(), Message: ShortText(detail.GetExplanation()), Decision: detail,
+	}
+}
+
+func denialDetail(d *quota.Decision, index uint64) *quoratev1.Decision {
+	detail := FromDecisionParts(d, nil)
 	detail.Index = &index
-	return WithDetail(connect.NewError(connect.CodeResourceExhausted, errors.New(d.Explain())), detail)
+	return detail
 }
 
 // RefusalError returns the error for a refusal of the ledger other than a denial.

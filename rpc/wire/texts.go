@@ -17,6 +17,9 @@ const (
 	maxErrorField = 2 << 10
 	// maxErrorKey bounds a key of a map in the path of a field.
 	maxErrorKey = 64
+	// maxDecisionViolations is how many violations of limits an answer lists; its explanation says how many there are.
+	// A request of 32 claims may violate each of 512 limits at 17 levels.
+	maxDecisionViolations = 128
 	// maxViolations is how many violations of the schema one error names.
 	maxViolations = 20
 	// thoroughBelow is the size of the largest request, encoded, of which all violations of the schema are looked
