@@ -111,6 +111,9 @@ type Token struct {
 // IsLive reports whether the token has neither been revoked nor ended.
 func (t *Token) IsLive(wall int64) bool { return t.Revoked == 0 && wall < t.Ends }
 
+// Life is how long the token lives from when it was made to its end, in milliseconds.
+func (t *Token) Life() int64 { return t.Ends - t.Created }
+
 // Credential is the credential of callers that have shown the token.
 func (t *Token) Credential() [16]byte {
 	var c [16]byte

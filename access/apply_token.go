@@ -40,11 +40,15 @@ func (d *draft) rotateToken(c RotateToken) *Error {
 	if !old.IsLive(d.at.Wall) {
 		return refusal(Conflict, "old", "create a new token", "token %s is revoked or has ended", c.Old)
 	}
+	ends := c.Token.Ends
+	if d.at.KeepsLife {
+		ends = min(ends, d.at.Wall+old.Life())
+	}
 	ended := *old
 	ended.Ends = min(old.Ends, d.at.Wall+c.Overlap)
 	d.setToken(&ended, old.describe())
 	return d.addToken(Token{
-		ID: c.Token.ID, Account: old.Account, Hash: c.Token.Hash, Created: d.at.Wall, Ends: c.Token.Ends,
+		ID: c.Token.ID, Account: old.Account, Hash: c.Token.Hash, Created: d.at.Wall, Ends: ends,
 		Description: old.Description, Ceiling: old.Ceiling,
 	})
 }

@@ -99,6 +99,9 @@ type Moment struct {
 	NodeBindings int
 	// BindsRole reports whether a binding of a node has the role of a name; nil means that none has.
 	BindsRole func(role string) bool
+	// KeepsLife is true if a token that replaces another one lives at most as long as that was made for: its caller may
+	// not make tokens.
+	KeepsLife bool
 }
 
 // Change is the effect of a command.

@@ -97,3 +97,24 @@ func TestRotation(t *testing.T) {
 	next.Token.ID = access.TokenID{3}
 	s.refuses(next, access.Conflict, "old", "is revoked or has ended")
 }
+
+// TestRotatedTokensLiveNoLonger: a token of an hour that replaces itself does not become one of many days.
+func TestRotatedTokensLiveNoLonger(t *testing.T) {
+	s := newScript(t)
+	s.do(create("ci"))
+	old := token("ci", 1)
+	old.Token.Ends = now + hour
+	s.do(old)
+	s.at.KeepsLife, s.at.Wall = true, now+hour/2
+	for n := byte(2); n < 5; n++ {
+		s.do(access.RotateToken{
+			Old: access.TokenID{n - 1}, Overlap: 1000,
+			Token: access.NewToken{ID: access.TokenID{n}, Hash: [32]byte{n}, Ends: s.at.Wall + 100*hour},
+		})
+		next, _ := s.book.Token(access.TokenID{n})
+		if next.Ends != s.at.Wall+hour {
+			t.Errorf("token %d lives for %d ms", n, next.Life())
+		}
+		s.at.Wall += hour / 2
+	}
+}

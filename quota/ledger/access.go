@@ -119,6 +119,7 @@ func (f *forest) governedTrees() []string {
 func (l guard) accessMoment() access.Moment {
 	return access.Moment{
 		Wall: l.now.Wall, Index: l.index, NodeBindings: l.forest.countBindings(), BindsRole: l.forest.bindsRole,
+		KeepsLife: l.level >= quota.LevelTen && l.book.Mode() == access.Guarded && !l.may(access.AccessManage, nil),
 	}
 }
 
@@ -175,7 +176,7 @@ func (l guard) permitAccess(c access.Command) *quota.Error {
 		return nil // its secret decides
 	case access.RotateToken:
 		if id, shown := l.caller.who.Token(); shown && id == c.Old {
-			return nil // the new token can do no more
+			return nil // the new token can do no more, and lives no longer
 		}
 	case access.CreateAccount, access.UpdateAccount, access.DeleteAccount, access.CreateToken, access.RevokeToken,
 		access.Refuse, access.Unrefuse, access.SetMode, access.ReplaceSection:

@@ -49,7 +49,7 @@ func (s AccessService) RotateToken(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	life, err := wire.ToTokenLife(r.GetLifeMs(), s.longestLife())
+	life, err := s.lifeOfNext(ctx, old, r.GetLifeMs())
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
@@ -67,6 +67,27 @@ func (s AccessService) RotateToken(
 	}
 	return &quoratev1.RotateTokenResponse{Secret: made.Reveal(), Token: record, Index: index}, nil
 }
+
+// lifeOfNext is how long the token lives that replaces another one. A caller that may not make tokens gets at most the
+// life of the old one: otherwise a token that was stolen for an hour would live for as long as any.
+func (s AccessService) lifeOfNext(ctx context.Context, old access.TokenID, wanted int64) (int64, error) {
+	life, err := wire.ToTokenLife(wanted, s.longestLife())
+	book := s.Node.Book()
+	record, found := book.Token(old)
+	if err != nil || !found || s.Access.RequireClusterIn(ctx, book, access.AccessManage) == nil {
+		return life, err
+	}
+	most := record.Life()
+	if wanted > most+lifeSlack {
+		return 0, wire.InvalidField("life_ms", "the new token would live for %d ms, and the old one was made for %d; "+
+			"only callers with %s may make tokens that live longer", wanted, most, access.AccessManage)
+	}
+	return min(life, most), nil
+}
+
+// lifeSlack is how much more than the life of the old token may be asked for in milliseconds, and is left out: a token
+// that was asked for 90 days was made a moment later, and lives for that much less.
+const lifeSlack = 60_000
 
 // longestLife is that of the section in milliseconds, 0 if it has none.
 func (s AccessService) longestLife() int64 { return s.Node.Book().Section().TokenLife }
