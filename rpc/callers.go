@@ -39,6 +39,9 @@ func (s *Server) chargedUser(ctx context.Context) string {
 	return caller.User
 }
 
+// IsGuarded reports whether callers may do and see only what bindings give them, as this node knows.
+func (s *Server) IsGuarded() bool { return s.node.Book().Mode() == access.Guarded }
+
 // CallerName is the user who made a call that a front end serves; empty for one without a credential.
 func CallerName(ctx context.Context) string {
 	if caller := identify.CallerOf(ctx); caller != nil {

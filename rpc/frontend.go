@@ -92,7 +92,7 @@ func readTokenHeader(name string) pipeline.Step {
 func (s *Server) refuseWithoutCaller(f FrontEnd) pipeline.Step {
 	refuse := s.refuseFrontEndCall(f)
 	return func(x *pipeline.Exchange) bool {
-		if f.NeedsCaller == nil || s.node.Book().Mode() != access.Guarded || !f.NeedsCaller(x.Request) ||
+		if f.NeedsCaller == nil || !s.IsGuarded() || !f.NeedsCaller(x.Request) ||
 			identify.CallerOf(x.Request.Context()).Kind != access.Anonymous {
 			return true
 		}

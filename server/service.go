@@ -182,7 +182,7 @@ func (s *Service) RunLoops(ctx context.Context) {
 // apiFrontEnds speak the protocols of other systems on the API's port, and show the plain page.
 func apiFrontEnds(s Settings) []rpc.FrontEnd {
 	list := []rpc.FrontEnd{{
-		Name: "yunikorn", Pattern: "/ws/v1/", WriteError: yunikorn.WriteError,
+		Name: "yunikorn", Pattern: "/ws/v1/", WriteError: yunikorn.WriteError, NeedsCaller: yunikorn.NeedsCaller,
 		New: func(s rpc.Services) http.Handler { return yunikorn.NewHandler(s.Trees) },
 	}}
 	if s.Keystone {
@@ -221,7 +221,7 @@ func boskosFrontEnd(api *rpc.Server, p Process) (http.Handler, error) {
 	newHandler := func(s rpc.Services) http.Handler {
 		front = boskos.NewHandler(
 			boskos.API{Allocations: s.Allocations, Items: s.Items, Trees: s.Trees}, boskos.Options{
-				Caller: rpc.CallerName,
+				Caller: rpc.CallerName, IsGuarded: api.IsGuarded,
 				Notice: func(err error) { logger.Warn("counting Boskos's resources for the metrics", "error", err) },
 			})
 		return front

@@ -122,7 +122,16 @@ func TestAGuardedCluster(t *testing.T) {
 		if status, _ := httpGet(t, f.baseURL()+"/metrics"); status != http.StatusUnauthorized {
 			t.Errorf("%s shows its metrics with %d to everyone", f.id, status)
 		}
+		if status, _ := httpPost(t, f.baseURL()+"/ws/v1/validate-conf", "partitions: []"); status != http.StatusUnauthorized {
+			t.Errorf("%s validates configurations of YuniKorn with %d for everyone", f.id, status)
+		}
 	}
+	playSteps(t, list[2], []step{
+		{
+			as("hans", "access token rotate --life 399d --out "+filepath.Join(tokens, "longer")), 2,
+			"only callers with access.manage may make tokens that live longer",
+		},
+	})
 	checkGuardedPlainPage(t, list[1], tokens)
 }
 

@@ -1,6 +1,8 @@
 package main_test
 
 import (
+	"cmp"
+	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -42,6 +44,8 @@ func TestBoskosInAGuardedCluster(t *testing.T) {
 			playSteps(t, list[1], []step{
 				{"access account add ci" + root, 0, ""},
 				{"access token add ci --out " + token + root, 0, ""},
+				{"access account add poor" + root, 0, ""},
+				{"access token add poor --out " + filepath.Join(tokens, "poor") + root, 0, ""},
 				{"apply" + file + root, 0, "boskos  tree"},
 				{"access can-i hold boskos" + root, 0, ""},
 			})
@@ -53,7 +57,9 @@ func TestBoskosInAGuardedCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			poor := tokenIn(t, tokens, "poor")
 			for _, f := range list {
+				wantBoskos(t, urls[f.id], poor, "poor", http.StatusForbidden)
 				wantBoskos(t, urls[f.id], strings.TrimSpace(string(secret)), "me", http.StatusOK)
 				wantBoskos(t, urls[f.id], "quo_wrong", "me", http.StatusForbidden)
 				without := http.StatusForbidden
@@ -105,8 +111,17 @@ func wantBoskos(t *testing.T, url, token, owner string, want int) {
 		}
 		return answer.StatusCode, string(body)
 	}
-	if got, body := call("/acquire?type=gcp-project&state=dirty&dest=busy"); got != want {
+	got, body := call("/acquire?type=gcp-project&state=dirty&dest=busy")
+	if got != want {
 		t.Errorf("%s acquires at %s with a token of %d bytes: %d %s, want %d", owner, url, len(token), got, body, want)
+	}
+	var acquired struct{ Name string }
+	if got == http.StatusOK && json.Unmarshal([]byte(body), &acquired) != nil {
+		t.Errorf("%s", body)
+	}
+	// An update looks up who holds the item: owners see that without a right to read holders.
+	if got, body := call("/update?state=busy&name=" + cmp.Or(acquired.Name, "project-1")); got != want {
+		t.Errorf("%s updates %s: %d %s, want %d", owner, acquired.Name, got, body, want)
 	}
 	for _, dest := range []string{"busy", "testing"} { // the second call changes the state of what the first one got
 		if got, body := call("/acquire?type=gcp-project&state=dirty&request_id=1&dest=" + dest); got != want {

@@ -105,6 +105,8 @@ var statuses = map[connect.Code]int{
 	connect.CodeInvalidArgument:  http.StatusBadRequest,
 	connect.CodeUnauthenticated:  http.StatusForbidden,
 	connect.CodePermissionDenied: http.StatusForbidden,
+	// the id that a request id stands for is that of another caller's allocation
+	connect.CodeAlreadyExists: http.StatusConflict,
 	// some bound of the server; denials are not errors here
 	connect.CodeResourceExhausted: http.StatusServiceUnavailable,
 	connect.CodeUnavailable:       http.StatusServiceUnavailable,

@@ -32,6 +32,9 @@ func (s *server) repeatAsBegun(
 	ctx context.Context, r *quoratev1.AllocateRequest, cause error,
 ) (*quoratev1.AllocateResponse, error) {
 	found, err := s.api.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: r.GetId()})
+	if isUnknown(err) {
+		return nil, cause // another caller of the API has the id, and this one may not know its allocation
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,9 @@ type Options struct {
 	Tree string
 	// Caller, if set, names who made a request. What one caller may see is not cached for another one.
 	Caller func(context.Context) string
+	// IsGuarded, if set, reports whether callers see only what they have rights to. Then a caller who sees none of the
+	// trees is refused, and not told that there is nothing.
+	IsGuarded func() bool
 	// Notice, if set, is told of errors that no caller sees.
 	Notice func(error)
 }
@@ -87,10 +90,11 @@ func NewHandler(api API, o Options) *Handler {
 	if o.Caller == nil {
 		o.Caller = func(context.Context) string { return "" }
 	}
-	s := &server{
-		api: api, layout: &layoutCaches{api: api.Trees, name: o.Tree, caller: o.Caller}, arrivals: newArrivalTimes(),
-		memory: newGrantMemory(),
+	if o.IsGuarded == nil {
+		o.IsGuarded = func() bool { return false }
 	}
+	layouts := &layoutCaches{api: api.Trees, name: o.Tree, caller: o.Caller, isGuarded: o.IsGuarded}
+	s := &server{api: api, layout: layouts, arrivals: newArrivalTimes(), memory: newGrantMemory()}
 	s.metrics = newMetrics(newLayouts(api.Trees, o.Tree), api.Items, o.Notice)
 	mux := http.NewServeMux()
 	for path, answer := range map[string]http.Handler{

@@ -35,9 +35,10 @@ type place struct {
 
 // layoutCaches have a cache for each caller, because callers may see different trees.
 type layoutCaches struct {
-	api    Trees
-	name   string
-	caller func(context.Context) string
+	api       Trees
+	name      string
+	caller    func(context.Context) string
+	isGuarded func() bool
 
 	mu    sync.Mutex
 	known map[string]*layoutCache
@@ -60,9 +61,18 @@ func (c *layoutCaches) of(ctx context.Context) *layoutCache {
 	return c.known[caller]
 }
 
-// withLayout is that of the cache of the caller.
+// withLayout is that of the cache of the caller. In a guarded cluster a caller who sees none of the trees is refused.
 func (c *layoutCaches) withLayout(ctx context.Context, do func(*layout) error) error {
-	return c.of(ctx).withLayout(ctx, do)
+	seesNone := false
+	err := c.of(ctx).withLayout(ctx, func(l *layout) error {
+		seesNone = len(l.trees) == 0
+		return do(l)
+	})
+	if seesNone && isUnknown(err) && c.isGuarded() {
+		return connect.NewError(connect.CodePermissionDenied,
+			fmt.Errorf("there is no tree %s, or the caller has no rights in it", c.name))
+	}
+	return err
 }
 
 // layoutCache caches the layout, which it reads from the trees.

@@ -42,13 +42,19 @@ func NewHandler(trees Trees) http.Handler {
 	mux.Handle("/ws/v1/partition/{partition}/usage/group/{name}", getOnly(s.handleGroup))
 	mux.Handle("/ws/v1/partition/{partition}/queues", getOnly(s.handleQueues))
 	mux.Handle("/ws/v1/partition/{partition}/queue/{name}", getOnly(s.handleQueue))
-	mux.Handle("/ws/v1/validate-conf", newAnswerHandler(http.MethodPost, validateConf))
+	mux.Handle(validatePath, newAnswerHandler(http.MethodPost, validateConf))
 	mux.Handle(
 		"/",
 		newAnswerHandler("", func(*http.Request) (any, error) { return nil, statusFailure(http.StatusNotFound) }),
 	)
 	return mux
 }
+
+// validatePath is the call that validates a configuration. It reads nothing, so only the server can ask who calls.
+const validatePath = "/ws/v1/validate-conf"
+
+// NeedsCaller reports whether a call does work for its caller without asking the API, which would ask for rights.
+func NeedsCaller(r *http.Request) bool { return r.URL.Path == validatePath }
 
 // server answers from the API.
 type server struct{ trees Trees }

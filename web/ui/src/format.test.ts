@@ -1,7 +1,7 @@
 import { Unit } from "#gen/tree_pb";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { exact, short, span } from "./format";
+import { exact, optionText, short, span } from "./format";
 
 test("amounts are written as the command line writes them", () => {
   assert.equal(exact(1500n, Unit.MILLI), "1500m");
@@ -21,4 +21,9 @@ test("spans have their two largest units", () => {
   assert.equal(span(7_500_000), "2h5m");
   assert.equal(span(0), "0s");
   assert.equal(span(86_400_000 + 5000), "1d");
+});
+
+test("texts of options cannot change the direction of what follows", () => {
+  assert.equal(optionText("ci\u202egnp.exe\u2069"), "ci\ufffdgnp.exe\ufffd");
+  assert.equal(optionText("\u05d0nna"), "\u05d0nna");
 });

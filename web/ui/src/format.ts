@@ -81,5 +81,13 @@ export function nodeName(tree: string, node: string): string {
   return node ? `${tree}:${node}` : tree;
 }
 
+/** The marks that change the direction of the text behind them. */
+const directionMarks = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** optionText is a text for an <option>, in which an element that isolates directions has no effect. */
+export function optionText(text: string): string {
+  return text.replace(directionMarks, "\ufffd");
+}
+
 /** AmountText writes an amount of a resource of a tree. */
 export type AmountText = (tree: string, resource: string, amount: bigint) => string;

@@ -70,7 +70,8 @@ func (p *Page) Table(rows [][]string) error {
 
 var errNoTable = errors.New("this answer has no table: use -o json")
 
-// csv writes the tables as comma-separated values (RFC 4180), with an empty line between them.
+// csv writes the tables as comma-separated values (RFC 4180), with an empty line between them. Unprintable characters
+// are escaped as in tables, because such files are shown on terminals too; -o json has the exact values.
 func (p *Page) csv() ([]byte, error) {
 	if len(p.tables) == 0 {
 		return nil, errNoTable
@@ -82,10 +83,11 @@ func (p *Page) csv() ([]byte, error) {
 		}
 		writer := csv.NewWriter(&text)
 		for _, row := range rows {
-			for len(row) < len(rows[0]) { // cells that a table leaves out at the end of a row
-				row = append(row[:len(row):len(row)], "")
+			cells := make([]string, max(len(row), len(rows[0]))) // a table leaves out cells at the end of a row
+			for column, cell := range row {
+				cells[column] = Printable(cell)
 			}
-			if err := writer.Write(row); err != nil {
+			if err := writer.Write(cells); err != nil {
 				return nil, err
 			}
 		}

@@ -29,3 +29,16 @@ func TestPrintable(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestCSVIsPrintable: comma-separated values are shown on terminals, too.
+func TestCSVIsPrintable(t *testing.T) {
+	t.Parallel()
+	page := &Page{}
+	if err := page.Table([][]string{{"NAME", "WHY", "WHO"}, {"a\x1b[2J", "b\nc, d"}}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := page.csv()
+	if want := "NAME,WHY,WHO\na\\x1b[2J,\"b\\nc, d\",\n"; err != nil || string(text) != want {
+		t.Errorf("%v, %q, want %q", err, text, want)
+	}
+}

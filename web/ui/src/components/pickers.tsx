@@ -5,6 +5,7 @@ import { useId } from "preact/hooks";
 import { api } from "../api/clients";
 import { useRead } from "../api/read";
 import { treeNames } from "../api/units";
+import { optionText } from "../format";
 
 interface PickerProps {
   value: string;
@@ -19,10 +20,10 @@ export function TreePicker({ value, change, all }: PickerProps & { all?: string 
       Tree
       <select value={value} onChange={(e) => change(e.currentTarget.value)}>
         {(all || !value) && <option value="">{all ?? "Choose a tree"}</option>}
-        {value && !names.includes(value) && <option value={value}>{value}</option>}
+        {value && !names.includes(value) && <option value={value}>{optionText(value)}</option>}
         {names.map((n) => (
           <option key={n} value={n}>
-            {n}
+            {optionText(n)}
           </option>
         ))}
       </select>

@@ -3,6 +3,7 @@ import type { ItemCount } from "#gen/item_pb";
 import { useRead } from "../api/read";
 import { filter, useTypedFilter } from "../components/filters";
 import { Answer, Empty } from "../components/states";
+import { optionText } from "../format";
 import { lookOf, letterOf, statesOf, totalOf } from "../items/cell";
 import { ItemDay } from "../items/day";
 import { ItemDetails } from "../items/details";
@@ -68,10 +69,10 @@ function Filters({ count, owner, many }: { count: ItemCount; owner: string; many
           Held for
           <select value={owner} onChange={(e) => setQuery({ owner: e.currentTarget.value })}>
             <option value="">Everyone, and not held</option>
-            {owner && !owners.includes(owner) && <option value={owner}>{owner}</option>}
+            {owner && !owners.includes(owner) && <option value={owner}>{optionText(owner)}</option>}
             {owners.map((o) => (
               <option key={o} value={o}>
-                {o} ({String(count.owners[o])})
+                {optionText(o)} ({String(count.owners[o])})
               </option>
             ))}
           </select>
