@@ -19,17 +19,29 @@ const (
 	policy = "open"
 )
 
+// envelope is where configurations lie in ConfigMaps.
+var envelope = compat.Envelope{
+	Keys: []string{"config", "boskos-resources.yaml", "boskos.yaml", "resources.yaml"}, Top: []string{"resources"},
+}
+
 // Convert reads a configuration file and answers the tree "boskos" under the policy "open": each type is an itemized
 // resource. Its items are called by their static names, or made on demand from min-count to max-count. A lease that
 // is not updated for DefaultTTL expires, and its item has the state then that the file gives to new ones. Items on
 // demand that are too many or too old wait for a cleaner. The key "quorate" of the file changes both, and makes nodes
-// for tenants.
+// for tenants. The file may be the ConfigMap that Boskos mounts.
 func Convert(data []byte) (*compat.Conversion, error) {
+	data, note, err := envelope.Open(data)
+	if err != nil {
+		return nil, err
+	}
 	config, err := Parse(data)
 	if err != nil {
 		return nil, err
 	}
 	c := &compat.Conversion{}
+	if note != "" {
+		c.Note("%s", note)
+	}
 	var problems compat.Problems
 	pools := poolsOf(config, &problems)
 	for _, p := range pools {

@@ -32,7 +32,8 @@ const (
 )
 
 // Convert reads JSON documents with the keys registered_limits, limits and projects, as the API answers lists of them:
-// all in one document, or several one after the other. Each service becomes a tree under the policy "capped".
+// all in one document, or several one after the other; and lists of the same as "openstack … list -f json" prints
+// them. Each service becomes a tree under the policy "capped".
 // Registered limits become resources and the defaults of the root; limits become limits of nodes, -1 unlimited and 0
 // nothing.
 //
@@ -95,12 +96,17 @@ type converter struct {
 	services   map[string]*service
 	places     map[string]*place
 	listed     bool // true if projects are given
+	tables     bool // true if a document is a list as the command openstack prints it
 }
 
 // mergeDocuments puts the documents together.
 func (c *converter) mergeDocuments(parts []json.RawMessage) documents {
 	var all documents
 	for i, part := range parts {
+		if part[0] == '[' {
+			c.mergeTable(&all, i+1, part)
+			continue
+		}
 		var d documents
 		if err := json.Unmarshal(part, &d); err != nil {
 			c.problems.Add("document %d: %s", i+1, compat.Unreadable(err))
@@ -115,6 +121,9 @@ func (c *converter) mergeDocuments(parts []json.RawMessage) documents {
 		all.Registered = append(all.Registered, d.Registered...)
 		all.Limits = append(all.Limits, d.Limits...)
 		all.Projects = append(all.Projects, d.Projects...)
+	}
+	if len(all.Registered) == 0 && len(c.problems) == 0 && c.tables {
+		c.registerNamed(&all)
 	}
 	if len(all.Registered) == 0 && len(c.problems) == 0 {
 		c.problems.Add("registered_limits is missing or empty; every limit refers to an entry in it")

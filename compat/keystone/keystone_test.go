@@ -39,7 +39,10 @@ func TestConvertRefuses(t *testing.T) {
 	}{
 		"nothing":          {"", "registered_limits is missing or empty"},
 		"nothing in it":    {"{}", "document 1 has none of the lists registered_limits, limits and projects"},
-		"a list":           {"[]", "document 1: the value must be an object, not a list"},
+		"an empty list":    {"[]", "document 1 is an empty list: print registered_limits, limits or projects"},
+		"another list":     {`[{"ID": "x", "Name": "n", "Resource Name": "r"}]`, "document 1, line 1 is not one that openstack"},
+		"a list of texts":  {`["x"]`, "document 1, line 1: the value must be an object, not a string"},
+		"a number there":   {`[{"ID": 5}]`, `document 1, line 1: "ID" must be a string in quotes, not a number`},
 		"no JSON":          {"{\n]", "line 2: not JSON"},
 		"a key twice":      {`{"limits": [], "limits": []}`, `line 1: "limits" is given twice`},
 		"a part of a list": {`{"limits": [], "truncated": true}`, "document 1 is truncated: get the whole list"},

@@ -80,9 +80,9 @@ type combinedDocument struct {
 }
 
 // Convert reads QuotaTree documents: one, several one after the other, a list of them, or {"trees": [...], "forests":
-// [{"name": "F", "trees": ["T"]}]}. Each becomes a tree under the policy "borrowing" whose root is the original's root;
-// a node's path is made of the names of its ancestors below the root. All resources are counted in the original's
-// numbers.
+// [{"name": "F", "trees": ["T"]}]}, also as the text in a ConfigMap; or the QuotaSubtree objects of trees, as YAML or
+// JSON. Each tree gets the policy "borrowing", and its root is the original's root; a node's path is made of the names
+// of its ancestors below the root. All resources are counted in the original's numbers.
 //
 // A comma before a closing brace, as the project's own example has it, is passed over with a note.
 func Convert(data []byte, options Options) (*compat.Conversion, error) {
@@ -90,12 +90,8 @@ func Convert(data []byte, options Options) (*compat.Conversion, error) {
 	if err := compat.CheckSize(data); err != nil {
 		return nil, err
 	}
-	documents, err := compat.Documents(c.withoutCommas(data))
-	if err != nil {
+	if err := c.readText(data); err != nil {
 		return nil, err
-	}
-	for _, document := range documents {
-		c.readDocument(document)
 	}
 	if len(c.conversion.Trees) == 0 && len(c.problems) == 0 {
 		c.problems.Add(`the configuration has no tree: a tree document begins with {"kind": "QuotaTree"`)
@@ -115,6 +111,33 @@ type converter struct {
 	problems   compat.Problems
 	byName     map[string]*quoratev1.Tree
 	forests    map[string]bool
+}
+
+// envelope is where documents lie in ConfigMaps.
+var envelope = compat.Envelope{
+	Keys: []string{"forest.json", "trees.json", "tree.json"}, Top: []string{"spec", "trees", "forests"},
+}
+
+// readText reads the trees of a text.
+func (c *converter) readText(data []byte) error {
+	if c.readSubtrees(data) {
+		return nil
+	}
+	data, note, err := envelope.Open(data)
+	if err != nil {
+		return err
+	}
+	if note != "" {
+		c.conversion.Note("%s", note)
+	}
+	documents, err := compat.Documents(c.withoutCommas(data))
+	if err != nil {
+		return err
+	}
+	for _, document := range documents {
+		c.readDocument(document)
+	}
+	return nil
 }
 
 // addFault reports a fault that the original accepts: as a problem or, with Lenient, as a note with its effect.

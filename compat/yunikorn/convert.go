@@ -25,7 +25,12 @@ const (
 	ruleConvertLimit     = "convert-limit"
 )
 
-// Convert makes a tree of each partition of a queue configuration, under the policy "capped"; vcore is in thousandths,
+// envelope is where configurations lie: in the ConfigMap of the scheduler, and in the values of its chart, now and
+// before release 1.0.
+var envelope = compat.Envelope{Keys: []string{"queues.yaml", "configuration"}, Top: []string{"partitions"}}
+
+// Convert makes a tree of each partition of a queue configuration, under the policy "capped" or, where placement rules
+// make queues, "project" with the template of those queues as defaults; vcore is in thousandths,
 // memory in bytes, everything else counted. The root of a tree is the queue root, with the limits of the partition; a
 // queue is a node of the same name in lower case, as [compat.Name] writes it (see [LabelQueue]).
 //
@@ -34,13 +39,21 @@ const (
 //
 // An amount or count above 2^62-1, which cannot be held, becomes 2^62-1. The error is of type [ConfigErrors]: what
 // [Validate] refuses, or else what trees cannot be: more than 100 partitions, 16 levels below root, 64 types, 1,000
-// entries on a queue or names in an entry, and a type that is not a name of a resource.
+// entries on a queue or names in an entry, and a type that is not a name of a resource. Of a ConfigMap and of values of
+// the chart, the text of queues.yaml is converted; if there is none or several, the error is of type [compat.Problems].
 func Convert(text []byte, options ...Option) (*compat.Conversion, error) {
+	text, note, err := envelope.Open(text)
+	if err != nil {
+		return nil, err
+	}
 	valid, problems := validateConfig(text, options)
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	c := &converter{}
+	if note != "" {
+		c.Note("%s", note)
+	}
 	for _, option := range options {
 		option(&c.validator)
 	}
@@ -68,7 +81,9 @@ type converter struct {
 	compat.Conversion
 	validator // for its problems
 
-	kinds map[string]bool // resource types of the present tree
+	// of the present tree
+	kinds    map[string]bool // resource types
+	creating map[*node]bool  // queues where placement rules make others
 }
 
 func (c *converter) addNote(path, queue, format string, args ...any) {
@@ -86,7 +101,8 @@ func (c *converter) noteIf(is bool, path, queue, format string, args ...any) {
 
 func (c *converter) convertTree(p *partition, root *node, path string) *quoratev1.Tree {
 	name := partitionName(p)
-	tree := &quoratev1.Tree{Name: treeName(name), Policy: "capped"}
+	c.creating = queuesThatCreate(p.PlacementRules, root)
+	tree := &quoratev1.Tree{Name: treeName(name), Policy: c.policyOf(root)}
 	if tree.GetName() != name {
 		tree.Labels = map[string]string{LabelPartition: compat.Label(name)}
 		c.addNote(path+".name", "", "the partition is the tree %q", tree.GetName())
@@ -99,8 +115,12 @@ func (c *converter) convertTree(p *partition, root *node, path string) *quoratev
 		c.kinds[kind] = true
 	}
 	first := c.convertNode(root, "") // root has no quantities, so it has no labels
+	below := c.applySurroundings(root, first, surroundings{
+		policy: tree.GetPolicy(), defaults: map[string]*quoratev1.Limit{}, most: amounts{},
+	})
 	tree.Limits, tree.Principals, tree.Applications = first.GetLimits(), first.GetPrincipals(), first.GetApplications()
-	tree.Nodes = c.appendChildren(root, "", nil)
+	tree.Defaults = first.GetDefaults()
+	tree.Nodes = c.appendChildren(root, "", below, nil)
 	if len(tree.GetNodes()) > compat.MaxNodes {
 		c.addProblem(
 			path+".queues",
@@ -117,8 +137,10 @@ func (c *converter) convertTree(p *partition, root *node, path string) *quoratev
 
 // noteDropped notes what of a partition has no meaning here.
 func (c *converter) noteDropped(p *partition, path string) {
-	c.noteIf(len(p.PlacementRules) > 0, path+".placementrules", "",
+	c.noteIf(len(p.PlacementRules) > 0 && len(c.creating) == 0, path+".placementrules", "",
 		"placement rules are ignored: a request names its queue")
+	c.noteIf(len(c.creating) > 0, path+".placementrules", "", "a request names its queue; where rules make queues, it "+
+		"makes nodes (policy %s)", policyDynamic)
 	c.noteIf(p.NodeSortPolicy.Type != "" || len(p.NodeSortPolicy.ResourceWeights) > 0, path+".nodesortpolicy", "",
 		"the order of machines is ignored: no machines are chosen here")
 	c.noteIf(p.Preemption.Enabled != nil || p.Preemption.QuotaPreemptionEnabled != nil, path+".preemption", "",
@@ -167,7 +189,12 @@ func unitOf(kind string) quoratev1.Unit {
 }
 
 // appendChildren appends the nodes below a queue, parents before children.
-func (c *converter) appendChildren(n *node, path string, nodes []*quoratev1.Node) []*quoratev1.Node {
+func (c *converter) appendChildren(
+	n *node,
+	path string,
+	above surroundings,
+	nodes []*quoratev1.Node,
+) []*quoratev1.Node {
 	for _, child := range n.children {
 		name := nodeName(child.Name)
 		if child.depth > compat.MaxDepth {
@@ -181,7 +208,8 @@ func (c *converter) appendChildren(n *node, path string, nodes []*quoratev1.Node
 			converted.Labels = withLabel(converted.GetLabels(), LabelQueue, child.Name)
 			c.addNote(child.path+".name", child.name, "the queue is the node %q", at)
 		}
-		nodes = c.appendChildren(child, at, append(nodes, converted))
+		below := c.applySurroundings(child, converted, above)
+		nodes = c.appendChildren(child, at, below, append(nodes, converted))
 	}
 	return nodes
 }

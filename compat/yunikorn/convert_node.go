@@ -47,11 +47,7 @@ func (c *converter) noteIgnored(n *node) {
 	c.noteIf(n.AdminACL != "", n.path+".adminacl", n.name, "access lists are ignored")
 	c.noteIf(n.SubmitACL != "", n.path+".submitacl", n.name, "access lists are ignored")
 	c.noteIf(len(n.Properties) > 0, n.path+".properties", n.name, "properties are ignored")
-	template := n.ChildTemplate
-	quantities := len(template.Resources.Max) + len(template.Resources.Guaranteed)
-	c.noteIf(template.MaxApplications > 0 || len(template.Properties) > 0 || quantities > 0,
-		n.path+".childtemplate", n.name, "templates are ignored: queues are made by applying them")
-	c.noteIf(n.Parent && n.depth > 0 && len(n.children) == 0, n.path+".parent", n.name,
+	c.noteIf(n.Parent && n.depth > 0 && len(n.children) == 0 && !c.creating[n], n.path+".parent", n.name,
 		"ignored: allocations may be made at every queue")
 }
 

@@ -39,12 +39,19 @@ var known = map[string]struct {
 	"max-volume-gb": {"volume-gb", quoratev1.Unit_UNIT_COUNT, 1},
 }
 
-// Convert reads nodepool.yaml: the list tenant-resource-limits becomes the tree "tenants" under the policy "open", with
-// a node for each tenant. Everything else in the file is ignored with one note.
+// envelope is where configurations lie in ConfigMaps.
+var envelope = compat.Envelope{Keys: []string{"nodepool.yaml"}, Top: []string{section, "providers"}}
+
+// Convert reads nodepool.yaml, also as the text in a ConfigMap: the list tenant-resource-limits becomes the tree
+// "tenants" under the policy "open", with a node for each tenant. Everything else in the file is ignored with one note.
 //
 // Any key that is not Nodepool's own limits a resource of a provider, as in Nodepool; since a typo looks the same, each
 // is noted. A tenant that is listed twice, or a key, is a problem; Nodepool silently takes the last.
 func Convert(data []byte) (*compat.Conversion, error) {
+	data, note, err := envelope.Open(data)
+	if err != nil {
+		return nil, err
+	}
 	root, err := compat.YAML(data)
 	if err != nil {
 		return nil, err
@@ -54,6 +61,9 @@ func Convert(data []byte) (*compat.Conversion, error) {
 		tree:       &quoratev1.Tree{Name: TreeName, Policy: policy},
 		lines:      map[string]int{},
 		foreign:    map[string]bool{},
+	}
+	if note != "" {
+		c.conversion.Note("%s", note)
 	}
 	found := false
 	var ignored []string

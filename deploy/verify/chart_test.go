@@ -32,6 +32,7 @@ var rewrite = flag.Bool("rewrite-chart", false, "write the golden rendering of t
 type release struct {
 	values    string // YAML over the defaults
 	isUpgrade bool
+	apis      []string              // groups of the cluster beside those of Kubernetes
 	cluster   engine.ClientProvider // nil for helm template, in which lookups find nothing
 }
 
@@ -48,7 +49,9 @@ func (r release) render() (map[string]string, error) {
 	options := common.ReleaseOptions{
 		Name: "quorate", Namespace: "quotas", Revision: 1, IsInstall: !r.isUpgrade, IsUpgrade: r.isUpgrade,
 	}
-	merged, err := util.ToRenderValues(chart, values, options, nil)
+	capabilities := common.DefaultCapabilities.Copy()
+	capabilities.APIVersions = append(capabilities.APIVersions, r.apis...)
+	merged, err := util.ToRenderValues(chart, values, options, capabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +148,36 @@ func TestDefaultRendering(t *testing.T) {
 	}
 	if !bytes.Equal(want, []byte(got)) {
 		t.Errorf("the rendering is not testdata/default.yaml: compare them after go test -args -rewrite-chart\n%s", got)
+	}
+}
+
+// TestIDsFromPlatform: on OpenShift pods name no ids of user and group, because it refuses all but those of the
+// namespace.
+func TestIDsFromPlatform(t *testing.T) {
+	const always, never = "idsFromPlatform: always", "idsFromPlatform: never"
+	openshift := []string{"security.openshift.io/v1"}
+	for name, test := range map[string]struct {
+		release release
+		named   bool
+	}{
+		"Kubernetes":      {release{}, true},
+		"OpenShift":       {release{apis: openshift}, false},
+		"helm template":   {release{values: always}, false},
+		"named all along": {release{values: never, apis: openshift}, true},
+		"older values":    {release{values: "idsFromPlatform: null", apis: openshift}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.release.values += "\nbackup: {enabled: true, existingClaim: backups}"
+			text := test.release.manifest(t)
+			for _, key := range []string{"runAsUser: 65532", "runAsGroup: 65532", "fsGroup: 65532"} {
+				if strings.Contains(text, key) != test.named {
+					t.Errorf("the rendering has %s: %t, want %t", key, !test.named, test.named)
+				}
+			}
+			if strings.Count(text, "runAsNonRoot: true") != 2 {
+				t.Errorf("not all pods are kept from running as root")
+			}
+		})
 	}
 }
 

@@ -58,11 +58,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{/* OpenShift gives the pods of each namespace ids of its own, and refuses pods that name others. */}}
 {{- define "quorate.podSecurity" -}}
+{{- $choice := default "auto" .Values.idsFromPlatform -}}
+{{- $assigned := eq $choice "always" -}}
+{{- if and (eq $choice "auto") (.Capabilities.APIVersions.Has "security.openshift.io/v1") -}}
+{{- $assigned = true -}}
+{{- end -}}
 runAsNonRoot: true
+{{- if not $assigned }}
 runAsUser: 65532
 runAsGroup: 65532
 fsGroup: 65532
+{{- end }}
 fsGroupChangePolicy: OnRootMismatch
 seccompProfile: {type: RuntimeDefault}
 {{- end -}}
