@@ -86,7 +86,7 @@ func (n *Node) checkRaftState(logs raft.LogStore, stable raft.StableStore) (hasS
 func (n *Node) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(n.config.ID)
-	c.Logger = n.config.Logger.Named("raft")
+	c.Logger = raftguard.NewRepeatsLog(n.config.Logger.Named("raft"))
 	c.NotifyCh = n.leadershipCh
 	c.HeartbeatTimeout = n.config.scaleTimeout(heartbeatTimeout)
 	c.ElectionTimeout = n.config.scaleTimeout(electionTimeout)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"sync"
 	"time"
 
@@ -210,8 +211,20 @@ type limitedLog struct {
 // maxLines is the number of warnings and errors of memberlist that are logged per refusalInterval.
 const maxLines = 20
 
+// metadata matches the metadata of two versions of a node, which memberlist writes as lists of numbers.
+var metadata = regexp.MustCompile(` meta:\(\[[0-9 ]*\] VS \[[0-9 ]*\]\),`)
+
 // Write writes one line, or drops it.
 func (l *limitedLog) Write(line []byte) (int, error) {
+	size := len(line)
+	line = metadata.ReplaceAll(line, nil)
+	if n, err := l.writeLimited(line); err != nil {
+		return n, err
+	}
+	return size, nil
+}
+
+func (l *limitedLog) writeLimited(line []byte) (int, error) {
 	if !bytes.Contains(line, []byte("[WARN]")) && !bytes.Contains(line, []byte("[ERR")) {
 		return l.to.Write(line)
 	}
