@@ -1,7 +1,7 @@
 import { Unit } from "#gen/tree_pb";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { exact, optionText, short, span } from "./format";
+import { changeText, counted, exact, natural, optionText, short, span } from "./format";
 
 test("amounts are written as the command line writes them", () => {
   assert.equal(exact(1500n, Unit.MILLI), "1500m");
@@ -26,4 +26,22 @@ test("spans have their two largest units", () => {
 test("texts of options cannot change the direction of what follows", () => {
   assert.equal(optionText("ci\u202egnp.exe\u2069"), "ci\ufffdgnp.exe\ufffd");
   assert.equal(optionText("\u05d0nna"), "\u05d0nna");
+});
+
+test("changes have amounts with their unit", () => {
+  const amount = (_: string, resource: string, n: bigint) => exact(n, resource === "memory" ? Unit.BYTES : Unit.COUNT);
+  assert.equal(changeText(amount, "t", "limit memory", "137438953472"), "128Gi");
+  assert.equal(changeText(amount, "t", "default memory", "advisory:1024"), "advisory:1Ki");
+  assert.equal(changeText(amount, "t", "limit memory", "unlimited"), "unlimited");
+  assert.equal(changeText(amount, "t", "applications", "1024"), "1024");
+});
+
+test("one change is not several", () => {
+  assert.equal(counted(1n, "change"), "1 change");
+  assert.equal(counted(2, "change"), "2 changes");
+});
+
+test("names are in the order in which people count", () => {
+  const names = ["account-10", "account-2", "account-1", "b", "Account-1"];
+  assert.deepEqual(names.sort(natural).slice(1), ["Account-1", "account-2", "account-10", "b"]);
 });

@@ -1,4 +1,5 @@
 // Reads for views: they keep the last answer while a newer one is fetched, and repeat themselves when something changed.
+import { signal as newSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Consistency, type ReadInfo } from "#gen/common_pb";
 import { toFailure, type Failure } from "./failure";
@@ -10,6 +11,9 @@ export interface Fresh {
   consistency: Consistency;
   minIndex: bigint;
 }
+
+/** How many calls of reads have not been answered within a second: what is shown may be old. */
+export const waitingReads = newSignal(0);
 
 /** Read is the state of a read in a view. */
 export interface Read<T> {
@@ -98,11 +102,16 @@ export class Reader<T> {
   }
 
   private async once(): Promise<void> {
+    let waits = 0;
+    const slow = setTimeout(() => (waitingReads.value += waits = 1), pause);
     try {
       this.data = await this.ask(this.controller.signal);
       this.tell(undefined);
     } catch (thrown) {
       this.tell(toFailure(thrown));
+    } finally {
+      clearTimeout(slow);
+      waitingReads.value -= waits;
     }
   }
 

@@ -1,7 +1,8 @@
 // Values over time as curves or stacked areas, with the same numbers as a table.
-import { max, ticks } from "d3-array";
+import { max } from "d3-array";
 import { area, curveStepAfter, line, stack } from "d3-shape";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { marksUpTo, type Measure } from "./chart_marks";
 
 /** Series is one row of values; undefined where there is none. */
 export interface Series {
@@ -20,6 +21,8 @@ interface ChartProps {
   /** Stacked areas instead of curves. */
   stacked?: boolean;
   format?: (value: number) => string;
+  /** What the values are, which decides about the marks of the axis; plain numbers if it is absent. */
+  measure?: Measure;
 }
 
 const height = 180;
@@ -27,9 +30,9 @@ const margin = { top: 8, right: 8, bottom: 22, left: 56 };
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 
 /** TimeChart draws series over time. */
-export function TimeChart({ title, times, series, stacked, format = String }: ChartProps) {
+export function TimeChart({ title, times, series, stacked, format = String, measure = "number" }: ChartProps) {
   const [box, width] = useWidth();
-  const scale = newScale(times, top(series, stacked), width);
+  const scale = newScale(times, top(series, stacked), width, measure);
   return (
     <figure class="chart" ref={box}>
       <figcaption>{title}</figcaption>
@@ -55,9 +58,9 @@ interface Scale {
   right: number;
 }
 
-function newScale(times: Date[], highest: number, width: number): Scale {
+function newScale(times: Date[], highest: number, width: number, measure: Measure): Scale {
   const right = Math.max(margin.left + 50, width - margin.right);
-  const marks = ticks(0, highest || 1, 4).filter(Number.isInteger);
+  const marks = marksUpTo(highest, measure);
   const most = Math.max(highest || 1, marks.at(-1) ?? 1);
   const bottom = height - margin.bottom;
   return {

@@ -4,6 +4,7 @@ import { ChangeKind, type Change } from "#gen/revision_pb";
 import type { Overuse } from "#gen/scheduled_limit_pb";
 import type { AffectedRequests, ConfigurationResult, RoomChange } from "#gen/tree_pb";
 import { amountText } from "../api/units";
+import { changeText } from "../format";
 import { AllocationLink, NodeLink } from "./names";
 
 /** Plan shows the differences, and their consequences. */
@@ -74,9 +75,9 @@ export function Changes({ changes }: { changes: Change[] }) {
           <span class="hidden">{words[c.kind]} </span>
           {c.tree && <NodeLink tree={c.tree} node={c.node} />} <bdi>{c.field}</bdi>
           {(c.before || c.after) && ": "}
-          {c.before && <bdi>{c.before}</bdi>}
+          {c.before && <bdi>{changeText(amountText, c.tree, c.field, c.before)}</bdi>}
           {c.before && c.after && " → "}
-          {c.after && <bdi>{c.after}</bdi>}
+          {c.after && <bdi>{changeText(amountText, c.tree, c.field, c.after)}</bdi>}
         </li>
       ))}
     </ul>

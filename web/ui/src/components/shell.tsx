@@ -2,6 +2,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { connection, position } from "../api/live";
+import { waitingReads } from "../api/read";
+import { useRight } from "../api/rights";
 import { span } from "../format";
 import { address, route } from "../router";
 import { Account } from "./account";
@@ -11,6 +13,8 @@ import { Search } from "./search";
 export interface Entry {
   view: string;
   title: string;
+  /** The right on the cluster without which the entry is not shown. */
+  needs?: string;
 }
 
 /** Shell is the frame of the page. */
@@ -25,11 +29,9 @@ export function Shell({ entries, children }: { entries: Entry[]; children: Compo
           Quorate
         </a>
         <nav aria-label="Views">
-          {entries.map((e) => (
-            <a href={address(e.view)} aria-current={route.value.view === e.view ? "page" : undefined}>
-              {e.title}
-            </a>
-          ))}
+          {entries.map((e) =>
+            e.needs ? <GuardedLink key={e.view} entry={e} needs={e.needs} /> : <ViewLink key={e.view} entry={e} />,
+          )}
         </nav>
         <Search />
         <Account />
@@ -43,6 +45,19 @@ export function Shell({ entries, children }: { entries: Entry[]; children: Compo
       </footer>
     </>
   );
+}
+
+function ViewLink({ entry }: { entry: Entry }) {
+  return (
+    <a href={address(entry.view)} aria-current={route.value.view === entry.view ? "page" : undefined}>
+      {entry.title}
+    </a>
+  );
+}
+
+/** GuardedLink leads to a view only if the user has the right that it needs. */
+function GuardedLink({ entry, needs }: { entry: Entry; needs: string }) {
+  return useRight(needs, [{ tree: "", node: "" }])?.allowed ? <ViewLink entry={entry} /> : null;
 }
 
 /** ConnectionBanner tells when what is shown no longer follows the cluster. It grows upwards, so that nothing jumps. */
@@ -67,10 +82,12 @@ function Source() {
   const at = position.value;
   if (!at) return <span class="quiet">connecting…</span>;
   const age = Date.now() - at.heard;
+  // The server tells at least every five seconds that it is there.
+  const current = connection.value === "live" && !waitingReads.value && age < 6500;
   return (
     <span class="quiet" data-index={String(at.index)}>
       From node <bdi>{at.servedBy}</bdi>, index {String(at.index)}, revision {String(at.revision)}
-      {age < 8000 ? ", up to date" : `, ${span(age)} old`}
+      {current ? ", up to date" : `, ${span(age)} old`}
     </span>
   );
 }

@@ -34,13 +34,13 @@ export function Instant({ at }: { at?: Timestamp }) {
 /** Ago shows how long ago an instant of ledger time was. */
 export function Ago({ ledgerMs }: { ledgerMs: bigint }) {
   const at = ledgerNow();
-  return at === undefined ? null : <span>{span(at - Number(ledgerMs))}</span>;
+  return at === undefined ? <span>…</span> : <span>{span(at - Number(ledgerMs))}</span>;
 }
 
 /** Remaining shows how long it is until an instant of ledger time. */
 export function Remaining({ ledgerMs }: { ledgerMs: bigint }) {
   const at = ledgerNow();
-  if (at === undefined) return null;
+  if (at === undefined) return <span>…</span>; // the server has not told the time yet
   const rest = Number(ledgerMs) - at;
   return <span>{rest > 0 ? span(rest) : "ends now"}</span>;
 }

@@ -39,7 +39,7 @@ export function ItemDetails({ item, states, again }: DetailsProps) {
         </dd>
         {item.heldUntilLedgerMs > 0n && (
           <>
-            <dt>Held until</dt>
+            <dt>Ends</dt>
             <dd>
               in <Remaining ledgerMs={item.heldUntilLedgerMs} />, unless it is renewed
             </dd>

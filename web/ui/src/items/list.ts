@@ -2,6 +2,7 @@
 import type { Item, ListItemsResponse } from "#gen/item_pb";
 import { api } from "../api/clients";
 import type { Fresh } from "../api/read";
+import { natural } from "../format";
 
 /** How many items are read and drawn at most. */
 export const mostItems = 2000;
@@ -16,7 +17,7 @@ interface Wanted {
   name?: string;
 }
 
-/** listItems reads the first items by name; more is true if there are others. */
+/** listItems reads the first items by name, in the order in which people count; more is true if there are others. */
 export async function listItems(what: Wanted, read: Fresh, signal: AbortSignal) {
   const items: Item[] = [];
   let answer: ListItemsResponse;
@@ -26,5 +27,7 @@ export async function listItems(what: Wanted, read: Fresh, signal: AbortSignal) 
     items.push(...answer.items);
     pageToken = answer.nextPageToken;
   } while (pageToken && items.length < mostItems);
-  return { items: items.slice(0, mostItems), more: pageToken !== "", read: answer.read };
+  items.splice(mostItems);
+  items.sort((a, b) => natural(a.name?.name ?? "", b.name?.name ?? ""));
+  return { items, more: pageToken !== "", read: answer.read };
 }

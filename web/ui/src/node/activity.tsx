@@ -6,6 +6,7 @@ import { Unit } from "#gen/tree_pb";
 import { api } from "../api/clients";
 import { useRead } from "../api/read";
 import { TimeChart, type Series } from "../components/chart";
+import type { Measure } from "../components/chart_marks";
 import { Answer } from "../components/states";
 import { short, span } from "../format";
 
@@ -47,6 +48,7 @@ export function Activity({ tree, node }: { tree: string; node: string }) {
               times={times}
               series={[{ name: "longest wait", values: values((s) => s.longestWaitMs) }]}
               format={span}
+              measure="span"
             />
           </>
         );
@@ -54,6 +56,8 @@ export function Activity({ tree, node }: { tree: string; node: string }) {
     </Answer>
   );
 }
+
+const measures: Partial<Record<Unit, Measure>> = { [Unit.BYTES]: "bytes", [Unit.MILLI]: "thousandths" };
 
 /** Amounts draws each resource with the limit in force. */
 function Amounts({ times, steps }: { times: Date[]; steps: ActivityStep[] }) {
@@ -66,7 +70,7 @@ function Amounts({ times, steps }: { times: Date[]; steps: ActivityStep[] }) {
     if (at.some((a) => a?.waiting)) series.push({ name: "waiting", values: at.map((a) => a && Number(a.waiting)) });
     if (limits.some((l) => l !== undefined)) series.push({ name: "limit", values: limits, limit: true });
     const format = (value: number) => short(BigInt(Math.round(value)), unit);
-    return <TimeChart key={name} title={name} times={times} series={series} format={format} />;
+    return <TimeChart key={name} title={name} times={times} series={series} format={format} measure={measures[unit]} />;
   });
 }
 

@@ -8,6 +8,7 @@ import { ChangeDialog, type ChangeOptions } from "../components/change";
 import { Dialog } from "../components/dialog";
 import { TextField } from "../components/field";
 import { nodeName } from "../format";
+import { address } from "../router";
 import { parseLimit, writeLimit } from "./limit_text";
 
 interface NodeProps {
@@ -21,10 +22,12 @@ export function LimitDialogButton(props: NodeProps) {
 }
 
 function LimitOffer({ tree, usage }: NodeProps) {
-  const right = useRight("limits.set", [{ tree, node: usage.node }]);
+  // The limits of a node belong to those who have the right above it.
+  const right = useRight("limits.set", [{ tree, node: usage.node.slice(0, Math.max(0, usage.node.lastIndexOf("/"))) }]);
   const [open, setOpen] = useState(false);
   const [limits, setLimits] = useState<Record<string, Limit>>();
-  if (!right?.allowed) return null;
+  if (!right) return null;
+  if (!right.allowed) return <AskForMore {...{ tree, usage }} />;
   const call = async ({ dryRun, reason, expectedRevision }: ChangeOptions) => {
     const ask = { tree, node: usage.node, limits: limits!, dryRun, reason, expectedRevision };
     return (await api.trees.setLimits(ask)).result;
@@ -45,6 +48,19 @@ function LimitOffer({ tree, usage }: NodeProps) {
       {limits && (
         <ChangeDialog title={`Limits of ${nodeName(tree, usage.node)}`} call={call} close={() => setLimits(undefined)} />
       )}
+    </p>
+  );
+}
+
+/** AskForMore leads to the form of requests for limits, for users who may not set them. */
+function AskForMore({ tree, usage }: NodeProps) {
+  const may = useRight("limits.request", [{ tree, node: usage.node }]);
+  if (!may?.allowed) return null;
+  return (
+    <p class="actions">
+      <a class="button" href={address("requests", { tree, node: usage.node })}>
+        Ask for more…
+      </a>
     </p>
   );
 }

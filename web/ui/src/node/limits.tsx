@@ -5,7 +5,8 @@ import type { ListRevisionsResponse, NodeUsage, ResourceUsage } from "#gen/tree_
 import { Empty, FailureNote } from "../components/states";
 import { Table, type Column } from "../components/table";
 import { Instant } from "../components/time";
-import { limitText, short } from "../format";
+import { amountText } from "../api/units";
+import { changeText, limitText, short } from "../format";
 import { address } from "../router";
 import { UsageCell } from "../tree/cell";
 import { LimitDialogButton } from "./changes";
@@ -96,7 +97,7 @@ function NodeHistory({ revisions }: { revisions: Read<ListRevisionsResponse> }) 
               cell: ({ change: c }) => (
                 <bdi>
                   {c.field}
-                  {c.before || c.after ? `: ${[c.before, c.after].filter(Boolean).join(" → ")}` : ""}
+                  {c.before || c.after ? `: ${[c.before, c.after].filter(Boolean).map((t) => changeText(amountText, c.tree, c.field, t)).join(" → ")}` : ""}
                 </bdi>
               ),
             },

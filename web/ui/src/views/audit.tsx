@@ -4,12 +4,14 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { useState } from "preact/hooks";
 import { api } from "../api/clients";
 import { usePages } from "../api/pages";
+import { amountText } from "../api/units";
 import { Dialog } from "../components/dialog";
 import { filter, useTypedFilter } from "../components/filters";
 import { NodeLink } from "../components/names";
 import { TreePicker } from "../components/pickers";
 import { PagedTable, type Column } from "../components/table";
 import { Instant } from "../components/time";
+import { changeText, counted } from "../format";
 import { setQuery } from "../router";
 
 const ages: [string, string, number][] = [
@@ -114,7 +116,7 @@ function Details({ record: r }: { record: AuditRecord }) {
   return (
     <>
       <button onClick={() => setOpen(true)}>
-        {r.changeCount ? `${r.changeCount} changes…` : "Details…"}
+        {r.changeCount ? `${counted(r.changeCount, "change")}…` : "Details…"}
         <span class="hidden"> of {title}</span>
       </button>
       {open && (
@@ -165,10 +167,11 @@ function Facts({ record: r }: { record: AuditRecord }) {
 }
 
 function ChangeLine({ change: c }: { change: AuditChange }) {
+  const text = (value: string) => changeText(amountText, c.place?.tree ?? "", c.field, value) || "none";
   return (
     <li>
       {c.place?.tree ? <NodeLink tree={c.place.tree} node={c.place.node} /> : "the cluster"} <bdi>{c.field}</bdi>:{" "}
-      <bdi>{c.before || "none"}</bdi> → <bdi>{c.after || "none"}</bdi>
+      <bdi>{text(c.before)}</bdi> → <bdi>{text(c.after)}</bdi>
     </li>
   );
 }

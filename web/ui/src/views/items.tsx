@@ -37,6 +37,9 @@ export function Items() {
           </label>
         )}
       </form>
+      {!tree && counts.failure?.kind === "forbidden" ? (
+        <Empty>Choose a tree: the items of all trees are shown to those with the right usage.read on the cluster.</Empty>
+      ) : (
       <Answer read={counts}>
         {({ counts: all }) => {
           if (!resource) return <Resources counts={all} />;
@@ -50,6 +53,7 @@ export function Items() {
           );
         }}
       </Answer>
+      )}
     </>
   );
 }

@@ -68,7 +68,7 @@ function Filters({ count, owner, many }: { count: ItemCount; owner: string; many
         <label>
           Held for
           <select value={owner} onChange={(e) => setQuery({ owner: e.currentTarget.value })}>
-            <option value="">Everyone, and not held</option>
+            <option value="">Any owner or none</option>
             {owner && !owners.includes(owner) && <option value={owner}>{optionText(owner)}</option>}
             {owners.map((o) => (
               <option key={o} value={o}>

@@ -63,7 +63,7 @@ function Held() {
     <Answer read={pages}>
       {(page) => (
         <>
-          {page.rows.length > 1 && <button onClick={() => places.sort(page.rows)}>Soonest end first</button>}
+          {page.rows.length > 1 && <button onClick={() => places.sort(page.rows)}>Sort by end</button>}
           {page.rows.length > 0 ? (
             <LeaseTable leases={places.order(page.rows)} now={ledgerNow() ?? 0} />
           ) : (

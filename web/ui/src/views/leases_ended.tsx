@@ -23,7 +23,7 @@ export function EndedLately({ kinds }: { kinds: EventKind[] }) {
   );
   return (
     <section>
-      <h2>Ended lately</h2>
+      <h2>Recently ended</h2>
       <Answer read={read}>
         {(answer) =>
           answer.events.length ? (

@@ -3,6 +3,7 @@ import type { LimitRequest } from "#gen/limit_request_pb";
 import { useState } from "preact/hooks";
 import { api } from "../api/clients";
 import { resourcesOf, unitOf } from "../api/units";
+import { filter } from "../components/filters";
 import { ConfirmDialog } from "../components/confirm";
 import { TextField } from "../components/field";
 import { NodePicker, TreePicker } from "../components/pickers";
@@ -34,7 +35,7 @@ interface AskProps {
 
 function AskDialog(props: AskProps) {
   const [tree, setTree] = useState(props.tree);
-  const [node, setNode] = useState("");
+  const [node, setNode] = useState(filter("node"));
   const [resource, setResource] = useState("");
   const [limit, setLimit] = useState("");
   const [reason, setReason] = useState("");

@@ -1,9 +1,11 @@
 // Every tree with its fullest nodes, what waits and what was denied there, and the health of the cluster in one line.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { AccessMode } from "#gen/access_pb";
 import type { GetUsageResponse, NodeUsage, TreeSummary } from "#gen/tree_pb";
 import { api } from "../api/clients";
 import { useRead } from "../api/read";
 import { NodeLink } from "../components/names";
+import { SignIn } from "../components/sign_in";
 import { Answer, Empty } from "../components/states";
 import { address } from "../router";
 import { UsageCell } from "../tree/cell";
@@ -25,13 +27,13 @@ export function Overview() {
             {t.trees.length ? (
               <div class="cards overview">
                 {t.trees.map((tree) => (
-                  <TreeCard key={tree.name} tree={tree} />
+                  <TreeCard key={tree.name} tree={tree} filtered={t.filtered} />
                 ))}
               </div>
             ) : (
-              <Empty>There is no tree yet. Make one with quorate apply FILE.</Empty>
+              <NoTree filtered={t.filtered} />
             )}
-            {t.filtered && <p class="quiet">Only the trees in which you see a node.</p>}
+            {t.filtered && t.trees.length > 0 && <p class="quiet">Trees in which you may see nothing are not listed.</p>}
           </>
         )}
       </Answer>
@@ -39,7 +41,24 @@ export function Overview() {
   );
 }
 
-function TreeCard({ tree }: { tree: TreeSummary }) {
+/** NoTree says why there is nothing to see, and what to do. */
+function NoTree({ filtered }: { filtered: boolean }) {
+  const who = useRead("who am I", { configuration: true }, (read, signal) => api.access.whoAmI({ read }, { signal }));
+  if (!filtered) {
+    return (
+      <Empty>
+        There is no tree yet. <code>quorate apply -f FILE</code> makes one.
+      </Empty>
+    );
+  }
+  if (!who.data) return null;
+  if (!who.data.user && who.data.mode === AccessMode.GUARDED) {
+    return <SignIn why="Trees of this cluster are shown to those who sign in." />;
+  }
+  return <Empty>You may see no tree. An administrator of a tree can give you the right usage.read.</Empty>;
+}
+
+function TreeCard({ tree, filtered }: { tree: TreeSummary; filtered: boolean }) {
   const [card, seen] = useSeen();
   const name = tree.name;
   return (
@@ -56,7 +75,9 @@ function TreeCard({ tree }: { tree: TreeSummary }) {
             {String(tree.deniedRequests)} denied in ten minutes
           </a>
         )}
-        {tree.waitingRequests === 0n && tree.deniedRequests === 0n && <span class="quiet">nothing waits</span>}
+        {!filtered && tree.waitingRequests === 0n && tree.deniedRequests === 0n && (
+          <span class="quiet">no request waits</span>
+        )}
       </p>
       {seen && <Fullest tree={name} />}
     </section>

@@ -22,6 +22,8 @@ export interface View {
   page: ComponentType;
   /** Reached by links from other views only. */
   hidden?: boolean;
+  /** The right on the cluster without which the view has nothing to show. */
+  needs?: string;
 }
 
 /** The views. */
@@ -35,8 +37,8 @@ export const views: View[] = [
   { view: "plan", title: "Plan", page: PlanPage },
   { view: "history", title: "History", page: History },
   { view: "requests", title: "Limit requests", page: LimitRequests },
-  { view: "audit", title: "Audit", page: Audit },
-  { view: "cluster", title: "Cluster", page: Cluster },
+  { view: "audit", title: "Audit", page: Audit, needs: "audit.read" },
+  { view: "cluster", title: "Cluster", page: Cluster, needs: "cluster.read" },
   { view: "node", title: "Node", page: NodePage, hidden: true },
   { view: "allocation", title: "Allocation", page: AllocationPage, hidden: true },
 ];

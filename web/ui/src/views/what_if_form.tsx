@@ -70,7 +70,7 @@ function Alternative({ number, at, claims, change, remove, faults }: Alternative
       ))}
       {claims.length < mostClaims && (
         <button type="button" class="link" onClick={() => change([...claims, emptyClaim()])}>
-          And at another node
+          Add another node
         </button>
       )}
     </Group>
@@ -202,7 +202,7 @@ function Who({ draft, change, faults }: FormProps) {
         {field("Groups", "groups", "such as a,b")}
         {field("Application", "application", "none")}
         {field("Priority", "priority", "0")}
-        {field("Waits for at most", "wait", "such as 1h")}
+        {field("Waits at most", "wait", "such as 1h")}
         {field("Lease", "ttl", "such as 30m")}
       </div>
     </fieldset>
