@@ -297,7 +297,7 @@ func (v Violation) sentence() string {
 	case OfHold:
 		return v.holdSentence()
 	case OfItems:
-		return fmt.Sprintf("%s has %d of %d %s to be had as %s, %d requested, %d missing",
+		return fmt.Sprintf("%s has %d of %d %s available as %s, %d requested, %d missing",
 			v.Tree, v.Limit-v.Used, v.Limit, v.Resource, v.Item, v.Requested, v.Missing())
 	case OfResource:
 	}

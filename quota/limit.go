@@ -1,7 +1,5 @@
 package quota
 
-import "strconv"
-
 // LimitKind is the kind of a limit. The numbers are part of the log format.
 type LimitKind uint8
 
@@ -40,12 +38,15 @@ const AdvisoryWord = "advisory:"
 func (l Limit) HasAmount() bool { return l.Kind == Limited || l.Kind == Advisory }
 
 // String is the limit as text: a number, "advisory:" and a number, "unlimited" or "unset".
-func (l Limit) String() string {
+func (l Limit) String() string { return l.In(Count) }
+
+// In is the limit as text with the amount in a unit, see [FormatAmount].
+func (l Limit) In(unit Unit) string {
 	switch l.Kind {
 	case Limited:
-		return strconv.FormatInt(int64(l.Amount), 10)
+		return FormatAmount(l.Amount, unit)
 	case Advisory:
-		return AdvisoryWord + strconv.FormatInt(int64(l.Amount), 10)
+		return AdvisoryWord + FormatAmount(l.Amount, unit)
 	case Unlimited:
 		return "unlimited"
 	case Unset:

@@ -1,6 +1,9 @@
 package quota
 
-import "cmp"
+import (
+	"cmp"
+	"strconv"
+)
 
 // Unit is the unit of a resource's amounts. The numbers are part of the log format.
 type Unit uint8
@@ -30,6 +33,36 @@ func (u Unit) String() string {
 		return "items"
 	}
 	return "unknown"
+}
+
+// suffixes are powers of thousand and of 1024, in the order in which FormatAmount prefers them.
+var suffixes = []struct {
+	name   string
+	factor Amount
+}{
+	{"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}, {"E", 1e18},
+	{"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}, {"Ti", 1 << 40}, {"Pi", 1 << 50}, {"Ei", 1 << 60},
+}
+
+// FormatAmount writes an amount exactly and as people write it: bytes with the suffix that leaves the fewest digits,
+// such as 16Gi, thousandths as 500m or as whole numbers, other units as they are. manifest.FormatQuantity writes the
+// same.
+func FormatAmount(amount Amount, unit Unit) string {
+	best := strconv.FormatInt(int64(amount), 10)
+	switch {
+	case unit == Milli && amount%1000 == 0:
+		return strconv.FormatInt(int64(amount/1000), 10)
+	case unit == Milli:
+		return best + "m"
+	case unit != Bytes || amount == 0:
+		return best
+	}
+	for _, s := range suffixes {
+		if text := strconv.FormatInt(int64(amount/s.factor), 10) + s.name; amount%s.factor == 0 && len(text) < len(best) {
+			best = text
+		}
+	}
+	return best
 }
 
 // Resource is a registered resource of a tree. Requests for an unregistered name are refused, which catches typos.

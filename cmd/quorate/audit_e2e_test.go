@@ -59,7 +59,7 @@ func TestAuditFiles(t *testing.T) {
 		}
 	}
 	playSteps(t, list[1], []step{
-		{as("admin", "audit --node cern:atlas --since 1h"), 0, "for-the-audit"},
+		{as("admin", "audit --at cern:atlas --since 1h"), 0, "for-the-audit"},
 		{as("admin", "audit --actor account/anna"), 0, "cern:atlas/physics limit cores: 40 -> 39"},
 		{as("anna", "audit"), 4, "audit.read"},
 		{"audit " + auditFile(list[1]) + " --action SetMode", 0, "guarded"},

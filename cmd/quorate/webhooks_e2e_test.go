@@ -190,7 +190,7 @@ func TestWebhookThatCannotDeliver(t *testing.T) {
 		{"webhooks set local " + local + " --secret pager --retry-for 1s", 0, "webhook local is active"},
 		{"webhooks set unsigned " + receiver.URL + " --secret other --retry-for 1s", 0, "webhook unsigned is active"},
 		{"webhooks set moved " + redirect.URL + " --secret pager --retry-for 1s --node t:a", 0, "webhook moved is active"},
-		{"webhooks set idle " + receiver.URL + " --secret pager --retry-for 1s --node t:z", 0, "webhook idle is active"},
+		{"webhooks set idle " + receiver.URL + " --secret pager --retry-for 1s --at t:z", 0, "webhook idle is active"},
 	})
 	if t.Failed() {
 		t.FailNow()

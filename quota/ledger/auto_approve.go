@@ -59,20 +59,21 @@ func (n *node) changedLimits(limits []quota.ResourceLimit) []quota.ResourceLimit
 
 // beyondRule says why a limit is not a raise that the rule allows; empty if it is one.
 func (n *node) beyondRule(rule quota.AutoApprove, wanted quota.ResourceLimit) string {
-	present := n.limits[n.tree.resource(wanted.Resource).index]
+	resource := n.tree.resource(wanted.Resource)
+	present, unit := n.limits[resource.index], n.tree.textUnit(resource)
 	switch {
 	case present.Kind != quota.Limited || wanted.Limit.Kind != quota.Limited:
 		return fmt.Sprintf("a rule raises amounts only, and %s of %s is %s now and would be %s", wanted.Resource, n.place(),
-			present, wanted.Limit)
+			present.In(unit), wanted.Limit.In(unit))
 	case wanted.Limit.Amount < present.Amount:
 		return fmt.Sprintf("a rule raises limits only, and %s of %s would fall from %s to %s", wanted.Resource, n.place(),
-			present, wanted.Limit)
+			present.In(unit), wanted.Limit.In(unit))
 	}
 	percent := quota.Amount(rule.AtMost)
 	most := present.Amount + present.Amount/100*percent + present.Amount%100*percent/100
 	if wanted.Limit.Amount > most {
-		return fmt.Sprintf("the rule raises limits by %d%% at most: %s of %s may be up to %d, not %d", rule.AtMost,
-			wanted.Resource, n.place(), most, wanted.Limit.Amount)
+		return fmt.Sprintf("the rule raises limits by %d%% at most: %s of %s may be up to %s, not %s", rule.AtMost,
+			wanted.Resource, n.place(), quota.FormatAmount(most, unit), wanted.Limit.In(unit))
 	}
 	return ""
 }
@@ -91,7 +92,8 @@ func (l guard) tooSoon(rule quota.AutoApprove, n *node) string {
 // not.
 func (n *node) beyondHeadroom(limits []quota.ResourceLimit) string {
 	for _, wanted := range limits {
-		i := n.tree.resource(wanted.Resource).index
+		resource := n.tree.resource(wanted.Resource)
+		i := resource.index
 		bound := n.parent.effective(i)
 		if bound.Kind != quota.Limited {
 			return fmt.Sprintf("the rule keeps within the headroom of %s, which has no limit of %s", n.parent.place(),
@@ -104,8 +106,8 @@ func (n *node) beyondHeadroom(limits []quota.ResourceLimit) string {
 			}
 		}
 		if room < 0 {
-			return fmt.Sprintf("the rule keeps within the headroom of %s: its limit of %s is %d, and those of its children "+
-				"would add up to more", n.parent.place(), wanted.Resource, bound.Amount)
+			return fmt.Sprintf("the rule keeps within the headroom of %s: its limit of %s is %s, and those of its children "+
+				"would add up to more", n.parent.place(), wanted.Resource, n.tree.amountText(resource, bound.Amount))
 		}
 	}
 	return ""

@@ -39,7 +39,7 @@ func (f *forest) draftShape(spec quota.TreeSpec, field string, policies *policyS
 	}
 	t := &tree{
 		name: spec.Name, settings: spec.TreeSettings, byPath: make(map[string]*node, len(spec.Nodes)),
-		policies: policies,
+		policies: policies, env: f.environment,
 	}
 	if err := f.draftResources(t, spec.Resources, field); err != nil {
 		return nil, err

@@ -14,13 +14,26 @@ import (
 // for the node or child of the same path.
 func (n *node) family(r int, own quota.Amount, swap *node) policy.Family {
 	f := policy.Family{
-		Limit: n.standIn(swap).effective(r), Own: own,
+		Unit: n.tree.textUnit(n.tree.resources[r]), Limit: n.standIn(swap).effective(r), Own: own,
 		Children: make([]policy.ChildLimit, len(n.children)),
 	}
 	for i, child := range n.children {
 		f.Children[i] = child.standIn(swap).childLimit(r)
 	}
 	return f
+}
+
+// textUnit is the unit in which texts write amounts of a resource: before LevelTen they have bare numbers.
+func (t *tree) textUnit(r *resource) quota.Unit {
+	if t.env.level < quota.LevelTen {
+		return quota.Count
+	}
+	return r.Unit
+}
+
+// amountText is an amount of a resource in a text.
+func (t *tree) amountText(r *resource, amount quota.Amount) string {
+	return quota.FormatAmount(amount, t.textUnit(r))
 }
 
 func (n *node) childLimit(r int) policy.ChildLimit {
@@ -122,8 +135,8 @@ func (s *treeTransition) overfullBreaches() []quota.Breach {
 			breaches = append(breaches, quota.Breach{
 				Tree: n.treeName, Node: n.path, Policy: n.policy.Name, Resource: r.Name,
 				Text: fmt.Sprintf(
-					"it would hold %d with what moves below it, more than its limit of %d: raise the limit, or "+
-						"release something first", used, limit),
+					"it would hold %s with what moves below it, more than its limit of %s: raise the limit, or "+
+						"release something first", n.tree.amountText(r, used), n.tree.amountText(r, limit)),
 			})
 		}
 		return true

@@ -47,6 +47,7 @@ type forest struct {
 
 // tree is a hierarchy of nodes.
 type tree struct {
+	env       *environment
 	name      string
 	settings  quota.TreeSettings
 	resources []*resource // by name

@@ -225,10 +225,15 @@ func (f *forest) findStock(tree, resource, field string) (*stock, *quota.Error) 
 		return nil, quota.Errorf(quota.NotFound, field, "tree %s has no resource %q; it has %s", tree,
 			quota.Clip(resource), t.resourceNames())
 	case r.stock == nil:
-		return nil, quota.Errorf(quota.NotFound, field, "resource %s of tree %s counts %s and has no items",
-			resource, tree, r.Unit)
+		return nil, quota.Errorf(quota.NotFound, field, "%s of tree %s is %s, it has no named items",
+			resource, tree, amountWords[r.Unit])
 	}
 	return r.stock, nil
+}
+
+// amountWords say what is counted where there are no items.
+var amountWords = map[quota.Unit]string{
+	quota.Count: "a count", quota.Milli: "an amount in thousandths", quota.Bytes: "an amount in bytes",
 }
 
 // resetter is recorded as the cause when a ResetItems has taken all items of an allocation.

@@ -18,7 +18,8 @@ func (f *forest) checkItemSpec(r quota.Resource, mostTTL quota.Span, field strin
 	switch {
 	case r.Unit != quota.Items && s != nil:
 		return quota.Errorf(quota.Invalid, field,
-			"resource %s counts %s and has no items; leave them out, or let it count items", r.Name, r.Unit)
+			"resource %s is %s, it has no named items; leave them out, or let it count items", r.Name,
+			amountWords[r.Unit])
 	case r.Unit != quota.Items:
 		return nil
 	case s == nil:

@@ -195,7 +195,7 @@ func (c *placedClaim) placePicks(t *tree, picks []quota.Pick, i int) *quota.Erro
 				quota.Clip(p.Resource), t.resourceNames())
 		case r.Unit != quota.Items:
 			return quota.Errorf(quota.Invalid, pickField(i, p),
-				"resource %s of tree %s counts %s and has no items; ask for an amount", r.Name, t.name, r.Unit)
+				"%s of tree %s is %s, it has no named items; ask for an amount", r.Name, t.name, amountWords[r.Unit])
 		}
 		if err := checkPick(p, pickField(i, p)); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/quorate/quorate/quota"
@@ -28,6 +29,29 @@ func TestTooLargeForACohortSinceLevelFive(t *testing.T) {
 		out := l.Apply(quota.Stamp{}, quota.Allocate{ID: "big", Mode: quota.Wait, Claims: claims})
 		if out.Refused != nil || out.Decision.Waiting != waits || out.Decision.NeverFits() == waits {
 			t.Errorf("at level %d: %v, %+v", level, out.Refused, out.Decision)
+		}
+	}
+}
+
+// TestPolicyTextsHaveUnitsSinceLevelTen: below level 10 amounts in texts are base units, as on members that do not know
+// the level, because the ledger keeps some of the texts.
+func TestPolicyTextsHaveUnitsSinceLevelTen(t *testing.T) {
+	for level, want := range map[uint32]string{
+		quota.LevelTen - 1: "add up to 3221225472, more than its limit of 2147483648",
+		quota.LevelTen:     "add up to 3Gi, more than its limit of 2Gi",
+	} {
+		l := ledger.New(quota.DefaultBounds())
+		l.SetLevel(level)
+		memory := func(amount quota.Amount) []quota.ResourceLimit {
+			return []quota.ResourceLimit{{Resource: "memory", Limit: quota.AtMost(amount)}}
+		}
+		spec := quota.TreeSpec{
+			Name: "s", Resources: []quota.Resource{{Name: "memory", Unit: quota.Bytes}},
+			Nodes: []quota.NodeSpec{{Policy: "strict", Limits: memory(2 << 30)}, {Path: "a", Limits: memory(3 << 30)}},
+		}
+		out := l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}})
+		if out.Refused == nil || !strings.Contains(out.Refused.Text, want) {
+			t.Errorf("at level %d the refusal is %v, want %q in it", level, out.Refused, want)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 // Family is a node with its children, for one resource. All limits are effective.
 type Family struct {
+	// Unit is the unit of amounts in texts; bare numbers if zero.
+	Unit quota.Unit
 	// Limit is the node's limit, Own the amount held at the node itself.
 	Limit quota.Limit
 	Own   quota.Amount
@@ -51,7 +53,7 @@ func checkChildren(f Family) string {
 		if !c.Set || c.Limit.Kind != quota.Unlimited && c.Limit.Amount <= f.Limit.Amount {
 			continue
 		}
-		text := fmt.Sprintf("%s is %s", c.Name, c.Limit)
+		text := fmt.Sprintf("%s is %s", c.Name, c.Limit.In(f.Unit))
 		if length += len(text); length > quota.MaxErrorText {
 			hidden++
 			continue
@@ -65,18 +67,18 @@ func checkChildren(f Family) string {
 		above = append(above, fmt.Sprintf("and so on for %d more", hidden))
 	case len(above) == 1:
 		return fmt.Sprintf("the limit of its child %s, above its own %s: lower the child's, or raise its own first",
-			above[0], f.Limit)
+			above[0], f.Limit.In(f.Unit))
 	}
 	return fmt.Sprintf("the limits of its children (%s) are above its own %s: lower the children's, or "+
-		"raise its own first", strings.Join(above, ", "), f.Limit)
+		"raise its own first", strings.Join(above, ", "), f.Limit.In(f.Unit))
 }
 
 // unboundedText is a limit that bounds nothing.
-func unboundedText(l quota.Limit) string {
+func unboundedText(l quota.Limit, unit quota.Unit) string {
 	if l.Kind == quota.Advisory {
-		return l.String() + ", which denies nothing"
+		return l.In(unit) + ", which denies nothing"
 	}
-	return l.String()
+	return l.In(unit)
 }
 
 // checkSum returns the first violation of the rule about the sum of the children's limits.
@@ -84,22 +86,24 @@ func (p *Policy) checkSum(f Family) string {
 	if p.Sum == SumUnbounded {
 		return ""
 	}
-	room, words := f.Limit.Amount, fmt.Sprintf("its limit of %s", f.Limit)
+	room, words := f.Limit.Amount, "its limit of "+f.Limit.In(f.Unit)
 	if p.Sum == SumWithinLimitLessOwn {
-		room, words = max(0, room-f.Own), fmt.Sprintf("its limit of %s less its own use of %d", f.Limit, f.Own)
+		room, words = max(0, room-f.Own), fmt.Sprintf("its limit of %s less its own use of %s",
+			f.Limit.In(f.Unit), quota.FormatAmount(f.Own, f.Unit))
 	}
 	var sum quota.Amount
 	for _, c := range f.Children {
 		if c.Limit.Kind != quota.Limited {
 			return fmt.Sprintf(
 				"its child %s is %s, but the children's limits must add up to at most %s: give the "+
-					"child an amount", c.Name, unboundedText(c.Limit), words)
+					"child an amount", c.Name, unboundedText(c.Limit, f.Unit), words)
 		}
 		sum = sum.Plus(c.Limit.Amount)
 	}
 	if sum > room {
 		return fmt.Sprintf(
-			"the limits of its children add up to %d, more than %s: lower one of them, or raise it first", sum, words)
+			"the limits of its children add up to %s, more than %s: lower one of them, or raise it first",
+			quota.FormatAmount(sum, f.Unit), words)
 	}
 	return ""
 }

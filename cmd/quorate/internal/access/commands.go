@@ -89,5 +89,5 @@ func listText(names []string) string {
 
 // addReason adds the flag for the reason of a change.
 func addReason(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "the reason, for records")
+	cli.AddReasonFlag(cmd.Flags(), reason)
 }

@@ -49,11 +49,11 @@ func newGuardOnCmd(c *cli.Env) *cobra.Command {
 	o := &guardOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "on",
-		Short: "Refuse what no binding gives",
-		Long: `Refuse what no binding gives. Nothing leads back. If no one can log in any more, "quorate access recover"
+		Short: "Refuse what no binding permits",
+		Long: `Refuse what no binding permits. This cannot be undone. If no one can log in any more, "quorate access recover"
 on the machine of the leader makes an administrator.
 
-First the servers are asked what would hinder you: whether they know you, and whether you could still manage access in
+First the servers are asked what would lock you out: whether they know you, and whether you could still manage access in
 a guarded cluster. If not, nothing is changed, unless --force is set. The servers refuse it themselves if no one could
 administer the cluster.`,
 		Example: "  quorate access guard on --reason \"a week without refusals\"",

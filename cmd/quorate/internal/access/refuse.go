@@ -62,7 +62,7 @@ when the command has ended. Refusing the same name again replaces the refusal.
 	cmd.Flags().StringVar(&o.until, "until", "", "when the refusal ends: a time, or a span such as 30d from now; at most "+
 		"ten years ahead (required)")
 	cmd.Flags().StringVar(&o.issuedBefore, "issued-before", "", "of a user, refuse only what was issued before this time")
-	cmd.Flags().StringVar(&o.reason, "reason", "", "the reason, for people and records (required)")
+	cli.AddRequiredReasonFlag(cmd.Flags(), &o.reason)
 	return cmd
 }
 

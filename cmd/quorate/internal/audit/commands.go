@@ -25,9 +25,10 @@ func Commands(c *cli.Env) []*cobra.Command {
 
 type listOptions struct {
 	*cli.Env
-	user, action, node, since string
-	calls, denied             bool
-	limit                     int
+	user, action, since string
+	at                  cli.Place
+	calls, denied       bool
+	limit               int
 }
 
 func newListCmd(c *cli.Env) *cobra.Command {
@@ -44,7 +45,7 @@ With files (audit-file in the configuration of a server, and FILE.1 and so on) n
 several servers: records are shown in the order of time, and what all servers have recorded only once.
 
 Records never have tokens, nor user data of leases.`,
-		Example: `  quorate audit --node cern:atlas --since 24h
+		Example: `  quorate audit --at cern:atlas --since 24h
   quorate audit --actor account/anna -o json
   quorate audit --denied
   quorate audit /var/log/quorate/audit.log* --action SetLimits
@@ -55,7 +56,7 @@ Records never have tokens, nor user data of leases.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.user, "actor", "", "only what this user did, such as account/anna")
 	flags.StringVar(&o.action, "action", "", "only this command or method, such as SetLimits or CreateToken")
-	flags.StringVar(&o.node, "node", "", "only changes at this node (`TREE:node/path`) and below it")
+	cli.AddPlaceFlag(flags, &o.at, "only changes")
 	flags.StringVar(&o.since, "since", "", "only records since this time: 2026-12-24T18:00:00Z, or a span such as 24h")
 	flags.BoolVar(&o.calls, "calls", false, "show records of calls of the asked server")
 	flags.BoolVar(&o.denied, "denied", false, "only calls that were refused (implies --calls)")
@@ -75,12 +76,8 @@ func (o *listOptions) request() (*quoratev1.ListRecordsRequest, error) {
 	if o.calls || o.denied {
 		r.Source = quoratev1.AuditSource_AUDIT_SOURCE_SERVER
 	}
-	if o.node != "" {
-		place, err := cli.ParsePlace(o.node)
-		if err != nil {
-			return nil, err
-		}
-		r.Place = &quoratev1.Place{Tree: place.Tree, Node: place.Node}
+	if o.at.Tree != "" {
+		r.Place = &quoratev1.Place{Tree: o.at.Tree, Node: o.at.Node}
 	}
 	if o.since != "" {
 		at, err := parseSince(o.since, time.Now())

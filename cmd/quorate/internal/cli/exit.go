@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -182,7 +183,7 @@ func (c *Env) ReportError(cmd *cobra.Command, err error) int {
 	if status := (*ExitError)(nil); errors.As(err, &status) {
 		return status.Code
 	}
-	c.Messagef("quorate: %s", ErrorText(err))
+	c.Messagef("quorate: %s", c.inUnits(err, ErrorText(err)))
 	if !c.Started { // the command line could not be parsed
 		c.Messagef("usage: %s", cmd.UseLine())
 		return ExitUsage
@@ -200,6 +201,25 @@ func (c *Env) ReportError(cmd *cobra.Command, err error) int {
 	c.printTreeHint(cmd, err)
 	c.printNodeHint(cmd, err)
 	return ExitCodeOf(err)
+}
+
+// inUnits writes the amounts in the message of a denial, which are base units, as people do: 16Gi instead of
+// 17179869184.
+func (c *Env) inUnits(err error, message string) string {
+	decision, _ := client.DecisionOf(err)
+	for _, v := range decision.GetViolations() {
+		numbers := func(write func(int64) string) string {
+			missing := fmt.Sprintf("%s requested, %s missing", write(v.GetRequested()), write(v.GetMissing()))
+			if v.GetSeen() != quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED {
+				return fmt.Sprintf("%s %s requested, %s missing", write(v.GetRequested()), v.GetResource(),
+					write(v.GetMissing()))
+			}
+			return fmt.Sprintf("%s of %s %s, %s", write(v.GetUsed()), write(v.GetLimit()), v.GetResource(), missing)
+		}
+		message = strings.ReplaceAll(message, " "+numbers(func(n int64) string { return strconv.FormatInt(n, 10) }),
+			" "+numbers(func(n int64) string { return c.Units.FormatAmount(v.GetTree(), v.GetResource(), n) }))
+	}
+	return message
 }
 
 // ErrorText is the message and the code of an answer of a server, and the text of any other error.

@@ -19,7 +19,7 @@ func (c *Env) printHolders(decision *quoratev1.Decision) {
 			parts = append(parts, c.Units.LevelAmount(level, level.GetOthers())+" others")
 		}
 		if len(level.GetGroups()) > 0 {
-			c.Messagef("  held of %s  %s: %s", PlaceOf(level.GetTree(), level.GetNode()), LimitText(level),
+			c.Messagef("  held at %s  %s: %s", PlaceOf(level.GetTree(), level.GetNode()), LimitText(level),
 				strings.Join(parts, "; "))
 		}
 	}

@@ -79,7 +79,8 @@ func (c *Env) childNames(ctx context.Context, quorate *client.Client, at Place) 
 
 // mostSimilar is the first of the names that cobra would suggest for what was typed; empty if there is none.
 func mostSimilar(typed string, names []string) string {
-	candidates := &cobra.Command{SuggestionsMinimumDistance: min(2, len(typed)/3)}
+	// Two letters that are exchanged are a distance of two.
+	candidates := &cobra.Command{SuggestionsMinimumDistance: min(2, len(typed)/2)}
 	for _, name := range names {
 		candidates.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
 	}

@@ -42,6 +42,31 @@ func (f *PlaceFlags) AddFlags(flags *pflag.FlagSet, what string) {
 	flags.Var(&f.at, "at", what+" at this `NODE` or below it: TREE or TREE:node/path")
 	NameVar(flags, &f.tree, "tree", "the tree of --at")
 	NameVar(flags, &f.node, "node", "the path of --at; needs --tree")
+	hideFlags(flags, "tree", "node")
+}
+
+// AddPlaceFlag adds --at for one node. The flag was called --node in some commands, where that stays valid.
+func AddPlaceFlag(flags *pflag.FlagSet, at *Place, what string) {
+	flags.Var(at, "at", what+" at this `NODE` or below it: TREE or TREE:node/path")
+	flags.Var(at, "node", "the former name of --at")
+	hideFlags(flags, "node")
+}
+
+// AddReasonFlag adds --reason, which says for people why something is done.
+func AddReasonFlag(flags *pflag.FlagSet, reason *string) {
+	flags.StringVar(reason, "reason", "", "the reason, which is recorded")
+}
+
+// AddRequiredReasonFlag is AddReasonFlag where there must be one.
+func AddRequiredReasonFlag(flags *pflag.FlagSet, reason *string) {
+	flags.StringVar(reason, "reason", "", "the reason, which is recorded (required)")
+}
+
+// hideFlags leaves flags out of help and completion. They work as before.
+func hideFlags(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		flags.Lookup(name).Hidden = true
+	}
 }
 
 // Place is the node that the flags name; the zero value for none.
@@ -64,7 +89,7 @@ func (p *Place) Set(text string) (err error) {
 }
 
 // Type names the value of a flag.
-func (p *Place) Type() string { return "node" }
+func (p *Place) Type() string { return "NODE" }
 
 // String writes the place as it is parsed.
 func (p Place) String() string {

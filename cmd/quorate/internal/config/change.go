@@ -89,7 +89,7 @@ func (o *changeOptions) addMetaFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.Var(&o.expected, "expected-revision", "refuse unless this is the current revision of the configuration")
 	flags.StringVar(&o.actor, "actor", os.Getenv("USER"), "who makes the change, for the history")
-	flags.StringVar(&o.reason, "reason", "", "reason for the change, for the history")
+	cli.AddReasonFlag(flags, &o.reason)
 }
 
 // revisionFlag is a number that may be absent.

@@ -27,11 +27,11 @@ func newHoldCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hold TREE[:node/path]",
 		Short: "Admit nothing new at a node and below it",
-		Long: `Put a node on hold: nothing new is admitted at the node and everywhere below it, in no mode, and nothing
-that is held there becomes more. Renewals, releases and confirmations go on, and limits stay as they are. Requests that
+		Long: `Put a node on hold: nothing new is admitted at the node and everywhere below it, in no mode, and no
+allocation there can grow. Renewals, releases and confirmations go on, and limits stay as they are. Requests that
 wait keep their place in the queue; with --deny, those that come during the hold are denied instead. The hold ends with
-"quorate resume", or by itself after --for or at --until, which becomes a span by the civil time of the cluster. It goes
-where its node goes; manifests and rollbacks leave it as it is.`,
+"quorate resume", or by itself after --for or at --until, which becomes a span by the civil time of the cluster. It
+moves with its node; manifests and rollbacks leave it as it is.`,
 		Example: `  quorate hold cern:atlas --reason "new cables"
   quorate hold cern:atlas --for 2h --deny
   quorate hold cern:atlas --until 2026-11-30T08:00:00Z --reason weekend`,

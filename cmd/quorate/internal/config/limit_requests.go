@@ -44,7 +44,7 @@ The cluster must be guarded or watching: in an open one callers cannot be told a
 			return o.request(cmd.Context(), args[0], args[1:], open)
 		},
 	}
-	cmd.Flags().StringVar(&o.reason, "reason", "", "why the limits are needed (required)")
+	cli.AddRequiredReasonFlag(cmd.Flags(), &o.reason)
 	cmd.Flags().StringVar(&open, "for", open, "how long the request may wait, such as 12h or 14d")
 	return cmd
 }
@@ -104,7 +104,8 @@ func (o *limitRequestOptions) connected(
 func newLimitsRequestsCmd(c *cli.Env) *cobra.Command {
 	o := limitRequestOptions{Env: c}
 	var all bool
-	var node, asker string
+	var at cli.Place
+	var asker string
 	cmd := &cobra.Command{
 		Use:   "requests",
 		Short: "Show requests for limits: your own, and those that you may decide about",
@@ -112,31 +113,27 @@ func newLimitsRequestsCmd(c *cli.Env) *cobra.Command {
 audit.read on the cluster, all of them. Only open requests are shown unless --all is given. The last 1,000 closed
 requests are remembered.`,
 		Example: `  quorate limits requests
-  quorate limits requests --node cern:atlas --all`,
+  quorate limits requests --at cern:atlas --all`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.list(cmd.Context(), node, asker, all)
+			return o.list(cmd.Context(), at, asker, all)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "show closed requests too")
-	cmd.Flags().StringVar(&node, "node", "", "only those for this node (`TREE:node/path`) and below it")
+	cli.AddPlaceFlag(cmd.Flags(), &at, "only those for a node")
 	cmd.Flags().StringVar(&asker, "asker", "", "only those of this user, such as account/anna")
 	return cmd
 }
 
-func (o *limitRequestOptions) list(ctx context.Context, node, asker string, all bool) error {
+func (o *limitRequestOptions) list(ctx context.Context, at cli.Place, asker string, all bool) error {
 	request := &quoratev1.ListRequestsRequest{
 		Asker: asker, PageSize: 1000, Read: o.ReadOptions(), State: quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN,
 	}
 	if all {
 		request.State = quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_UNSPECIFIED
 	}
-	if node != "" {
-		place, err := cli.ParsePlace(node)
-		if err != nil {
-			return err
-		}
-		request.Place = &quoratev1.Place{Tree: place.Tree, Node: place.Node}
+	if at.Tree != "" {
+		request.Place = &quoratev1.Place{Tree: at.Tree, Node: at.Node}
 	}
 	return o.connected(ctx, func(ctx context.Context, quorate *client.Client) error {
 		found := &quoratev1.ListRequestsResponse{}
@@ -246,7 +243,7 @@ func newLimitsRejectCmd(c *cli.Env) *cobra.Command {
 			return o.closeRequest(cmd.Context(), args[0], true)
 		},
 	}
-	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the one who asked (required)")
+	cli.AddRequiredReasonFlag(cmd.Flags(), &o.reason)
 	return cmd
 }
 

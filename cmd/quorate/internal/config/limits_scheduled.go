@@ -231,7 +231,7 @@ is refused if a policy forbids the limits that are left. The right to set the li
 	flags := cmd.Flags()
 	flags.BoolVar(&request.DryRun, "dry-run", false, "only report whether it would be refused")
 	flags.StringVar(&request.Actor, "actor", os.Getenv("USER"), "who cancels it, for the audit")
-	flags.StringVar(&request.Reason, "reason", "", "reason, for the audit")
+	cli.AddReasonFlag(flags, &request.Reason)
 	return cmd
 }
 

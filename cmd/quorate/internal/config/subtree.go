@@ -30,7 +30,7 @@ func (f *subtreeFlag) String() string {
 }
 
 // Type is shown in help texts.
-func (f *subtreeFlag) Type() string { return "TREE:NODE" }
+func (f *subtreeFlag) Type() string { return "NODE" }
 
 func subtreeText(s *quoratev1.Subtree) string { return cli.PlaceOf(s.GetTree(), s.GetNode()).String() }
 

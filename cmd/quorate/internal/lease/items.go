@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -99,9 +100,15 @@ func (o *itemsOptions) showItems(ctx context.Context, quorate *client.Client, tr
 	}
 	o.ReportAge(all.GetRead())
 	return o.Print(all, func(p *cli.Page) error {
-		return p.Table(itemRows(all.GetItems(),
-			all.GetRead().GetLedgerTimeMs()))
+		items := slices.SortedStableFunc(slices.Values(all.GetItems()), compareItems)
+		return p.Table(itemRows(items, all.GetRead().GetLedgerTimeMs()))
 	})
+}
+
+// compareItems orders items as people count: account-2 comes before account-10.
+func compareItems(a, b *quoratev1.Item) int {
+	return cmp.Or(cmp.Compare(a.GetName().GetResource(), b.GetName().GetResource()),
+		cli.CompareNatural(a.GetName().GetName(), b.GetName().GetName()))
 }
 
 // fetchItems joins pages into one answer, up to --limit.

@@ -51,7 +51,7 @@ guarded cluster it needs the right to read holders on the whole cluster.`,
 	flags.StringVar(&o.resource, "resource", "", "only those that ask for this resource of the tree")
 	flags.StringVar(&o.owner, "owner", "", "only those that this identity has made")
 	flags.BoolVar(&o.blockers, "blockers", false, "name who is in the way of each request")
-	flags.BoolVar(&o.certainBy, "certain-by", false, "foretell when each request is granted at the latest")
+	flags.BoolVar(&o.certainBy, "certain-by", false, "predict when each request is granted at the latest")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
 	o.follow.AddFlag(cmd)
 	return cmd

@@ -34,7 +34,8 @@ func newClusterWaitCmd(c *cli.Env) *cobra.Command {
 		Use:   "wait",
 		Short: "Wait for a number of members or voters, or for their health",
 		Long: `Wait until the cluster has a leader, the given numbers of members and voters, and with --healthy until
-all members are healthy, as a check finds that begins after the command; for 2 minutes, or for --timeout. For scripts, between one step and the next.`,
+all members are healthy, as a check finds that begins after the command; for 2 minutes, or for --timeout. For scripts,
+between one step and the next.`,
 		Example: "  quorate cluster wait --healthy\n  quorate cluster wait --voters 5 --healthy --timeout 5m",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -110,7 +110,8 @@ func parsePosition(text string) (*quoratev1.EventPosition, error) {
 
 func newWebhooksSetCmd(c *cli.Env) *cobra.Command {
 	o, spec := &webhookOptions{Env: c}, &quoratev1.WebhookSpec{}
-	var place, retry string
+	var at cli.Place
+	var retry string
 	cmd := &cobra.Command{
 		Use:   "set NAME URL --secret SECRET",
 		Short: "Add a webhook, or replace the settings of one",
@@ -122,33 +123,27 @@ limit.crossed, limit.cleared, limit.scheduled, limit.started, limit.ending, limi
 configuration.changed.`,
 		Example: `  quorate webhooks set pager https://hooks.example.org/quorate --secret pager \
     --type allocation.revoked --type allocation.ended
-  quorate webhooks set atlas https://atlas.example.org/quota --secret atlas --node cern:atlas --retry-for 2d`,
+  quorate webhooks set atlas https://atlas.example.org/quota --secret atlas --at cern:atlas --retry-for 2d`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec.Name, spec.Url = args[0], args[1]
-			return o.set(cmd.Context(), spec, place, retry)
+			return o.set(cmd.Context(), spec, at, retry)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&spec.Secret, "secret", "", "name of the secret that signs (required)")
 	flags.StringSliceVar(&spec.Types, "type", nil, "only events of this `TYPE`; may be repeated (default: all)")
-	flags.StringVar(&place, "node", "", "only allocations with a claim at this node (`TREE:node/path`) or below it")
+	cli.AddPlaceFlag(flags, &at, "only allocations with a claim")
 	flags.StringVar(&retry, "retry-for", "24h", "how long the delivery of one event is tried, 1s to 7d")
-	flags.StringVar(&o.reason, "reason", "", "why, for the audit record")
+	cli.AddReasonFlag(flags, &o.reason)
 	return cmd
 }
 
-func (o *webhookOptions) set(ctx context.Context, spec *quoratev1.WebhookSpec, place, retry string) error {
+func (o *webhookOptions) set(ctx context.Context, spec *quoratev1.WebhookSpec, at cli.Place, retry string) error {
 	if spec.GetSecret() == "" {
 		return cli.Usagef("--secret is missing: name a file in the webhook-secrets-dir of the servers")
 	}
-	if place != "" {
-		at, err := cli.ParsePlace(place)
-		if err != nil {
-			return err
-		}
-		spec.Tree, spec.Node = at.Tree, at.Node
-	}
+	spec.Tree, spec.Node = at.Tree, at.Node
 	span, err := cli.ParseSpan("--retry-for", retry)
 	if err != nil {
 		return err
@@ -191,7 +186,7 @@ func newWebhooksRemoveCmd(c *cli.Env) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the audit record")
+	cli.AddReasonFlag(cmd.Flags(), &o.reason)
 	return cmd
 }
 
@@ -224,7 +219,7 @@ everything up to now.`,
 	cmd.Flags().StringVar(&after, "after", "", "continue behind this position, `INDEX` or INDEX:NUMBER")
 	cmd.Flags().BoolVar(&request.FromNow, "from-now", false, "skip all events up to now")
 	cmd.MarkFlagsMutuallyExclusive("after", "from-now")
-	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for the audit record")
+	cli.AddReasonFlag(cmd.Flags(), &o.reason)
 	return cmd
 }
 

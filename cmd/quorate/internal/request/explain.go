@@ -58,7 +58,7 @@ A denial is a successful explanation: the exit code is 0. For an exit code that 
 		},
 	}
 	o.AddFlags(cmd)
-	cmd.Flags().BoolVar(&o.certainBy, certainByFlag, false, "foretell when a waiting request is granted at the latest")
+	cmd.Flags().BoolVar(&o.certainBy, certainByFlag, false, "predict when a waiting request is granted at the latest")
 	cmd.Flags().BoolVar(&o.levels, levelsFlag, false, "list every limit that a new request passes, with its numbers")
 	return cmd
 }
@@ -185,7 +185,7 @@ func drawHolders(u cli.Units, p *cli.Page, levels []*quoratev1.LevelHolders, now
 	for _, level := range levels {
 		at := cli.PlaceOf(level.GetTree(), level.GetNode()).String() + "  " + cmp.Or(cli.LimitText(level), "everything")
 		if len(level.GetGroups()) > 0 || level.GetOthers() > 0 {
-			p.Linef("\nHeld of %s:", at)
+			p.Linef("\nHeld at %s:", at)
 			for _, g := range level.GetGroups() {
 				p.Linef("  %s  %s", u.LevelAmount(level, g.GetAmount()), cli.GroupText(level.GetTree(), g))
 			}

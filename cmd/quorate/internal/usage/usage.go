@@ -49,7 +49,7 @@ func (f *percentFlag) Type() string { return "PERCENT" }
 func newUsageCmd(c *cli.Env) *cobra.Command {
 	o := &usageOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "usage TREE[:node/path]",
+		Use:   "usage TREE[:node/path] | usage --fullest",
 		Short: "Show limits and usage as a tree",
 		Long: `Show the limits and the usage of a node and of all nodes below it:
 
@@ -59,8 +59,15 @@ func newUsageCmd(c *cli.Env) *cobra.Command {
   HEADROOM  the largest claim that would fit at this node now, limited by the whole path to the root
   OVER      how far the subtree is above its limit, after the limit was lowered
 
+With -o wide also:
+
+  USED      share of the limit in use
+  BORROWED  in a cohort, what the subtree holds beyond its own
+  LENDABLE  in a cohort, the unused part of its own that others may use; what they use already is not taken off
+
 With --fullest, the nodes that use most of a limit come first: of the resources of a node, the one with the largest
-share counts. --at-least leaves out nodes of which no resource uses so much of its limit. Applications do not count.
+share counts. Without a tree these are the nodes of all trees. --at-least leaves out nodes of which no resource uses so
+much of its limit. Applications do not count.
 --name-contains leaves out nodes whose own name, the last part of the path, does not contain a text, upper or lower
 case.
 
@@ -68,12 +75,20 @@ A row counts applications where they run or are limited. Long amounts of bytes a
 -o json has them exactly.`,
 		Example: `  quorate usage cern
   quorate usage cern --depth 1
-  quorate usage cern --fullest --at-least 90%
+  quorate usage --fullest --at-least 90%
   quorate usage cern --name-contains sim
   quorate usage cern --depth 1 --watch
   quorate usage cern:atlas/physics --subtree=false -o json`,
-		Args: cobra.ExactArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && o.fullest {
+				return nil
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return o.runFullest(cmd.Context())
+			}
 			o.at = args[0]
 			return o.runUsage(cmd.Context())
 		},
@@ -159,7 +174,7 @@ func (o *usageOptions) fetchUsage(
 func (o *usageOptions) usageRows(at cli.Place, nodes []*quoratev1.NodeUsage) [][]string {
 	rows := [][]string{{"NODE", "RESOURCE", "LIMIT", "OWN", "SUBTREE", "HEADROOM", "OVER"}}
 	if o.Output == cli.OutputWide {
-		rows[0] = append(rows[0], "USED", "BORROWED", "LENT")
+		rows[0] = append(rows[0], "USED", "BORROWED", "LENDABLE")
 	}
 	for i, node := range nodes {
 		// The first one is the node that was asked for, unless its tree hides that. A list without parents has no indents.
