@@ -193,16 +193,13 @@ func (q *waitQueue) neverFits(violations []quota.Violation) int {
 	return slices.IndexFunc(violations, q.isBeyondLimit)
 }
 
+// isBeyondLimit is true for such a violation. In a cohort the request could not be granted if nothing else were held.
 func (q *waitQueue) isBeyondLimit(v quota.Violation) bool {
-	switch {
-	case v.Kind == quota.OfResource && v.Holder.Kind == quota.TheNode &&
-		q.forest.trees[v.Tree].nearest(v.Node).pools != nil:
-		return false // the limit of a node in a cohort depends on what others hold
-	case v.Kind == quota.OfItems:
-		items := q.forest.trees[v.Tree].resource(v.Resource).Items
-		return v.NeverFits() && (!items.OnDemand() || v.Requested > quota.Amount(items.MaxItems()))
+	if v.Kind != quota.OfItems {
+		return v.NeverFits()
 	}
-	return v.NeverFits()
+	items := q.forest.trees[v.Tree].resource(v.Resource).Items
+	return v.NeverFits() && (!items.OnDemand() || v.Requested > quota.Amount(items.MaxItems()))
 }
 
 // asideKey is the blocker of a request that is larger than the whole limit of a violation.

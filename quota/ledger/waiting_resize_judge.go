@@ -1,17 +1,32 @@
 package ledger
 
 import (
+	"slices"
+
 	"github.com/quorate/quorate/quota"
 )
 
 // mayWait is true for a denied change that could be granted later: unless it asks for more of a level than its limit,
 // which it notes in the violations, or a hold denies what would wait.
 func (h *holdingChange) mayWait(d quota.Decision) bool {
-	for i := range d.Violations {
-		v := &d.Violations[i]
+	h.markTooLarge(d.Violations)
+	return !d.NeverFits() && !h.ledger.forest.deniesWaiting(d.Violations)
+}
+
+// markTooLarge notes which limits the allocation would exceed if nothing else were held.
+func (h *holdingChange) markTooLarge(violations []quota.Violation) {
+	if h.ledger.level >= quota.LevelTen && inCohort(h.is.claims) {
+		pooled := slices.Clone(violations)
+		markTooLarge(pooled, h.is.claims)
+		for i, v := range pooled {
+			isPool := v.Kind == quota.OfBorrowing || v.Kind == quota.OfResource && v.Holder.Kind == quota.TheNode
+			violations[i].TooLarge = violations[i].TooLarge || isPool && v.TooLarge
+		}
+	}
+	for i := range violations {
+		v := &violations[i]
 		v.TooLarge = v.TooLarge || h.isTooLarge(v)
 	}
-	return !d.NeverFits() && !h.ledger.forest.deniesWaiting(d.Violations)
 }
 
 // isTooLarge is true if the claims alone are beyond a limit. The amount that the violation says is requested is the
@@ -62,10 +77,7 @@ func (l *Ledger) judgeResize(alt *alternative) (t tx, d quota.Decision, full boo
 		return tx{ledger: l}, quota.Decision{}, true
 	}
 	if d = h.decide(); l.level >= quota.LevelTen {
-		for i := range d.Violations {
-			v := &d.Violations[i]
-			v.TooLarge = v.TooLarge || h.isTooLarge(v) && h.ledger.forest.trees[v.Tree].nearest(v.Node).pools == nil
-		}
+		h.markTooLarge(d.Violations)
 	}
 	return h.asTx(), d, false
 }
