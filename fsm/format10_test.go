@@ -7,7 +7,8 @@ import (
 )
 
 // tenthGoldens are an entry that raises the level to 10, and a snapshot behind it with a request that waits aside,
-// because its limit was lowered, and an allocation with the digest of its last change. The tenth format changes no entry.
+// because its limit was lowered, and an allocation with the digest of its last change. The tenth format changes no
+// entry.
 func tenthGoldens(t testing.TB) map[string][]byte {
 	t.Helper()
 	raise := joined(t, RaiseLevel(tenthFormat))
