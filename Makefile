@@ -106,9 +106,9 @@ TESTED_AT_ONCE ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
 TESTED_FIRST = ./cmd/quorate ./rpc ./cluster/clustertest ./quota/ledger
 # Each package is a program to link: without tables for debuggers that takes two thirds of the time. make lint does what
 # go vet does.
-TEST_FLAGS = -tags invariants -vet=off -ldflags='-s -w' -timeout 30m
+TEST_FLAGS = -tags invariants -vet=off -ldflags='-s -w' -timeout 55m
 
-test: ## test all packages, with the race detector and full invariant checks; 10 to 20 minutes on two cores
+test: ## test all packages, with the race detector and full invariant checks; 10 to 40 minutes on two cores
 	@echo "make test: looking for modules; the first time they are downloaded"
 	@go list -deps -test ./... >/dev/null
 	@echo "make test: compiling with the race detector, then testing; each package prints a line when it is done"
