@@ -47,7 +47,7 @@ func (a *Allocation) belongsWithin(n *node) bool {
 // drain can bring the announced end forward; then the lease keeps the reason, unless that was a drain too.
 func (l *Ledger) revokeLease(a *Allocation, by string, grace quota.Span, reason *quota.Reason) bool {
 	is := a.lease()
-	if is.expires == 0 || is.revokedBy != "" && by != quota.DrainedBy {
+	if !is.isRevocable() || is.revokedBy != "" && by != quota.DrainedBy {
 		return false
 	}
 	isNew, end := is.revokedBy == "", min(is.expires, l.now.At+quota.Instant(grace))

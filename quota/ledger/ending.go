@@ -338,7 +338,10 @@ func (a *Allocation) describeEnd() string {
 		if a.endsAsDeclared() {
 			return " (its declared time was over)"
 		}
-		if a.lease().expires > 0 {
+		switch is := a.lease(); {
+		case is.unclaimed && is.ttl == 0:
+			return " (granted from the queue, and not collected in time)"
+		case is.expires > 0:
 			return " (not renewed in time)"
 		}
 		return " (not confirmed in time)"

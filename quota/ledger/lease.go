@@ -18,7 +18,8 @@ type lease struct {
 	revokedBy string
 	// reason says why it is revoked; nil unless it is, since LevelNine.
 	reason *quota.Reason
-	// unclaimed is true until the caller claims a lease that was granted from the queue.
+	// unclaimed is true until the caller claims what was granted from the queue: a lease, and since LevelTen also an
+	// allocation without a TTL, which has an end until then.
 	unclaimed bool
 	// touched is the time of the last renewal.
 	touched quota.Stamp
@@ -83,6 +84,22 @@ func checkTTL(ttl quota.Span) *quota.Error {
 	}
 	return nil
 }
+
+// claim records that the caller knows of the grant: a lease lasts its whole TTL from now on, and an allocation without a
+// TTL until it is released. A revocation keeps its end.
+func (b *lease) claim(now quota.Stamp) {
+	if b.unclaimed && b.ttl == 0 {
+		b.expires = 0
+	}
+	b.unclaimed = false
+	if b.revokedBy == "" {
+		b.begin(now)
+	}
+}
+
+// isRevocable reports whether a lease is held, and so ends with a grace span when it must make room. An allocation
+// without a TTL has none, whether it was claimed or not.
+func (b *lease) isRevocable() bool { return b.expires != 0 && b.ttl > 0 }
 
 // initLease determines the TTL of a request whose claims are placed: its own, or else the shortest default.
 func (a *Allocation) initLease(request *quota.Allocate) *quota.Error {
@@ -222,10 +239,8 @@ func (l *Ledger) applyRenewal(a *Allocation, c quota.Renew) *Allocation {
 	if c.TTL != 0 {
 		is.ttl = c.TTL
 	}
-	if is.revokedBy == "" {
-		is.begin(l.now)
-	}
-	if is.unclaimed, is.data = false, overlayData(is.data, c.Data); is.touched.At < l.now.At {
+	is.claim(l.now)
+	if is.data = overlayData(is.data, c.Data); is.touched.At < l.now.At {
 		is.touched = l.now
 	}
 	renewed := a.withLease(is)
@@ -255,17 +270,13 @@ func (inv *inventory) updateHeld(a *Allocation, updates []quota.ItemUpdate) {
 	}
 }
 
-// takeOverLease records that the caller has claimed a lease from the queue by repeating the request. The lease lasts
-// its whole TTL from now on.
+// takeOverLease records that the caller has claimed a grant from the queue by repeating the request.
 func (l *Ledger) takeOverLease(a *Allocation) *Allocation {
 	is := a.lease()
 	if a.ended != nil || !is.unclaimed {
 		return a
 	}
-	is.unclaimed = false
-	if is.revokedBy == "" {
-		is.begin(l.now)
-	}
+	is.claim(l.now)
 	return l.replaceLease(a.withLease(is))
 }
 

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/quorate/quorate/access"
@@ -309,7 +310,9 @@ func (l *Ledger) extendDeadlines() {
 	}
 	for _, a := range leases {
 		b := a.lease()
-		b.begin(l.now)
+		if b.begin(l.now); b.ttl == 0 {
+			b.expires = l.now.At + quota.Instant(cmp.Or(a.more.keep, quota.DefaultKeep))
+		}
 		l.replaceLease(a.withLease(b))
 	}
 	for _, w := range slices.Collect(l.queue.all.All()) {

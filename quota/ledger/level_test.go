@@ -55,3 +55,39 @@ func TestPolicyTextsHaveUnitsSinceLevelTen(t *testing.T) {
 		}
 	}
 }
+
+// TestUncollectedGrantsEndSinceLevelTen: a grant from the queue without a TTL that its caller does not come for ends
+// after the keep span. Below level 10 it is held until it is released, as on members that do not know the level.
+func TestUncollectedGrantsEndSinceLevelTen(t *testing.T) {
+	for level, want := range map[uint32]quota.State{
+		quota.LevelNine: quota.Held, quota.LevelTen: quota.Expired,
+	} {
+		l := ledger.New(quota.DefaultBounds())
+		l.SetLevel(level)
+		spec := quota.TreeSpec{
+			Name: "t", Resources: []quota.Resource{{Name: "slot", Unit: quota.Count}},
+			Nodes: []quota.NodeSpec{{
+				Policy: "open", Limits: []quota.ResourceLimit{{Resource: "slot", Limit: quota.AtMost(1)}},
+			}},
+		}
+		claims := []quota.Claim{{Tree: "t", Amounts: quota.Vector{{Resource: "slot", Amount: 1}}}}
+		for at, c := range []quota.Command{
+			quota.ApplyTrees{Trees: []quota.TreeSpec{spec}},
+			quota.Allocate{ID: "first", Claims: claims},
+			quota.Allocate{ID: "job", Mode: quota.Wait, Keep: 3000, Claims: claims},
+			quota.Release{ID: "first"},
+			quota.Expire{Most: 10}, // too early
+		} {
+			if out := l.Apply(quota.Stamp{At: quota.Instant(at)}, c); out.Refused != nil {
+				t.Fatal(out.Refused)
+			}
+		}
+		if info, err := l.View().Allocation("job"); err != nil || info.State != quota.Held {
+			t.Fatalf("at level %d it is not granted: %+v, %v", level, info, err)
+		}
+		l.Apply(quota.Stamp{At: 3003}, quota.Expire{Most: 10})
+		if info, err := l.View().Allocation("job"); err != nil || info.State != want {
+			t.Errorf("at level %d: %v, %v; want %v", level, info.State, err, want)
+		}
+	}
+}

@@ -62,7 +62,7 @@ func (q *queuePair) step(t *rapid.T) {
 	case n < 28:
 		q.release(t)
 	case n < 31:
-		q.stamp.At += quota.Instant(die(t, 9))
+		q.stamp.At += quota.Instant(die(t, 9)) + quota.Instant(quota.MinKeep)*quota.Instant(die(t, 4)/3)
 		q.oracle.now = q.stamp.At
 		q.expire(t)
 	case n < 35:
@@ -213,8 +213,12 @@ func (q *queuePair) release(t *rapid.T) {
 func (q *queuePair) renew(t *rapid.T) {
 	id := jobName(t)
 	q.apply(t, quota.Renew{ID: id})
-	if _, waiting := q.oracle.find(id); waiting != nil {
+	held, waiting := q.oracle.find(id)
+	if waiting != nil {
 		q.oracle.sign(waiting[0])
+	}
+	if held != nil {
+		held.unclaimedUntil = 0
 	}
 	q.oracle.settle()
 }
@@ -248,7 +252,8 @@ func stateOfQueue(v ledger.Sandbox) string {
 		for _, c := range a.Claims {
 			amounts = append(amounts, c.Amounts)
 		}
-		fmt.Fprintf(&text, "%s holds %v under %d%s\n", a.ID, amounts, a.Fence, alternativeWords(a.Alternative))
+		fmt.Fprintf(&text, "%s holds %v under %d until %d%s\n", a.ID, amounts, a.Fence, a.ExpiresAt,
+			alternativeWords(a.Alternative))
 	}
 	for _, w := range wholeQueue(v) {
 		info := w.Allocation.Waiting

@@ -155,16 +155,25 @@ func (l *Ledger) grantWaiter(w *waiter, t *tx) {
 	}
 	l.queue.removeWaiter(w)
 	a.more.waiting = nil
-	a.markUnclaimed(l.now, keepSpan(&w.request))
+	l.markUnclaimed(a, keepSpan(&w.request))
 	t.commit(since)
 }
 
-// markUnclaimed makes a lease end after the keep span unless its caller claims it.
-func (a *Allocation) markUnclaimed(now quota.Stamp, keep quota.Span) {
-	if b := a.more.lease; b != nil && b.ttl > 0 {
-		b.unclaimed = true
-		b.expires = now.At + quota.Instant(min(b.ttl, keep))
+// markUnclaimed makes what was granted from the queue end after the keep span unless its caller claims it. Before
+// LevelTen only a lease ends so.
+func (l *Ledger) markUnclaimed(a *Allocation, keep quota.Span) {
+	b := a.more.lease
+	switch {
+	case b != nil && b.ttl > 0:
+		keep = min(b.ttl, keep)
+	case l.level < quota.LevelTen:
+		return
+	case b == nil:
+		b = &lease{}
+		a.more.lease = b
 	}
+	b.unclaimed = true
+	b.expires = l.now.At + quota.Instant(keep)
 }
 
 // blockerOf returns the first blocker of a denied request.
@@ -329,7 +338,7 @@ type pendingRevocation struct {
 // graceOf is the grace span of a victim in a tree. It is 0 if the victim is not a lease or only reserved: a reservation
 // ends at once, and its caller learns that from the confirmation.
 func (f *forest) graceOf(victim *Allocation, tree string) quota.Span {
-	if victim.lease().expires == 0 {
+	if is := victim.lease(); !is.isRevocable() {
 		return 0
 	}
 	return f.trees[tree].settings.Leases.Grace

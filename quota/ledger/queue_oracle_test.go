@@ -30,6 +30,8 @@ type queued struct {
 	ends           *queueEnds
 	line           spotInLine
 	headSince      quota.Instant
+	// unclaimedUntil is when a grant from the queue ends unless its caller comes for it; 0 once it has.
+	unclaimedUntil quota.Instant
 	// of is the held job for which this is a resize that waits, with its changes; nil for a request.
 	of      *queued
 	changes []quota.ClaimChange
@@ -214,6 +216,7 @@ func (o *queueOracle) try(j *queued) bool {
 	case len(list) == 0:
 		o.leave(j.request.ID)
 		o.grant(j)
+		j.unclaimedUntil = o.now + quota.Instant(cmp.Or(j.request.Keep, quota.DefaultKeep))
 	case !slices.Contains(linesFor(list), j.line):
 		j.line = linesFor(list)[0]
 	default:
@@ -290,6 +293,7 @@ func (o *queueOracle) allocate(r quota.Allocate) string {
 	held, waiting := o.find(r.ID)
 	switch {
 	case held != nil && unchanged(held.asked, r):
+		held.unclaimedUntil = 0
 		return "granted again" + alternativeWords(held.number)
 	case waiting != nil && unchanged(waiting[0].asked, r):
 		o.sign(waiting[0])
@@ -361,30 +365,45 @@ func (o *queueOracle) end(id string) {
 	o.held = slices.DeleteFunc(o.held, func(j *queued) bool { return j == held })
 }
 
-// expire drops those whose time is over, the first ones first. What one leaves is given away before the next instant.
+// expire ends those whose time is over, the first ones first: what is held before what waits, by fence or arrival. What
+// one leaves is given away before the next instant.
 func (o *queueOracle) expire(most int) {
 	last := quota.Instant(0)
-	due := func(j *queued) quota.Instant { return min(j.ends.until, j.ends.keepUntil) }
 	for most > 0 {
-		var first *queued
-		for _, j := range o.waiting {
-			if due(j) <= o.now && (first == nil ||
-				cmp.Or(cmp.Compare(due(j), due(first)), cmp.Compare(j.arrival, first.arrival)) < 0) {
-				first = j
-			}
-		}
+		first, at := o.nextDue()
 		switch {
 		case first == nil:
 			return
-		case last > 0 && due(first) > last:
+		case last > 0 && at > last:
 			o.settle()
 			last = 0
 			continue
+		case first.unclaimedUntil != 0:
+			o.end(first.request.ID)
+		default:
+			o.leave(first.request.ID)
 		}
-		last = due(first)
-		o.leave(first.request.ID)
+		last = at
 		most--
 	}
+}
+
+// nextDue is what ends first of what is due, and when it was.
+func (o *queueOracle) nextDue() (first *queued, at quota.Instant) {
+	for _, j := range o.held {
+		if until := j.unclaimedUntil; until != 0 && until <= o.now && (first == nil ||
+			cmp.Or(cmp.Compare(until, at), cmp.Compare(j.fence, first.fence)) < 0) {
+			first, at = j, until
+		}
+	}
+	for _, j := range o.waiting {
+		until := min(j.ends.until, j.ends.keepUntil)
+		if until <= o.now && (first == nil || until < at ||
+			until == at && first.unclaimedUntil == 0 && j.arrival < first.arrival) {
+			first, at = j, until
+		}
+	}
+	return first, at
 }
 
 // configure puts a tree in the place of another of the same nodes: requests that wait there are queued again.
@@ -408,7 +427,8 @@ func (o *queueOracle) state() string {
 		for _, c := range j.request.Claims {
 			amounts = append(amounts, c.Amounts)
 		}
-		fmt.Fprintf(&text, "%s holds %v under %d%s\n", j.request.ID, amounts, j.fence, alternativeWords(j.number))
+		fmt.Fprintf(&text, "%s holds %v under %d until %d%s\n", j.request.ID, amounts, j.fence, j.unclaimedUntil,
+			alternativeWords(j.number))
 	}
 	for i, j := range o.waiting {
 		if i == 0 || !j.isList(o.waiting[i-1]) {

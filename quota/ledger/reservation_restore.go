@@ -107,7 +107,7 @@ func (r *restoration) restoreVictim(last displacement) bool {
 	}
 	again := *tombstone
 	a := &again
-	if b := tombstone.lease(); b.ttl > 0 {
+	if b := tombstone.lease(); b.ttl > 0 || b.unclaimed {
 		a = a.withLease(r.leaseAgain(b))
 	}
 	a.ended, a.claims = nil, make([]placedClaim, len(tombstone.claims))
@@ -381,6 +381,8 @@ func (r *restoration) recreateNodes() {
 // between, it continues with its remaining time, otherwise it starts anew. A lease under revocation keeps its end.
 func (r *restoration) leaseAgain(b lease) lease {
 	switch {
+	case b.unclaimed && b.ttl == 0:
+		b.expires += r.ledger.now.At - r.by.granted.At
 	case !r.exact:
 		b.revokedBy, b.reason = "", nil
 		if b.expires != 0 { // not just reserved

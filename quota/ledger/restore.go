@@ -326,10 +326,10 @@ func (image *AllocationImage) isResized() bool {
 		image.Dropped != 0 || image.Change != 0
 }
 
-// toLease returns nil if the allocation is not a lease and has no user data.
+// toLease returns nil if the allocation is not a lease, has no user data, and does not wait for its caller to claim it.
 func (image *AllocationImage) toLease() *lease {
 	r := image.Request
-	if image.TTL == 0 && len(r.Data)+len(image.Data) == 0 {
+	if image.TTL == 0 && image.Expires == 0 && len(r.Data)+len(image.Data) == 0 {
 		return nil
 	}
 	return &lease{

@@ -30,7 +30,7 @@ func (v verifier) checkHolds() error {
 	for _, a := range v.allocations.held.All() {
 		for i := range a.claims {
 			n := a.claims[i].home().draining()
-			if is := a.lease(); n != nil && n.hold.DrainAt == 0 && is.expires != 0 && is.revokedBy == "" {
+			if is := a.lease(); n != nil && n.hold.DrainAt == 0 && is.isRevocable() && is.revokedBy == "" {
 				return fmt.Errorf("lease %q is at a node that is being drained, but not revoked", a.id)
 			}
 		}

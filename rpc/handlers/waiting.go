@@ -165,8 +165,10 @@ func (s AllocationService) currentOutcome(
 		return ledger.Outcome{}, 0, err
 	}
 	if outcome.Allocation != nil && outcome.Allocation.Info().Unclaimed {
-		if claimed, index, err := s.proposeOne(ctx, command); err == nil {
-			return claimed, index, nil
+		claimed, index, err := s.proposeOne(ctx, command)
+		if err == nil || outcome.Allocation.Info().TTL == 0 {
+			// A holder without a TTL renews nothing, so it must not hear of a grant that may end.
+			return claimed, index, err
 		}
 	}
 	return outcome, at, nil
