@@ -195,7 +195,7 @@ func TestLeaseRunIsLost(t *testing.T) {
 	server := startServer(t, f)
 	playSteps(t, f, []step{{"apply -f ../../examples/ci.yaml", 0, ""}})
 	p := startProcess(t, "lease", "run", "--server", f.baseURL(), "--resource", "aws-account", "--ttl", "4s",
-		"--kill-after", "1s", "--timeout", "2s",
+		"--kill-after", "1s", "--timeout", "10m", // the release is not tried for longer than the lease lasts
 		"--", "sh", "-c", `trap 'echo asked' TERM; (trap '' TERM; sleep 600) & echo ready; while :; do sleep 0.1; done`)
 	awaitTrue(t, func() bool { return strings.Contains(p.stdout.String(), "ready") })
 	if err := server.Process.Kill(); err != nil {

@@ -221,6 +221,8 @@ func (u Units) LeaseText(a *quoratev1.Allocation, nowMs int64) string {
 		return text
 	}
 	switch {
+	case a.GetTtlMs() == 0 && a.GetEndsLedgerMs() == 0:
+		return fmt.Sprintf("granted from the queue and not collected: ends%s unless its caller repeats the request", left)
 	case a.GetTtlMs() == 0:
 		return declared
 	case a.GetEndsLedgerMs() != 0:
@@ -335,6 +337,18 @@ func (u Units) LeaseRows(leases []*quoratev1.Allocation, nowMs int64) [][]string
 			RoundSpan(a.GetExpiresLedgerMs() - nowMs),
 			a.GetPrincipal().GetUser(), u.ClaimsText(a), a.GetRevokedBy(),
 		})
+	}
+	return withJobs(rows, leases)
+}
+
+// withJobs adds a column with the CI jobs of allocations, if any has one.
+func withJobs(rows [][]string, allocations []*quoratev1.Allocation) [][]string {
+	if !slices.ContainsFunc(allocations, func(a *quoratev1.Allocation) bool { return JobText(a.GetLabels()) != "" }) {
+		return rows
+	}
+	rows[0] = append(rows[0], "JOB")
+	for i, a := range allocations {
+		rows[i+1] = append(rows[i+1], JobText(a.GetLabels()))
 	}
 	return rows
 }

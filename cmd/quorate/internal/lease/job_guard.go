@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -18,6 +19,9 @@ import (
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
+
+// killPatience is how long a killed process may take to end.
+const killPatience = 2 * time.Second
 
 // groupPollInterval is the time between two checks whether a process group has ended.
 const groupPollInterval = 20 * time.Millisecond
@@ -42,16 +46,21 @@ func cannotStart(c *cli.Env, err error) error {
 	return &cli.ExitError{Code: exitNotExecutable}
 }
 
-// jobGuard runs a command in a process group, and ends the group if the lease is lost.
+// jobGuard runs a command in a process group, and ends the group and every other descendant if the lease is lost.
 type jobGuard struct {
 	*cli.Env
 	lease     *client.Lease
 	signals   <-chan os.Signal
 	killAfter time.Duration
+	others    *descendants
 }
 
 func (w *jobGuard) runJob(job *exec.Cmd, environment []string) error {
+	runtime.LockOSThread() // the job ends with the thread that has started it
+	defer runtime.UnlockOSThread()
+	w.others = newDescendants()
 	job.Env = append(os.Environ(), environment...)
+	dieWithParent(job.SysProcAttr)
 	defer lendTerminal(w.In, job)()
 	if err := job.Start(); err != nil {
 		return cannotStart(w.Env, err)
@@ -62,6 +71,7 @@ func (w *jobGuard) runJob(job *exec.Cmd, environment []string) error {
 	for {
 		select {
 		case err := <-ended:
+			w.endLeftovers(job)
 			return w.jobResult(job, err)
 		case s := <-w.signals:
 			w.forwardSignal(job, s)
@@ -83,33 +93,74 @@ func (w *jobGuard) forwardSignal(job *exec.Cmd, s os.Signal) {
 	}
 }
 
-// stopJob ends the process group after the lease was lost: SIGTERM first, SIGKILL when the time is over. It returns
-// when no process of the group is left.
+// signalAll sends a signal to the process group of the command, and to the descendants that have left it.
+func (w *jobGuard) signalAll(job *exec.Cmd, s syscall.Signal) {
+	w.forwardSignal(job, s)
+	for _, pid := range w.others.running(job.Process.Pid) {
+		if group, err := syscall.Getpgid(pid); err == nil && group != job.Process.Pid {
+			_ = syscall.Kill(pid, s) // one that has ended is not an error
+		}
+	}
+}
+
+// isGone reports whether no process of the group and no other descendant is left. The command itself has ended.
+func (w *jobGuard) isGone(job *exec.Cmd) bool {
+	return len(w.others.running(job.Process.Pid)) == 0 &&
+		errors.Is(syscall.Kill(-job.Process.Pid, 0), syscall.ESRCH)
+}
+
+// stopJob ends the command and its descendants after the lease was lost: SIGTERM first, SIGKILL when the time is over.
+// It returns when none is left.
 func (w *jobGuard) stopJob(job *exec.Cmd, ended <-chan error) error {
 	cause := context.Cause(w.lease.Context())
 	left := w.timeLeft()
 	w.Messagef("quorate: %s", lostText(cause, left))
-	w.forwardSignal(job, syscall.SIGTERM)
+	w.signalAll(job, syscall.SIGTERM)
+	w.awaitEnd(job, ended, left)
+	return &cli.ExitError{Code: cli.ExitLeaseLost, Ours: true}
+}
+
+// endLeftovers ends what the command has left behind: it must not use what the lease holds any longer.
+func (w *jobGuard) endLeftovers(job *exec.Cmd) {
+	for range 5 { // what is about to end, such as the other end of a pipe, is not worth a message
+		if w.isGone(job) {
+			return
+		}
+		time.Sleep(groupPollInterval)
+	}
+	w.Messagef("quorate: the command has ended; what it has left behind has %s to end",
+		cli.RoundSpan(w.timeLeft().Milliseconds()))
+	w.signalAll(job, syscall.SIGTERM)
+	w.awaitEnd(job, nil, w.timeLeft())
+}
+
+// awaitEnd waits until the command and its descendants have ended, and kills them when the time is over. A nil channel
+// says that the command has ended.
+func (w *jobGuard) awaitEnd(job *exec.Cmd, ended <-chan error, left time.Duration) {
 	patience := time.NewTimer(left)
 	defer patience.Stop()
 	look := time.NewTicker(groupPollInterval)
 	defer look.Stop()
-	for gone := false; ; {
+	var lastChance <-chan time.Time
+	for {
 		select {
 		case <-ended:
-			gone, ended = true, nil
+			ended = nil
 		case s := <-w.signals:
 			w.forwardSignal(job, s)
 		case <-look.C:
 		case <-patience.C:
-			w.forwardSignal(job, syscall.SIGKILL)
-			if !gone {
-				<-ended
+			lastChance = time.After(killPatience)
+		case <-lastChance:
+			if ended == nil {
+				return // what is left cannot be killed: it belongs to another user, or hangs in the kernel
 			}
-			return &cli.ExitError{Code: cli.ExitLeaseLost, Ours: true}
 		}
-		if gone && errors.Is(syscall.Kill(-job.Process.Pid, 0), syscall.ESRCH) {
-			return &cli.ExitError{Code: cli.ExitLeaseLost, Ours: true}
+		switch {
+		case ended == nil && w.isGone(job):
+			return
+		case lastChance != nil: // again, because it may start others until it has ended
+			w.signalAll(job, syscall.SIGKILL)
 		}
 	}
 }

@@ -15,10 +15,14 @@ import (
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/cmd/quorate/internal/request"
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // Variables that tell a job the id and the fence of its lease.
 const leaseVariable, fenceVariable = "QUORATE_LEASE", "QUORATE_FENCE"
+
+// mostLabels is how many labels the API takes.
+const mostLabels = 32
 
 // jobLeaseOptions are the flags of commands that hold a lease for a job: what it needs, for how long a request waits,
 // and how long the processes of the job may take to end if the lease is lost.
@@ -118,6 +122,7 @@ func (o *jobLeaseOptions) waitForLease(ctx context.Context) (*client.Lease, erro
 	if err := o.ApplyTo(message); err != nil {
 		return nil, err
 	}
+	o.labelWithJob(message)
 	waiting, cancelWait := context.WithTimeout(ctx, o.Wait+o.Timeout)
 	defer cancelWait()
 	line := request.NewWaitingLine(o.Env)
@@ -126,9 +131,29 @@ func (o *jobLeaseOptions) waitForLease(ctx context.Context) (*client.Lease, erro
 		client.WithProgress(line.ReportProgress), client.WithMargin(o.stopTime()))
 }
 
-// releaseLease releases the lease, also after an interrupt or a failure.
+// labelWithJob says which CI job the lease is for. Labels of the caller come first.
+func (o *jobLeaseOptions) labelWithJob(message *quoratev1.AllocateRequest) {
+	for name, value := range cli.JobLabels(os.Getenv) {
+		if _, known := message.GetLabels()[name]; known || len(message.GetLabels()) >= mostLabels {
+			continue
+		}
+		if message.Labels == nil {
+			message.Labels = map[string]string{}
+		}
+		message.Labels[name] = value
+	}
+}
+
+// releaseLease releases the lease, also after an interrupt or a failure. It does not try for longer than the lease lasts.
 func (o *jobLeaseOptions) releaseLease(lease *client.Lease) {
-	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
+	left := o.Timeout
+	if ends := lease.Ends(); !ends.IsZero() {
+		left = min(left, time.Until(ends))
+	}
+	if left <= 0 {
+		return // it has ended by itself
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), left)
 	defer cancel()
 	if err := lease.Release(ctx); err != nil {
 		o.Messagef("quorate: %s could not be released and expires within %v: %s", cli.ShellWord(lease.ID()),

@@ -59,10 +59,14 @@ The environment of the command has the names of its items in LEASED_RESOURCE, se
 resource also in the variable that --resource RESOURCE=VARIABLE or --env RESOURCE=VARIABLE names; the fence of the grant
 in QUORATE_FENCE, for resources that check fences; and the id in QUORATE_LEASE.
 
-Signals are passed on to the command and everything that it has started. If the lease is lost, all of these processes
-get SIGTERM, and SIGKILL after --kill-after (after a third of the TTL if that is shorter): early enough that all of
-them have ended before another holder can be granted the same items. In a tree without a grace period, a request that
-preempts the lease is granted at once.
+Signals are passed on to the command and its process group. If the lease is lost, everything that the command has
+started, on Linux also in other sessions, gets SIGTERM, and SIGKILL after --kill-after (after a third of the TTL if that
+is shorter): early enough that all of it has ended before another holder can be granted the same items. In a tree
+without a grace period, a request that preempts the lease is granted at once. What the command leaves behind when it
+ends is ended in the same way.
+
+In a job of a CI system (GitHub Actions, Gitea Actions, GitLab, Buildkite, Jenkins) the lease has the labels ci-job,
+ci-url and ci-user, which "quorate queue" and "quorate leases" show.
 
 The exit code is that of the command, or 7 if the lease was lost; see "quorate help exit-codes". If the command may end
 with 7 itself, --codes-from 100 turns that code into 107, and so with all codes of quorate itself.`,

@@ -1,11 +1,6 @@
 package lease
 
-import (
-	"errors"
-	"fmt"
-	"os"
-	"strings"
-)
+import "errors"
 
 var errEnded = errors.New("there is no such process")
 
@@ -16,14 +11,8 @@ func startOf(pid int) (string, error) {
 	if pid <= 0 {
 		return "", groupError(pid)
 	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return "", errEnded
-	}
-	// The second field is the name in parentheses, which may contain blanks and parentheses itself.
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	const stateField, startField = 0, 19
-	if len(fields) <= startField || fields[stateField] == "Z" || fields[stateField] == "X" {
+	fields, err := statOf(pid)
+	if err != nil || fields[stateField] == "Z" || fields[stateField] == "X" {
 		return "", errEnded
 	}
 	return fields[startField], nil

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -127,6 +128,12 @@ func (o *queueOptions) drawQueue(p *cli.Page, all *quoratev1.ListWaitingResponse
 	if o.certainBy {
 		head = append(head, "CERTAIN BY")
 	}
+	hasJobs := slices.ContainsFunc(requests, func(r *quoratev1.WaitingRequest) bool {
+		return cli.JobText(r.GetAllocation().GetLabels()) != ""
+	})
+	if hasJobs {
+		head = append(head, "JOB")
+	}
 	rows := [][]string{append(head, "BLOCKED BY")}
 	for _, r := range requests {
 		a := r.GetAllocation()
@@ -140,6 +147,9 @@ func (o *queueOptions) drawQueue(p *cli.Page, all *quoratev1.ListWaitingResponse
 		}
 		if o.certainBy {
 			row = append(row, cli.CertainText(waiting.GetCertainByLedgerMs(), all.GetRead().GetLedgerTimeMs()))
+		}
+		if hasJobs {
+			row = append(row, cli.JobText(a.GetLabels()))
 		}
 		row = append(row, "")
 		for _, text := range blockedBy(u, r.GetDecision(), all.GetRead().GetLedgerTimeMs()) {

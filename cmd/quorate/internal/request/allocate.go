@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -142,6 +144,11 @@ func (o *allocateOptions) sendRequest(
 	}
 	if !o.waitsForGrant() {
 		return quorate.Allocations.Allocate(limited, request)
+	}
+	if !signal.Ignored(syscall.SIGHUP) { // as with nohup
+		closed, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // the terminal was closed: the request is withdrawn
+		defer stop()
+		ctx = closed
 	}
 	waiting, cancel := context.WithTimeout(ctx, o.Wait+o.Timeout)
 	defer cancel()
