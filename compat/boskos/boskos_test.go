@@ -37,6 +37,20 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestALifespanInNanosecondsIsNoted: a number without a unit is read as Boskos reads it, which few expect.
+func TestALifespanInNanosecondsIsNoted(t *testing.T) {
+	for text, want := range map[string]string{"3600": "its lifespan is 3.6µs: Boskos reads a number", "1h": "", "0": ""} {
+		c, err := Convert([]byte("resources: [{type: t, max-count: 1, lifespan: " + text + "}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(c.Notes, "\n")
+		if told := strings.Contains(notes, "lifespan"); told != (want != "") || !strings.Contains(notes, want) {
+			t.Errorf("lifespan %s: noted %q, want %q", text, notes, want)
+		}
+	}
+}
+
 func TestLifespans(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"90m": 90 * time.Minute, "1000000000": time.Second,

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/quorate/quorate/compat"
 )
@@ -20,6 +21,11 @@ func addNotes(c *compat.Conversion, config *Config, pools []*pool) {
 		if e.HasConfig {
 			c.Note("type %q: config is not read: it tells Boskos's mason how to make a resource, and may have credentials",
 				e.Type)
+		}
+		if e.Lifespan > 0 && e.Lifespan < time.Second {
+			c.Note("type %q: its lifespan is %v: Boskos reads a number without a unit as nanoseconds, and so does this; an item "+
+				"goes about %d ms after its release. Write a unit, such as 48h, if you mean another time",
+				e.Type, e.Lifespan, wholeMs(e.Lifespan))
 		}
 		at := slices.IndexFunc(pools, func(p *pool) bool { return p.name == e.Type })
 		if pools[at].state != e.State {
