@@ -50,7 +50,8 @@ func WithMargin(margin time.Duration) AcquireOption {
 // Acquire requests an allocation and renews it in the background until it is released or lost.
 //
 // A request without a mode waits in the queue (MODE_WAIT) until it is granted or the context ends. It keeps its id and
-// its position when servers restart or the client fails over. If the context ends first, the request leaves the queue.
+// its position when servers restart or the client fails over. If the context ends first, the request leaves the queue:
+// pass one of signal.NotifyContext, so that Ctrl-C does not leave it there. A panic of a report withdraws it too.
 // With MODE_REJECT or MODE_FORCE it does not wait. Reservations and dry runs are errors, because they make no lease.
 //
 // If neither the request nor its items and trees have a TTL, the allocation is held until it is released, and nothing
@@ -137,6 +138,20 @@ func (a *acquisition) mayWait() bool { return a.request.GetMode() == quoratev1.M
 // waitForGrant calls until the request is granted or can no longer be granted. It returns when the call that was
 // answered was sent.
 func (a *acquisition) waitForGrant(
+	ctx context.Context,
+) (granted *quoratev1.AllocateResponse, sent time.Time, err error) {
+	hasOutcome := false
+	defer func() {
+		if !hasOutcome { // the report of the caller has panicked, or has ended the goroutine
+			a.cancelRequest(ctx)
+		}
+	}()
+	granted, sent, err = a.askUntilGranted(ctx)
+	hasOutcome = true
+	return granted, sent, err
+}
+
+func (a *acquisition) askUntilGranted(
 	ctx context.Context,
 ) (granted *quoratev1.AllocateResponse, sent time.Time, err error) {
 	for {

@@ -117,8 +117,31 @@ quorate_call() {
 }
 
 # quorate_acquire REQUEST [SECONDS]: waits for a grant, and keeps the lease in the background if it has a TTL. The
-# request needs an id. QUORATE_KEEPER is then the process that keeps it.
+# request needs an id. QUORATE_KEEPER is then the process that keeps it. A signal that ends the script, such as Ctrl-C,
+# takes the request out of the queue first; traps of the script are put aside meanwhile.
 quorate_acquire() {
+  local traps status=0 signal id
+  id=$(jq -r .id <<<"$1")
+  traps=$(trap -p INT TERM HUP)
+  for signal in INT TERM HUP; do
+    trap "quorate_interrupted '$id' $signal $(printf %q "$traps")" "$signal"
+  done
+  quorate_wait "$@" || status=$?
+  trap - INT TERM HUP
+  eval "$traps"
+  return "$status"
+}
+
+# quorate_interrupted ID SIGNAL TRAPS: takes a request out of the queue, and lets the signal take its course.
+quorate_interrupted() {
+  trap - INT TERM HUP
+  quorate_call AllocationService/Release "{\"id\":\"$1\"}" 2 >/dev/null || true
+  eval "$3"
+  kill -s "$2" "$BASHPID"
+}
+
+# quorate_wait REQUEST [SECONDS]: what quorate_acquire does without signals.
+quorate_wait() {
   local request until answer status sent state limit id
   id=$(jq -r .id <<<"$1")
   request=$(jq -c --argjson s "${2:-604800}" '.mode //= "MODE_WAIT" |

@@ -368,6 +368,7 @@ public final class Quorate {
             asked.putIfAbsent("waitMs", Math.min(Math.max(options.timeout.toMillis(), 1000), 7L * 24 * 3600 * 1000));
         }
         Map<String, Object> waited = null;
+        Thread atExit = withdrawAtExit(asked);
         try {
             while (true) {
                 long[] sentAt = new long[1];
@@ -382,12 +383,29 @@ public final class Quorate {
                 if (options.progress != null) options.progress.accept(answer);
                 sleep(100 - (System.nanoTime() - sentAt[0]) / 1_000_000); // for servers that do not wait
             }
-        } catch (CancellationException e) {
-            stopWaiting(asked);
-            throw e;
         } catch (CallException e) {
             throw acquireFailure(asked, waited, until, e);
+        } catch (RuntimeException | Error e) { // interrupted, or of the caller's progress
+            stopWaiting(asked);
+            throw e;
+        } finally {
+            try {
+                Runtime.getRuntime().removeShutdownHook(atExit);
+            } catch (IllegalStateException e) {
+                // the process ends
+            }
         }
+    }
+
+    /** Withdraws the request if the process ends while it waits, as after Ctrl-C. The thread runs then. */
+    private Thread withdrawAtExit(Map<String, Object> asked) {
+        Thread hook = new Thread(() -> stopWaiting(asked), "quorate-withdraw");
+        try {
+            Runtime.getRuntime().addShutdownHook(hook);
+        } catch (IllegalStateException e) {
+            // the process ends already
+        }
+        return hook;
     }
 
     private RuntimeException acquireFailure(Map<String, Object> asked, Map<String, Object> waited, long until,

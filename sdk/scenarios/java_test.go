@@ -15,7 +15,9 @@ func TestJava(t *testing.T) {
 	mustRun(t, java, "javac", "-Xlint:all,-serial", "-Werror", "-d", classes, "Quorate.java", "ScenarioPlayer.java")
 	playEverything(t, func(t *testing.T, servers []string) *player {
 		t.Helper()
-		return startProcess(t, servers, []string{"java", "-cp", classes, "ScenarioPlayer"})
+		p := startProcess(t, servers, []string{"java", "-cp", classes, "ScenarioPlayer"})
+		p.withdrawsOnSignal = true
+		return p
 	})
 }
 

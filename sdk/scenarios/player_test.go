@@ -17,6 +17,23 @@ type player struct {
 	t       *testing.T
 	steps   io.WriteCloser
 	answers chan string
+	// group is the process group of the player; 0 if it plays in this process.
+	group int
+	// withdrawsOnSignal is true if the client withdraws what waits when SIGTERM ends the program. In the others the
+	// program decides: a context in Go, and an exception in Python.
+	withdrawsOnSignal bool
+}
+
+// terminate ends the player and what it has started by SIGTERM, and skips the scenario for a client that does nothing
+// then.
+func (p *player) terminate() {
+	p.t.Helper()
+	if !p.withdrawsOnSignal {
+		p.t.Skip("the program decides what a signal does")
+	}
+	if err := syscall.Kill(-p.group, syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 // startProcess starts the player of a language; it ends with the test.
@@ -38,6 +55,7 @@ func startProcess(t *testing.T, servers, command []string, environment ...string
 		t.Fatal(err)
 	}
 	p := newPlayer(t, steps, answers)
+	p.group = process.Process.Pid
 	t.Cleanup(func() {
 		_ = steps.Close()
 		ended := make(chan struct{})

@@ -72,11 +72,14 @@ func playScenario(t *testing.T, c *cluster, start starter, s scenario) {
 	for _, st := range s.Steps {
 		if st.Servers != nil {
 			changed = time.Now()
-			if s.Gateway {
+			switch {
+			case s.Gateway:
 				front.do(t, st.Servers)
-				continue
+			case st.Servers.Terminate != "":
+				p.terminate()
+			default:
+				c.do(t, st.Servers)
 			}
-			c.do(t, st.Servers)
 			continue
 		}
 		answer := p.play(st.Play)

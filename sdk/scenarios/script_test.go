@@ -42,6 +42,8 @@ type driverStep struct {
 	Stop     string   `yaml:"stop"`
 	Continue string   `yaml:"continue"`
 	Await    string   `yaml:"await"`
+	// Terminate ends the player by SIGTERM.
+	Terminate string `yaml:"terminate"`
 	// Gateway makes the gateway answer by itself.
 	Gateway *gatewayStep `yaml:"gateway"`
 	// CallsAtMost bounds the calls of Allocate that the gateway has seen since then.

@@ -20,7 +20,9 @@ func requireTypeScript(t *testing.T) {
 
 func startTypeScript(t *testing.T, servers []string) *player {
 	t.Helper()
-	return startProcess(t, servers, []string{"node", typescript + "/.build/scenario_player.js"})
+	p := startProcess(t, servers, []string{"node", typescript + "/.build/scenario_player.js"})
+	p.withdrawsOnSignal = true
+	return p
 }
 
 func TestTypeScript(t *testing.T) {

@@ -13,6 +13,7 @@ import {
 import type { Decision } from "./gen/quorate/v1/decision_pb.js";
 import { Lease, marginPart } from "./lease.js";
 import { prepareRequest } from "./names.js";
+import { withdrawOnSignal } from "./signals.js";
 import { attemptKey, longestPauseMs, type Attempt } from "./transport.js";
 
 /** How long a server waits for the grant before it answers with the position in the queue. */
@@ -102,7 +103,11 @@ export class Acquisition {
   }
 
   /** Calls until the request is granted. Returns the answer, and when the call that was answered was sent. */
-  async wait(): Promise<{ answer: AllocateResponse; sentAt: number }> {
+  wait(): Promise<{ answer: AllocateResponse; sentAt: number }> {
+    return withdrawOnSignal(() => this.#stopWaiting(), () => this.#wait());
+  }
+
+  async #wait(): Promise<{ answer: AllocateResponse; sentAt: number }> {
     for (;;) {
       const attempt: Attempt = { sentAt: 0 };
       try {
@@ -143,7 +148,11 @@ export class Acquisition {
       if (this.#last && problemOf(e)?.reason === "ENDED") {
         return this.#endOf(e);
       }
-      if (!isTransient(e)) {
+      if (e instanceof ConnectError && !isTransient(e)) {
+        return e;
+      }
+      if (!(e instanceof ConnectError)) { // of the caller's progress
+        await this.#stopWaiting();
         return e;
       }
     }
