@@ -24,6 +24,11 @@ func (c *Client) renewAll(ctx context.Context, leases []*Lease) ([]*quoratev1.Re
 		return nil, fmt.Errorf("%d leases were renewed, and %d outcomes came back", len(leases),
 			len(answer.GetOutcomes()))
 	}
+	for i, l := range leases {
+		if got := answer.GetOutcomes()[i].GetRenewed().GetAllocation().GetId(); got != "" && got != l.id {
+			return nil, fmt.Errorf("the answer is about %q instead of %q: something mixes answers up", got, l.id)
+		}
+	}
 	return answer.GetOutcomes(), nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
@@ -165,6 +166,9 @@ func (r *retrier) callOnce(
 	limited, cancel := context.WithTimeout(withServer(ctx, index), r.beginAttempt(ctx, request))
 	defer cancel()
 	response, err := r.tokens.call(limited, next, request)
+	if err == nil {
+		err = checkID(request.Any(), response.Any())
+	}
 	if err == nil || !isTransient(err) {
 		r.hasAnswered.Store(true)
 		return response, err
@@ -173,6 +177,22 @@ func (r *retrier) callOnce(
 		r.servers.advanceFrom(index)
 	}
 	return nil, fmt.Errorf("%s: %w", r.servers.urls[index].Host, err)
+}
+
+// checkID makes an answer that is about another allocation than the request a broken connection: a proxy that mixes
+// answers up must not look like a grant.
+func checkID(request, answer any) error {
+	asked, hasID := request.(interface{ GetId() string })
+	told, hasAllocation := answer.(interface{ GetAllocation() *quoratev1.Allocation })
+	if !hasID || !hasAllocation {
+		return nil
+	}
+	id, got := asked.GetId(), told.GetAllocation().GetId()
+	if id == "" || got == "" || id == got {
+		return nil
+	}
+	return connect.NewError(connect.CodeUnavailable,
+		fmt.Errorf("the answer is about %q instead of %q: something mixes answers up", got, id))
 }
 
 // beginAttempt notes that an attempt begins now and returns how long it may take. A request that asks the server to

@@ -50,6 +50,10 @@ quorate_attempt() {
     ((failed != 6)) || quorate_advance "$server"
     return "$failed"
   fi
+  if [[ $status == 200 && $1 == */@(Allocate|Renew) ]] && ! quorate_is_about "$2" "$answer"; then
+    echo '{"code":"unavailable","message":"the answer is about another allocation"}'
+    return 6 # something mixes answers up, so that this one must not look like a grant
+  fi
   printf '%s\n' "$answer"
   case $status in
     200) return 0 ;;
@@ -63,6 +67,11 @@ quorate_attempt() {
       ;;
     *) return 1 ;;
   esac
+}
+
+# quorate_is_about REQUEST ANSWER: true unless the answer has another id than the request.
+quorate_is_about() {
+  jq -en --argjson asked "$1" --argjson told "$2" '($told.allocation.id // $asked.id) == $asked.id' >/dev/null 2>&1
 }
 
 # quorate_is_server_error ANSWER: true if an error has a code of Connect, as those of servers have.

@@ -232,7 +232,7 @@ public final class Quorate {
             HttpResponse.BodyHandlers.ofString());
         try {
             HttpResponse<String> response = answer.get(limit, TimeUnit.NANOSECONDS);
-            return parse(response, response.body());
+            return checkId(request, parse(response, response.body()));
         } catch (CallException e) {
             if (e.isTransient()) advance(index);
             throw e;
@@ -277,6 +277,26 @@ public final class Quorate {
         if (response.statusCode() == 200 && answer != null) return answer;
         if (answer != null && SERVER_CODES.contains(String.valueOf(answer.get("code")))) throw errorOf(answer);
         throw gatewayFailure(response);
+    }
+
+    /**
+     * Makes an answer that is about another allocation than the request a broken connection: what something else reads
+     * from too, or a proxy that mixes answers up, must not look like a grant.
+     */
+    private static Map<String, Object> checkId(Map<String, Object> request, Map<String, Object> answer) {
+        List<Object> asked = new ArrayList<>(), told = list(answer.get("outcomes"));
+        for (Object renewal : list(request.get("renewals"))) asked.add(object(renewal).get("id"));
+        if (request.get("id") instanceof String id) {
+            asked = List.of(id);
+            told = List.of(Map.of("renewed", answer));
+        }
+        for (int i = 0; i < Math.min(asked.size(), told.size()); i++) {
+            Object got = object(object(object(told.get(i)).get("renewed")).get("allocation")).getOrDefault("id", "");
+            if (got.equals("") || got.equals(asked.get(i))) continue;
+            throw new CallException("unavailable", "the answer is about \"" + got + "\" instead of \"" + asked.get(i)
+                + "\": something else reads from this connection", List.of(), false, true, null);
+        }
+        return answer;
     }
 
     /**

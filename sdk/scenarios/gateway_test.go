@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -22,6 +23,9 @@ type gatewayStep struct {
 	RetryAfter int `yaml:"retryAfter"`
 	// JSON makes the answer an object of JSON, as many gateways write it, and not a page.
 	JSON bool `yaml:"json"`
+	// Replace is a text in the answer to Allocate of the server, and With is what stands there instead, as long as it is.
+	Replace string `yaml:"replace"`
+	With    string `yaml:"with"`
 }
 
 // gateway is an HTTP proxy in front of a server that answers some calls by itself.
@@ -43,6 +47,7 @@ func startGateway(t *testing.T, server string) *gateway {
 	pass := httputil.NewSingleHostReverseProxy(target)
 	pass.FlushInterval = -1
 	g := &gateway{pass: pass}
+	pass.ModifyResponse = g.mixUp
 	listening := httptest.NewServer(g)
 	t.Cleanup(listening.Close)
 	g.url = listening.URL
@@ -53,6 +58,7 @@ func startGateway(t *testing.T, server string) *gateway {
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, isOwn := g.next(strings.HasSuffix(r.URL.Path, "/Allocate"))
 	if !isOwn {
+		r.Header.Del("Accept-Encoding") // to read the answers
 		g.pass.ServeHTTP(w, r)
 		return
 	}
@@ -85,6 +91,22 @@ func (g *gateway) next(isAllocate bool) (gatewayStep, bool) {
 		}
 	}
 	return answer, true
+}
+
+// mixUp changes the id in an answer, as a proxy that mixes connections up would.
+func (g *gateway) mixUp(answer *http.Response) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.now.Replace == "" || !strings.HasSuffix(answer.Request.URL.Path, "/Allocate") {
+		return nil
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	answer.Body = io.NopCloser(strings.NewReader(strings.ReplaceAll(string(body), g.now.Replace, g.now.With)))
+	g.now.Replace = ""
+	return nil
 }
 
 // do does a step of the driver.

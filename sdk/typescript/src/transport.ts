@@ -1,6 +1,6 @@
 // Calls that are repeated until a server answers.
 
-import type { DescMessage, DescMethodStreaming, DescMethodUnary, MessageInitShape,
+import type { DescMessage, DescMethodStreaming, DescMethodUnary, Message, MessageInitShape,
   MessageShape } from "@bufbuild/protobuf";
 import {
   Code, ConnectError, createContextKey, type ContextValues, type StreamResponse, type Transport, type UnaryResponse,
@@ -136,7 +136,10 @@ export class ClusterTransport implements Transport {
     attempt.sentAt = now();
     const left = until - attempt.sentAt;
     try {
-      return await this.send(method, message, { ...rest, index, timeoutMs: Math.max(Math.min(limit, left), 1) });
+      const answer = await this.send(method, message,
+        { ...rest, index, timeoutMs: Math.max(Math.min(limit, left), 1) });
+      checkID(message, answer.message);
+      return answer;
     } catch (e) {
       const wasCut = rest.signal?.aborted || (e instanceof ConnectError && e.code === Code.DeadlineExceeded
         && left <= limit);
@@ -215,6 +218,19 @@ async function* withNetworkFailures<T>(messages: AsyncIterable<T>): AsyncIterabl
     yield* messages;
   } catch (e) {
     throw networkFailure(e);
+  }
+}
+
+/**
+ * Makes an answer that is about another allocation than the request a broken connection: what something else reads from
+ * too, or a proxy that mixes answers up, must not look like a grant.
+ */
+function checkID(request: Message, answer: Message): void {
+  const asked = (request as { id?: unknown }).id;
+  const told = (answer as { allocation?: { id?: unknown } }).allocation?.id;
+  if (typeof asked === "string" && asked !== "" && typeof told === "string" && told !== "" && told !== asked) {
+    throw new ConnectError(`the answer is about "${told}" instead of "${asked}": something else reads from this ` +
+      "connection", Code.Unavailable);
   }
 }
 
