@@ -5,7 +5,7 @@ import { join } from "node:path";
 const groups = [
   ["Use", ["features", "requests", "leases", "shares", "configuration", "policies", "dashboard"]],
   ["Call", ["command-line", "clients", "api", "webhooks"]],
-  ["Run", ["operations", "server", "access", "security", "metrics", "tracing", "limits", "scaling"]],
+  ["Run", ["operations", "server", "fronting", "access", "security", "metrics", "tracing", "limits", "scaling"]],
   ["Connect", ["with-kubernetes", "with-openstack", "from-boskos", "from-keystone", "from-quota-manager",
     "from-yunikorn", "from-zuul", "zuul-waiting"]],
   ["Compatibility", ["compatibility", "compatibility/boskos", "compatibility/keystone", "compatibility/quota-manager",

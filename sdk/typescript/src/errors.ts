@@ -59,8 +59,8 @@ export class GatewayError extends Error {
 const longestHintMs = 60_000;
 
 /**
- * How long an overloaded server, or a gateway in front of it, asked to wait before a retry, at most a minute. The client itself waits at least so
- * long wherever it retries.
+ * How long an overloaded server, or a gateway in front of it, asked to wait before a retry, at most a minute. The client
+ * itself waits at least so long wherever it retries.
  */
 export function retryAfterMs(error: unknown): number | undefined {
   if (!(error instanceof ConnectError)) {

@@ -95,7 +95,9 @@ export class Renewer {
       if (outcomes.length !== batch.length) {
         throw new Error(`${batch.length} leases were renewed, and ${outcomes.length} outcomes came back`);
       }
-      if (outcomes.some(({ outcome }, i) => outcome.case === "renewed" && outcome.value.allocation?.id !== batch[i]!.id)) {
+      const isOther = ({ outcome }: RenewOutcome, i: number) =>
+        outcome.case === "renewed" && outcome.value.allocation?.id !== batch[i]!.id;
+      if (outcomes.some(isOther)) {
         throw new Error("the answer is about other leases: something else reads from this connection");
       }
     } catch (e) {
