@@ -222,7 +222,7 @@ func (u Units) LeaseText(a *quoratev1.Allocation, nowMs int64) string {
 	}
 	switch {
 	case a.GetTtlMs() == 0 && a.GetEndsLedgerMs() == 0:
-		return fmt.Sprintf("granted from the queue and not collected: ends%s unless its caller repeats the request", left)
+		return "granted from the queue and not collected: it ends after its keep span unless its caller repeats the request"
 	case a.GetTtlMs() == 0:
 		return declared
 	case a.GetEndsLedgerMs() != 0:
