@@ -29,6 +29,7 @@ func TestWhatHappensIsSeenAtTheNodeAndAbove(t *testing.T) {
 	s.tick(t, 3*time.Minute) // 08:05, three minutes of ledger time
 	s.do(t, quota.Renew{ID: "three"}, quota.Renew{ID: "four"})
 	s.do(t, quota.Release{ID: "two"}) // three has waited for three minutes
+	s.do(t, quota.Renew{ID: "three"}) // and is collected
 	s.tick(t, 6*time.Minute)          // 08:11, and one has expired
 	s.do(t, quota.Expire{Most: 10})
 	s.expect(t, node("a/b"),

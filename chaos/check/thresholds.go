@@ -21,7 +21,7 @@ type thresholdWatch struct {
 }
 
 // checkThresholds compares what watches tell of thresholds with what was used: each crossing is told once, when the use
-// has reached the threshold, and cleared once, when it has fallen below the margin.
+// has reached the threshold, and cleared once, when it has fallen by the margin.
 func (s *timeline) checkThresholds() *Verdict {
 	v := &Verdict{
 		Promise: "thresholds", Title: "thresholds: each crossing is told once", Counts: map[string]int{},
@@ -99,7 +99,9 @@ func (w *thresholdWatch) check(v *Verdict, set *history.Op) {
 				v.AddViolation("%d%% of %s:%s is %s at index %d, and was so before", key.percent, u.Tree, u.Node, o.Change,
 					o.Index)
 			}
-			if is, certain := thresholdState(u, key.percent, set.Margin); !certain || is != crosses {
+			is, certain := thresholdState(u, key.percent, set.Margin)
+			clears := !crosses && isAtMargin(u, key.percent, set.Margin)
+			if !clears && (!certain || is != crosses) {
 				v.AddViolation("%d%% of %s:%s is %s at index %d, with %d of %d", key.percent, u.Tree, u.Node, o.Change, o.Index,
 					u.Used, u.Limit)
 			}
@@ -124,7 +126,11 @@ func checkReadThreshold(
 	isCrossed[key] = is
 }
 
-// thresholdState reports whether a threshold is crossed by a use. That is not certain within the margin.
+// isAtMargin reports whether a use is the margin below a threshold, which clears it since feature level 10.
+func isAtMargin(u history.Usage, percent, margin int64) bool { return 100*u.Used == (percent-margin)*u.Limit }
+
+// thresholdState reports whether a threshold is crossed by a use. That is not certain within the margin, nor at its end
+// below feature level 10.
 func thresholdState(u history.Usage, percent, margin int64) (isCrossed, certain bool) {
 	isCrossed = 100*u.Used >= percent*u.Limit
 	return isCrossed, isCrossed || 100*u.Used < (percent-margin)*u.Limit

@@ -31,6 +31,13 @@ func (s *script) cross(at int64, index uint64, within uint32, session int64, wha
 	})
 }
 
+// atRoot makes the last message that of the root, which has the limit 10.
+func (s *script) atRoot() *script {
+	u := &s.ops[len(s.ops)-1].Usage[0]
+	u.Node, u.Limit = "", 10
+	return s
+}
+
 // beat is a heartbeat.
 func (s *script) beat(at int64, index uint64, session int64) *script {
 	return s.addOp(at, at, history.Op{Kind: history.Crossing, Index: index, Session: session})
@@ -49,6 +56,8 @@ func TestToldThresholdsPass(t *testing.T) {
 			cross(7, 3, 2, 1, history.Crossed, 90, 6).useOfA(8, 3, 6).release(9, 10, "x", 4, 1).
 			cross(11, 4, 1, 1, history.Cleared, 50, 0).cross(11, 4, 2, 1, history.Cleared, 90, 0).useOfA(12, 4, 0).
 			beat(13, 5, 1),
+		"cleared at the margin": used(begun()).cross(5, 3, 1, 1, history.Crossed, 50, 6).atRoot().
+			cross(7, 4, 1, 1, history.Cleared, 50, 3).atRoot(),
 		"within the margin": begun().grant(5, 6, "x", "a", 3, 3, 1).cross(7, 3, 1, 1, history.Crossed, 50, 3).
 			resize(8, 9, 1, 4, 2).useOfA(10, 4, 2).beat(11, 5, 1),
 		"read before it was told":       begun().beat(5, 3, 1).useOfA(5, 2, 0).grant(6, 7, "x", "a", 6, 4, 1).useOfA(8, 4, 6),

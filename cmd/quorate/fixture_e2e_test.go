@@ -152,6 +152,9 @@ func missingFields(place string, before, now any) (lost []string) {
 			return []string{fmt.Sprintf("%s was %v and is %v", place, before, now)}
 		}
 		for key, value := range before {
+			if key == "explanation" && object[key] != nil {
+				continue // it is for people, and may be worded better
+			}
 			lost = append(lost, missingFields(place+"."+key, value, object[key])...)
 		}
 		return lost

@@ -97,7 +97,7 @@ func (d *deadlines) drop(key dueKey) {
 func (d *deadlines) add(a *Allocation) {
 	key := dueKey{dueAllocation, a.fence}
 	d.set(key, a.endsAt())
-	if known := d.byKey[key]; known != nil && a.State() == quota.Held && a.lease().expires != 0 && !known.lease {
+	if known := d.byKey[key]; known != nil && a.holdsLease() && !known.lease {
 		known.lease = true
 		d.leases++
 	}
@@ -151,7 +151,7 @@ func (v verifier) checkDue() error {
 		if a.State() != quota.Reserved && a.more != nil && (len(a.more.displaced) > 0 || a.more.undo != nil) {
 			return fmt.Errorf("allocation %q is held for good, but remembers whom it displaced", a.id)
 		}
-		if a.State() == quota.Held && a.lease().expires != 0 {
+		if a.holdsLease() {
 			leases++
 		}
 		at := a.endsAt()

@@ -36,7 +36,7 @@ func (a *Allocation) lease() lease {
 }
 
 // IsLease reports whether the allocation is or was a lease. It may be called at any time, on any goroutine.
-func (a *Allocation) IsLease() bool { return a.more != nil && a.more.lease != nil }
+func (a *Allocation) IsLease() bool { return a.lease().ttl > 0 }
 
 // tended is an allocation in one piece of memory with all parts that a renewal replaces.
 type tended struct {
@@ -95,6 +95,12 @@ func (b *lease) claim(now quota.Stamp) {
 	if b.revokedBy == "" {
 		b.begin(now)
 	}
+}
+
+// holdsLease reports whether the allocation is held as a lease. What waits for its caller without a TTL is none.
+func (a *Allocation) holdsLease() bool {
+	is := a.lease()
+	return a.State() == quota.Held && is.isRevocable()
 }
 
 // isRevocable reports whether a lease is held, and so ends with a grace span when it must make room. An allocation
