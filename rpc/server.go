@@ -390,8 +390,8 @@ func forbidCaching(x *pipeline.Exchange) bool {
 	return true
 }
 
-// forbidBuffering tells a proxy in front, such as nginx, to pass a stream on as it comes. Without the header a proxy that
-// speaks HTTP/1.0 to its servers collects an answer until it ends, and a watch does not end.
+// forbidBuffering tells a proxy in front, such as nginx, to pass a stream on as it comes. Without the header a proxy
+// that speaks HTTP/1.0 to its servers collects an answer until it ends, and a watch does not end.
 func (s *Server) forbidBuffering(x *pipeline.Exchange) bool {
 	if s.procedures[x.Request.URL.Path].Streams {
 		x.Writer.Header().Set("X-Accel-Buffering", "no")

@@ -313,8 +313,8 @@ func TestListWaiting(t *testing.T) {
 }
 
 // TestOneRuleOfPriorities: a request that does not wait, a dry run and a question are decided at the place that their
-// priority has in the queue, as a request that waits is; and a resize waits with the priority of its allocation, however
-// that was granted.
+// priority has in the queue, as a request that waits is; and a resize waits with the priority of its allocation,
+// however that was granted.
 func TestOneRuleOfPriorities(t *testing.T) {
 	d := oneNode(t)
 	d.node.level.Store(quota.LevelTen)
@@ -347,12 +347,15 @@ func TestOneRuleOfPriorities(t *testing.T) {
 	}
 	high := request("high", "strict:", 1)
 	high.Priority = 4
-	explained, err := client.Explain(t.Context(), &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: high}})
+	explained, err := client.Explain(t.Context(), &quoratev1.ExplainRequest{
+		Question: &quoratev1.ExplainRequest_Request{Request: high},
+	})
 	if err != nil || explained.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED {
 		t.Errorf("explained: %v, %v", explained, err)
 	}
 	got := ask("high", 1, 4, quoratev1.Mode_MODE_UNSPECIFIED)
-	if again := ask("high", 1, 4, quoratev1.Mode_MODE_UNSPECIFIED); !again.GetRepeated() || again.GetFence() != got.GetFence() {
+	again := ask("high", 1, 4, quoratev1.Mode_MODE_UNSPECIFIED)
+	if !again.GetRepeated() || again.GetFence() != got.GetFence() {
 		t.Errorf("repeated: %v", again)
 	}
 	grown, err := client.Resize(t.Context(), &quoratev1.ResizeRequest{

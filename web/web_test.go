@@ -106,7 +106,7 @@ func TestWhatCannotBeServedIsRefusedAtOnce(t *testing.T) {
 }
 
 // most is how many bytes a browser fetches at most to open the dashboard.
-const most = 120_000
+const most = 120 << 10
 
 // TestTheDashboardIsSmall bounds what is embedded, and checks that it is complete.
 func TestTheDashboardIsSmall(t *testing.T) {

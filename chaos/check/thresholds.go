@@ -127,7 +127,9 @@ func checkReadThreshold(
 }
 
 // isAtMargin reports whether a use is the margin below a threshold, which clears it since feature level 10.
-func isAtMargin(u history.Usage, percent, margin int64) bool { return 100*u.Used == (percent-margin)*u.Limit }
+func isAtMargin(u history.Usage, percent, margin int64) bool {
+	return 100*u.Used == (percent-margin)*u.Limit
+}
 
 // thresholdState reports whether a threshold is crossed by a use. That is not certain within the margin, nor at its end
 // below feature level 10.

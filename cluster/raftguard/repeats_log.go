@@ -61,12 +61,13 @@ func (l *RepeatsLog) admit(msg string, args []any) ([]any, bool) {
 	if !slices.Contains(repeatedMessages, msg) {
 		return args, true
 	}
-	key := msg
+	parts := []any{msg}
 	for i := 0; i+1 < len(args); i += 2 {
 		if name := args[i]; name == "peer" || name == "server-id" || name == "target" {
-			key += fmt.Sprint(" ", args[i+1])
+			parts = append(parts, args[i+1])
 		}
 	}
+	key := fmt.Sprintln(parts...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()

@@ -23,8 +23,8 @@ func addNotes(c *compat.Conversion, config *Config, pools []*pool) {
 				e.Type)
 		}
 		if e.Lifespan > 0 && e.Lifespan < time.Second {
-			c.Note("type %q: its lifespan is %v: Boskos reads a number without a unit as nanoseconds, and so does this; an item "+
-				"goes about %d ms after its release. Write a unit, such as 48h, if you mean another time",
+			c.Note("type %q: its lifespan is %v: Boskos reads a number without a unit as nanoseconds, and so does this; an "+
+				"item goes about %d ms after its release. Write a unit, such as 48h, if you mean another time",
 				e.Type, e.Lifespan, wholeMs(e.Lifespan))
 		}
 		at := slices.IndexFunc(pools, func(p *pool) bool { return p.name == e.Type })

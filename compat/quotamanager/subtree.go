@@ -184,7 +184,7 @@ func baseUnits(resource, text string) (string, error) {
 	}
 	if len(parts[2]) == 2 {
 		power.Mul(power, new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1),
-			uint(10*(1+strings.IndexByte(binary, parts[2][0])))))) //nolint:gosec // 10 to 60
+			uint(10*(1+strings.IndexByte(binary, parts[2][0]))))))
 	}
 	amount.Mul(amount, power)
 	whole, rest := new(big.Int).QuoRem(amount.Num(), amount.Denom(), new(big.Int))

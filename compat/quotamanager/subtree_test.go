@@ -39,7 +39,8 @@ func TestSubtrees(t *testing.T) {
 	want := []*quoratev1.Tree{{
 		Name: "ctx", Policy: policy, Labels: map[string]string{RootLabel: "root"}, Limits: limits(1500, 900<<20, 2),
 		Resources: []*quoratev1.Resource{
-			{Name: "cpu", Unit: quoratev1.Unit_UNIT_MILLI}, {Name: "gpu", Unit: quoratev1.Unit_UNIT_COUNT},
+			{Name: "cpu", Unit: quoratev1.Unit_UNIT_MILLI},
+			{Name: "gpu", Unit: quoratev1.Unit_UNIT_COUNT},
 			{Name: "memory", Unit: quoratev1.Unit_UNIT_BYTES},
 		},
 		Nodes: []*quoratev1.Node{{Path: "gold", Hard: true, Limits: limits(1000, 6e8, 1)}},
@@ -69,9 +70,19 @@ func TestSubtreesRefused(t *testing.T) {
 // TestBaseUnits: quantities are read as Kubernetes reads them, and rounded up.
 func TestBaseUnits(t *testing.T) {
 	for _, test := range []struct{ resource, text, want string }{
-		{"cpu", "1", "1000"}, {"cpu", "0.1", "100"}, {"cpu", "100u", "1"}, {"cpu", "1e1", "10000"}, {"cpu", ".5", "500"},
-		{"memory", "1Ki", "1024"}, {"memory", "1.5G", "1500000000"}, {"memory", "1m", "1"}, {"memory", "2.", "2"},
-		{"pods", "1k", "1000"}, {"pods", "+3", "3"}, {"pods", "1E", "1000000000000000000"}, {"pods", "1E3", "1000"},
+		{"cpu", "1", "1000"},
+		{"cpu", "0.1", "100"},
+		{"cpu", "100u", "1"},
+		{"cpu", "1e1", "10000"},
+		{"cpu", ".5", "500"},
+		{"memory", "1Ki", "1024"},
+		{"memory", "1.5G", "1500000000"},
+		{"memory", "1m", "1"},
+		{"memory", "2.", "2"},
+		{"pods", "1k", "1000"},
+		{"pods", "+3", "3"},
+		{"pods", "1E", "1000000000000000000"},
+		{"pods", "1E3", "1000"},
 	} {
 		if got, err := baseUnits(test.resource, test.text); got != test.want || err != nil {
 			t.Errorf("%s of %s are %s, %v; want %s", test.text, test.resource, got, err, test.want)

@@ -127,8 +127,8 @@ func TestWhatARuleDoesNotApprove(t *testing.T) {
 	}
 }
 
-// TestARuleIgnoresWhatDoesNotChange: a request that names limits as they are too, as a form that shows all of them does,
-// is a request for the others.
+// TestARuleIgnoresWhatDoesNotChange: a request that names limits as they are too, as a form that shows all of them
+// does, is a request for the others.
 func TestARuleIgnoresWhatDoesNotChange(t *testing.T) {
 	within := byTwenty
 	within.WithinHeadroom = true

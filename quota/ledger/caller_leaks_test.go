@@ -18,6 +18,7 @@ var (
 // leakyLedger has tree cern, whose administrator is cecil, and stray, who has no rights. If hasSecrets, it also has
 // what neither may know: a tree, a policy, a role, and a request.
 func leakyLedger(t *testing.T, hasSecrets bool) *guarded {
+	t.Helper()
 	trees := cernTree()
 	trees[0].Nodes[0].Bindings = []access.Binding{bind("node-admin", "cecil")}
 	g := newGuarded(t, trees, "cecil", "stray", "anna", "peter", "hans", "heidi", "carl")

@@ -85,8 +85,8 @@ func checkTTL(ttl quota.Span) *quota.Error {
 	return nil
 }
 
-// claim records that the caller knows of the grant: a lease lasts its whole TTL from now on, and an allocation without a
-// TTL until it is released. A revocation keeps its end.
+// claim records that the caller knows of the grant: a lease lasts its whole TTL from now on, and an allocation without
+// a TTL until it is released. A revocation keeps its end.
 func (b *lease) claim(now quota.Stamp) {
 	if b.unclaimed && b.ttl == 0 {
 		b.expires = 0

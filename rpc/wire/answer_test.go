@@ -20,7 +20,7 @@ func TestRequestsSayWhoHoldsAndHow(t *testing.T) {
 		},
 	})
 	want := quota.Allocate{
-		ID: "a", Mode: quota.Reserve, ReserveFor: 60_000,
+		ID: "a", Mode: quota.Reserve, ReserveFor: 60_000, Priority: 5,
 		Principal: quota.Principal{User: "ann", Groups: []string{"all", "dev"}, Application: "app-1"},
 		Claims: []quota.Claim{
 			{Tree: "t", Standing: quota.Standing{Priority: 5, Type: 2, Unpreemptable: true}},

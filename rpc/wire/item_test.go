@@ -33,8 +33,8 @@ func TestRequestsForItemsAndLeases(t *testing.T) {
 		t.Error(diff)
 	}
 	r.Mode = quoratev1.Mode_MODE_REJECT
-	if got := ToAllocate(r); got.Priority != 0 || got.Claims[0].Priority != 5 {
-		t.Errorf("who does not wait has no priority in the queue: %+v", got)
+	if got := ToAllocate(r); got.Priority != 5 || got.Claims[0].Priority != 5 {
+		t.Errorf("who does not wait is decided with the priority of who waits: %+v", got)
 	}
 }
 

@@ -14,8 +14,9 @@
 //	many          request so many allocations at once, and release them unless hold is set
 //
 // Outcomes of acquire are granted, denied with neverFits and violations, timed-out, unavailable, and failed with the
-// code and reason of the error. The last two say mayBeDone: whether the request may have been carried out. "ID" in the script is replaced, so that no two runs share an id. A lost lease says
-// earlyMs: how long before its earliest possible end at the servers the holder was told.
+// code and reason of the error. The last two say mayBeDone: whether the request may have been carried out. "ID" in the
+// script is replaced, so that no two runs share an id. A lost lease says earlyMs: how long before its earliest possible
+// end at the servers the holder was told.
 //
 // The first argument of a player is the list of servers, separated by commas. A line with unsupported as the outcome
 // skips the scenario for that player, with the reason.

@@ -22,8 +22,8 @@ var throughProxies = map[string]bool{
 // TestNginx plays scenarios through nginx as docs/fronting.md configures it.
 func TestNginx(t *testing.T) { playThroughProxy(t, "nginx", configureNginx) }
 
-// TestPlainNginx plays them through nginx as it is without settings: with HTTP/1.0 to the servers, over which it collects
-// answers unless they forbid that.
+// TestPlainNginx plays them through nginx as it is without settings: with HTTP/1.0 to the servers, over which it
+// collects answers unless they forbid that.
 func TestPlainNginx(t *testing.T) {
 	setting := regexp.MustCompile(`(?m)^ +proxy_(http_version|set_header Connection|request_buffering).*$`)
 	playThroughProxy(t, "nginx", func(block, folder string) (config string, command []string) {

@@ -144,7 +144,8 @@ func (o *jobLeaseOptions) labelWithJob(message *quoratev1.AllocateRequest) {
 	}
 }
 
-// releaseLease releases the lease, also after an interrupt or a failure. It does not try for longer than the lease lasts.
+// releaseLease releases the lease, also after an interrupt or a failure. It does not try for longer than the lease
+// lasts.
 func (o *jobLeaseOptions) releaseLease(lease *client.Lease) {
 	left := o.Timeout
 	if ends := lease.Ends(); !ends.IsZero() {
