@@ -18,6 +18,10 @@ func diskKinds() []Kind {
 			Name: "slow-disk", Description: "each fsync of one node takes 20 to 600 ms longer",
 			newFault: slowDisk,
 		}),
+		hanging(hold(Kind{
+			Name: "hanging-disk", Description: "no fsync of one node returns; if it led, another one must lead meanwhile",
+			newFault: hangDisk,
+		})),
 		hold(Kind{Name: "full-disk", Description: "the disk of one node is full", newFault: fullDisk}),
 		hold(Kind{
 			Name: "failing-fsync", Description: "each fsync of one node fails",
@@ -28,6 +32,35 @@ func diskKinds() []Kind {
 			newFault: brokenDisk("a write is torn", tearWrite),
 		}),
 	}
+}
+
+// hanging makes a fault last longer than a server waits for its disk before it stops to lead, and keeps others away:
+// with another node down there would be no majority without the one that hangs.
+func hanging(k Kind) Kind {
+	k.Alone, k.minHold, k.maxHold = true, 8*time.Second, 15*time.Second
+	return k
+}
+
+// hangDisk ends only when another node leads, if the one with the disk did.
+func hangDisk(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
+	led := false
+	return singleNode(chooseNodeOrLeader(r), "fsync does not return", "fsync returns again",
+		func(ctx context.Context, t *Target, node int) error {
+			led = t.Leader(ctx) == node
+			t.Nodes[node].Disk.Hang()
+			return nil
+		}, func(ctx context.Context, t *Target, node int) error {
+			defer t.Nodes[node].Disk.ClearFaults()
+			if !led {
+				return nil
+			}
+			return retryUntil(ctx, Patience, func() error {
+				if leader := t.Leader(ctx); leader < 0 || leader == node {
+					return fmt.Errorf("no other node leads than %s, whose disk hangs", t.Nodes[node].ID)
+				}
+				return nil
+			})
+		})
 }
 
 // chooseNodeOrLeader chooses the leader every second time, so that it is hit more often than the others.

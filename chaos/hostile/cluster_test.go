@@ -161,7 +161,7 @@ func (c *cluster) isReady(t *testing.T, n *node) bool {
 // httpGet makes a GET request. Status 0 means that the server did not answer.
 func (c *cluster) httpGet(t *testing.T, n *node, path string) (status int, body string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.URL()+path, http.NoBody)
 	if err != nil {

@@ -214,6 +214,9 @@ func (c *Cluster) addNode(config Config, i int) (*Node, error) {
 func (c *Cluster) Close() error {
 	var failed []error
 	for _, n := range c.Nodes {
+		if n.Disk != nil {
+			n.Disk.ClearFaults() // a process that waits for its disk cannot be killed
+		}
 		failed = append(failed, n.Kill())
 	}
 	if c.network != nil {

@@ -24,6 +24,8 @@ type Disk struct {
 	full  atomic.Bool  // every write fails; used if the disk has no limited size
 	tear  atomic.Bool  // the next write is cut short, and all after it fail
 	torn  atomic.Bool
+	// hung is closed when fsyncs return again; nil if they do.
+	hung atomic.Pointer[chan struct{}]
 }
 
 // plainDisk is a folder without faults.
@@ -44,6 +46,12 @@ func (d *Disk) Faulty() bool { return d.faulty }
 // Slow delays each fsync; 0 ends that.
 func (d *Disk) Slow(by time.Duration) { d.slow.Store(int64(by)) }
 
+// Hang keeps every fsync from returning until ClearFaults. A process that waits for one cannot be killed before that.
+func (d *Disk) Hang() {
+	ends := make(chan struct{})
+	d.hung.CompareAndSwap(nil, &ends)
+}
+
 // FailSyncs makes each fsync fail with EIO, or ends that.
 func (d *Disk) FailSyncs(fails bool) { d.fails.Store(fails) }
 
@@ -56,6 +64,9 @@ func (d *Disk) Torn() bool { return d.torn.Load() }
 // ClearFaults ends all faults except a full disk.
 func (d *Disk) ClearFaults() {
 	d.slow.Store(0)
+	if hung := d.hung.Swap(nil); hung != nil {
+		close(*hung)
+	}
 	d.fails.Store(false)
 	d.tear.Store(false)
 	d.torn.Store(false)

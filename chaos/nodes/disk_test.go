@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // writeSynced writes and syncs a file.
@@ -66,6 +67,23 @@ func TestDisk(t *testing.T) {
 		t.Errorf("in the end: %v", err)
 	}
 	if err := d.removeContents(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHangingDisk: an fsync returns only when the fault ends.
+func TestHangingDisk(t *testing.T) {
+	d := faultyDisk(t)
+	d.Hang()
+	written := make(chan error, 1)
+	go func() { written <- writeSynced(filepath.Join(d.Dir, "file"), 1<<16) }()
+	select {
+	case err := <-written:
+		t.Errorf("the fsync has returned: %v", err)
+	case <-time.After(200 * time.Millisecond): // it waits
+	}
+	d.ClearFaults()
+	if err := <-written; err != nil {
 		t.Error(err)
 	}
 }

@@ -102,6 +102,9 @@ func (d *Disk) faultySync() syscall.Errno {
 	if by := time.Duration(d.slow.Load()); by > 0 {
 		time.Sleep(by)
 	}
+	if hung := d.hung.Load(); hung != nil {
+		<-*hung
+	}
 	if d.fails.Load() || d.torn.Load() {
 		return syscall.EIO
 	}
