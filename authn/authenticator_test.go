@@ -244,7 +244,7 @@ func TestThrottledAddressesMayCatchUp(t *testing.T) {
 		}
 		_, err := a.Authenticate(t.Context(), bearer(known.Reveal()))
 		wantReason(t, err, Throttled)
-		for range 2 * failureBurst { // of ids that nobody has
+		for range 2 * failureBurst { // of ids that do not exist
 			unknown, _ := newTestToken(t)
 			_, err = a.Authenticate(t.Context(), bearer(unknown.Reveal()))
 		}

@@ -27,18 +27,22 @@ import (
 type threeNodes struct {
 	*clustertest.Cluster
 
+	addresses map[string]string // callers read them while nodes rise again
 	listeners map[string]net.Listener
 	servers   map[string]*Server
 }
 
 func startThreeNodes(t *testing.T) *threeNodes {
 	t.Helper()
-	s := &threeNodes{listeners: map[string]net.Listener{}, servers: map[string]*Server{}}
+	s := &threeNodes{
+		addresses: map[string]string{}, listeners: map[string]net.Listener{}, servers: map[string]*Server{},
+	}
 	for _, id := range []string{"n1", "n2", "n3"} {
 		s.listeners[id] = listenLow(t)
+		s.addresses[id] = s.listeners[id].Addr().String()
 	}
 	s.Cluster = clustertest.Start(t, 3, clustertest.WithConfig(func(c *cluster.Config) {
-		c.HTTPAdvertise = s.listeners[c.ID].Addr().String()
+		c.HTTPAdvertise = s.addresses[c.ID]
 	}))
 	for _, n := range s.Nodes() {
 		s.serve(t, n)
@@ -92,7 +96,7 @@ func (s *threeNodes) kill(id string) {
 	_ = s.servers[id].http.Close()
 }
 
-func (s *threeNodes) url(id string) string { return "http://" + s.listeners[id].Addr().String() }
+func (s *threeNodes) url(id string) string { return "http://" + s.addresses[id] }
 
 func (s *threeNodes) client(id string) quoratev1connect.AllocationServiceClient {
 	return quoratev1connect.NewAllocationServiceClient(overHTTP2, s.url(id))
@@ -182,7 +186,7 @@ func (s *threeNodes) release(ctx context.Context, t *testing.T, id string) {
 // rise restarts a killed node.
 func (s *threeNodes) rise(t *testing.T, id string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", s.listeners[id].Addr().String())
+	listener, err := net.Listen("tcp", s.addresses[id])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestANodeWhoseDiskFailsStopsAndTheOthersGoOn(t *testing.T) {
 		logs[broken.Status().ID].full.Store(true)
 		select {
 		case <-broken.Done():
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the node goes on without a disk")
 		}
 		if !errors.Is(broken.Err(), errDiskFull) {
@@ -92,7 +92,7 @@ func TestANodeThatMeetsAnEntryOfTheFutureStops(t *testing.T) {
 		n := c.StartNode("n1")
 		select {
 		case <-n.Done():
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the node skipped an entry that it does not understand")
 		}
 		if !errors.Is(n.Err(), fsm.ErrHalted) {

@@ -59,7 +59,7 @@ func (l guard) readableNode(t *tree) *node {
 }
 
 // permitParts asks for the rights to what a change names beside trees. A part may be repeated as it is by those who may
-// read it, because that is how a whole document is applied; otherwise whoever tries would learn from the refusal.
+// read it, because that is how a whole document is applied; for others the refusal would tell.
 func (l guard) permitParts(c quota.ApplyTrees) *quota.Error {
 	isEmpty := len(c.Trees)+len(c.Policies)+len(c.RemovePolicies) == 0 && c.Access == nil && !c.Prune
 	if isEmpty { // it is answered from the history alone, if it repeats a request or expects a revision

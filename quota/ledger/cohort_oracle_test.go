@@ -20,7 +20,7 @@ func (m *holdersModel) cohortViolation(h holderOf, tree, path, resource string, 
 		isClaimed = isClaimed || c.Tree == tree && h.placed[i] == path
 	}
 	if !isClaimed && after >= before {
-		return nil // what is not lent concerns nobody above
+		return nil // what is not lent lowers no room above
 	}
 	if path == "" || quotatest.PolicyOf(spec, quotatest.Above(path)) != "cohort" {
 		if after >= 0 {

@@ -65,7 +65,7 @@ func startProcess(t *testing.T, servers, command []string, environment ...string
 		}()
 		select {
 		case <-ended:
-		case <-time.After(3 * time.Second):
+		case <-time.After(time.Minute):
 			t.Errorf("%v does not end with its input", command)
 		}
 		_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // what it has started, if anything is left
