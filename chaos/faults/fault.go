@@ -69,7 +69,7 @@ func (k Kind) Draw(r *rand.Rand) Fault {
 // All returns all kinds, by name.
 func All() []Kind {
 	all := slices.Concat(processKinds(), networkKinds(), diskKinds(), clockKinds(), replaceKinds(), memberKinds(),
-		clientKinds(), gossipKinds())
+		clientKinds(), strangerKinds(), gossipKinds())
 	slices.SortFunc(all, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

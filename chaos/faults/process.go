@@ -25,6 +25,10 @@ func processKinds() []Kind {
 			minHold: 0, maxHold: 2 * time.Second, newFault: killAll,
 		},
 		{
+			Name: "new-addresses", Description: "SIGKILL to all nodes, which come back with other addresses",
+			Alone: true, skipInUpgrade: true, maxHold: 2 * time.Second, newFault: moveAll,
+		},
+		{
 			Name: "pause-leader", Description: "SIGSTOP of the leader, mostly until another node leads",
 			minHold: time.Second, maxHold: 10 * time.Second, newFault: pauseNode(roleLeader),
 		},
@@ -111,6 +115,20 @@ func killAll(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 			}
 			t.Note(-1, "started %d nodes", len(taken))
 			return errors.Join(failed...)
+		}
+}
+
+// moveAll ends when the cluster is healthy at its other addresses.
+func moveAll(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
+	kill, start := killAll(r)
+	return func(ctx context.Context, t *Target) error {
+			if err := kill(ctx, t); err != nil {
+				return err
+			}
+			t.Note(-1, "all nodes get other addresses")
+			return t.MoveAll()
+		}, func(ctx context.Context, t *Target) error {
+			return errors.Join(start(ctx, t), t.AwaitHealthy(ctx, Patience))
 		}
 }
 

@@ -46,6 +46,8 @@ type Target struct {
 	Binary, Old string
 	// Turnable is true if the binary has a clock that can be set.
 	Turnable bool
+	// Guarded is true if the cluster is guarded before the first fault.
+	Guarded bool
 	// Watch, if not nil, is called with each event.
 	Watch func(Event)
 	// GreedyToken is the token that the greedy client presents; none if empty.

@@ -11,6 +11,9 @@ import (
 // nodeAddresses are the addresses of one node, as the other nodes reach them.
 type nodeAddresses struct{ api, raft, gossip, boskos string }
 
+// mostMoves bounds how often MoveAll gives nodes in namespaces other ports before the first ones come again.
+const mostMoves = 50
+
 // nodeAddress returns the IP address of a node in its namespace.
 func nodeAddress(node int) netip.Addr { return netip.AddrFrom4([4]byte{10, 99, 0, byte(node + 1)}) }
 
@@ -19,22 +22,53 @@ func nodeHostPort(node int, port uint16) string {
 }
 
 // RaftAddress returns where the other nodes reach the raft port of a node.
-func (c *Cluster) RaftAddress(node int) string { return c.addresses[node].raft }
+func (c *Cluster) RaftAddress(node int) string { return c.addressOf(node).raft }
 
 // APIAddress returns where the other nodes reach the API of a node.
-func (c *Cluster) APIAddress(node int) string { return c.addresses[node].api }
+func (c *Cluster) APIAddress(node int) string { return c.addressOf(node).api }
 
 // GossipAddress returns where the other nodes reach the gossip port of a node.
-func (c *Cluster) GossipAddress(node int) string { return c.addresses[node].gossip }
+func (c *Cluster) GossipAddress(node int) string { return c.addressOf(node).gossip }
+
+func (c *Cluster) addressOf(node int) nodeAddresses {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.addresses[node]
+}
+
+// MoveAll gives all nodes other addresses, which they have from their next start on. None of them may run. Callers
+// still reach them at their URLs: in namespaces everything moves, on loopback all but the addresses for callers.
+func (c *Cluster) MoveAll() error {
+	for _, n := range c.Nodes {
+		if n.Running() {
+			return fmt.Errorf("move %s: it runs", n.ID)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.moves++
+	moved, err := c.assignAddresses(len(c.Nodes))
+	if err != nil {
+		return err
+	}
+	for i, old := range c.addresses {
+		if c.network == nil {
+			moved[i].api, moved[i].boskos = old.api, old.boskos
+		}
+	}
+	c.addresses = moved
+	c.setServerArgs()
+	return nil
+}
 
 // DialGossip connects to the gossip port of a node by "tcp" or "udp". Faults of links do not affect the connection.
 func (c *Cluster) DialGossip(ctx context.Context, node int, protocol string) (net.Conn, error) {
 	if c.network != nil {
-		return c.network.dialNode(ctx, node, protocol+"4", c.addresses[node].gossip)
+		return c.network.dialNode(ctx, node, protocol+"4", c.GossipAddress(node))
 	}
-	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, protocol+"4", c.addresses[node].gossip)
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, protocol+"4", c.GossipAddress(node))
 	if err != nil {
-		return nil, fmt.Errorf("dial %s: %w", c.addresses[node].gossip, err)
+		return nil, fmt.Errorf("dial %s: %w", c.GossipAddress(node), err)
 	}
 	return conn, nil
 }
@@ -44,10 +78,11 @@ func (c *Cluster) DialGossip(ctx context.Context, node int, protocol string) (ne
 func (c *Cluster) assignAddresses(size int) ([]nodeAddresses, error) {
 	list := make([]nodeAddresses, size)
 	if c.network != nil {
+		moved := uint16(c.moves % mostMoves) //nolint:gosec // less than mostMoves
 		for i := range list {
 			list[i] = nodeAddresses{
-				nodeHostPort(i, apiPort), nodeHostPort(i, raftPort), nodeHostPort(i, gossipPort),
-				nodeHostPort(i, boskosPort),
+				nodeHostPort(i, apiPort+moved), nodeHostPort(i, raftPort+moved), nodeHostPort(i, gossipPort+moved),
+				nodeHostPort(i, boskosPort+moved),
 			}
 		}
 		return list, nil
@@ -62,14 +97,14 @@ func (c *Cluster) assignAddresses(size int) ([]nodeAddresses, error) {
 }
 
 // exposeAPI makes the APIs of a node reachable from this process.
-func (c *Cluster) exposeAPI(node int, a nodeAddresses) error {
-	api, boskos := a.api, a.boskos
+func (c *Cluster) exposeAPI(node int) error {
+	api, boskos := c.APIAddress(node), c.addressOf(node).boskos
 	if c.network != nil {
 		var err error
-		if api, err = c.network.openForwarder(node, a.api); err != nil {
+		if api, err = c.network.openForwarder(node, func() string { return c.APIAddress(node) }); err != nil {
 			return err
 		}
-		if boskos, err = c.network.openForwarder(node, a.boskos); err != nil {
+		if boskos, err = c.network.openForwarder(node, func() string { return c.addressOf(node).boskos }); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Config says how to start a cluster.
@@ -69,11 +70,17 @@ type Cluster struct {
 	// GossipKey is the gossip key of all nodes, unless some versions have none.
 	GossipKey []byte
 
-	network   *network
-	keyFile   string
+	network *network
+	keyFile string
+	// args are the additional arguments of every server.
+	args   []string
+	urls   []string
+	boskos []string
+
+	mu        sync.Mutex
 	addresses []nodeAddresses
-	urls      []string
-	boskos    []string
+	// moves is how often all nodes got other addresses.
+	moves int
 }
 
 // Start creates a cluster and starts its nodes. It does not wait until they serve. After a success the caller must
@@ -82,7 +89,7 @@ func Start(config Config) (*Cluster, error) {
 	if err := unmountOrphans(); err != nil {
 		return nil, err
 	}
-	c := &Cluster{}
+	c := &Cluster{args: config.Args}
 	if err := c.createNodes(config); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -106,25 +113,29 @@ func (c *Cluster) createNodes(config Config) error {
 		return err
 	}
 	c.addresses = addresses
+	for i := range addresses {
+		if err := errors.Join(c.addNode(config, i), c.exposeAPI(i)); err != nil {
+			return err
+		}
+	}
+	c.setServerArgs()
+	return nil
+}
+
+// setServerArgs tells all nodes the addresses with which they start next.
+func (c *Cluster) setServerArgs() {
 	var gossip []string
-	for _, a := range addresses {
+	for _, a := range c.addresses {
 		gossip = append(gossip, a.gossip)
 	}
-	for i, a := range addresses {
-		n, err := c.addNode(config, i)
-		if err != nil {
-			return err
-		}
-		n.args = append([]string{
+	for i, n := range c.Nodes {
+		a := c.addresses[i]
+		n.setArgs(append([]string{
 			"server", "--id", n.ID, "--data-dir", n.Disk.Dir, "--http-addr", a.api, "--raft-addr", a.raft,
 			"--gossip-addr", a.gossip, "--boskos-addr", a.boskos, "--join", strings.Join(gossip, ","),
-			"--bootstrap-expect", fmt.Sprint(config.Size),
-		}, config.Args...)
-		if err := c.exposeAPI(i, a); err != nil {
-			return err
-		}
+			"--bootstrap-expect", fmt.Sprint(len(c.Nodes)),
+		}, c.args...))
 	}
-	return nil
 }
 
 // makeKey creates the gossip key of all nodes. Versions without gossip keys ignore it.
@@ -175,15 +186,15 @@ func (c *Cluster) leaveOut(what string) {
 	}
 }
 
-func (c *Cluster) addNode(config Config, i int) (*Node, error) {
+func (c *Cluster) addNode(config Config, i int) error {
 	id := fmt.Sprintf("n%d", i+1)
 	below := filepath.Join(config.Dir, id)
 	if err := os.MkdirAll(below, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of %s: %w", id, err)
+		return fmt.Errorf("make the folder of %s: %w", id, err)
 	}
 	clock, err := newClock(filepath.Join(below, "clock"))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	n := &Node{
 		ID: id, Clock: clock, log: below + ".log", binary: config.Binary,
@@ -200,14 +211,14 @@ func (c *Cluster) addNode(config Config, i int) (*Node, error) {
 	if config.PlainDisks {
 		c.leaveOut("faults of disks (disabled)")
 		n.Disk, err = plainDisk(below)
-		return n, err
+		return err
 	}
 	disk, without, err := newDisk(below)
 	for _, w := range without {
 		c.leaveOut(w)
 	}
 	n.Disk = disk
-	return n, err
+	return err
 }
 
 // Close kills all nodes, removes the mounts and closes the namespaces. It may be called more than once.

@@ -75,9 +75,9 @@ func (n *network) dialNode(ctx context.Context, node int, protocol, at string) (
 	return conn, nil
 }
 
-// openForwarder returns an address on loopback that leads to an address of a node.
-func (n *network) openForwarder(node int, at string) (string, error) {
-	d, err := newForwarder(func(ctx context.Context) (net.Conn, error) { return n.dialNode(ctx, node, "tcp4", at) })
+// openForwarder returns an address on loopback that leads to an address of a node, which is asked for each connection.
+func (n *network) openForwarder(node int, at func() string) (string, error) {
+	d, err := newForwarder(func(ctx context.Context) (net.Conn, error) { return n.dialNode(ctx, node, "tcp4", at()) })
 	if err != nil {
 		return "", err
 	}

@@ -94,7 +94,7 @@ func callUntilAnswered(t *testing.T, n *network) {
 // callForwarderUntilAnswered calls node 1 from outside, through its forwarder.
 func callForwarderUntilAnswered(t *testing.T, n *network) {
 	t.Helper()
-	address, err := n.openForwarder(1, nodeHostPort(1, apiPort))
+	address, err := n.openForwarder(1, func() string { return nodeHostPort(1, apiPort) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,11 @@ type Node struct {
 
 	// log is the file to which all processes of the node write.
 	log            string
-	args           []string
 	env            []string
 	enterNamespace func() error
 
 	mu      sync.Mutex
+	args    []string
 	binary  string
 	process *nodeProcess
 	exits   []Exit
@@ -102,6 +102,13 @@ func (n *Node) SetBinary(path string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.binary = path
+}
+
+// setArgs sets the arguments of the next Start.
+func (n *Node) setArgs(args []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.args = args
 }
 
 // Kill ends the node with SIGKILL, paused or not, and waits for the end. It does nothing if the node does not run.

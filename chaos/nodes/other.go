@@ -18,7 +18,7 @@ type network struct{ packets *packetSwitch }
 
 func newNetwork(int, uint64) (*network, error) { return nil, errNotHere }
 
-func (*network) openForwarder(int, string) (string, error) { return "", errNotHere }
+func (*network) openForwarder(int, func() string) (string, error) { return "", errNotHere }
 
 func (*network) listenInside(string) ([]net.Listener, error) { return nil, errNotHere }
 

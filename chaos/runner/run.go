@@ -157,7 +157,7 @@ func (r *activeRun) startCluster() error {
 	if r.target, err = faults.NewTarget(cluster, r.Binary); err != nil {
 		return errors.Join(err, cluster.Close())
 	}
-	r.target.Old, r.target.Turnable = r.Old, r.Turnable
+	r.target.Old, r.target.Turnable, r.target.Guarded = r.Old, r.Turnable, r.secret != ""
 	if r.Watch != nil {
 		r.target.Watch = func(e faults.Event) { r.Watch(r.result.eventLine(e)) }
 	}
