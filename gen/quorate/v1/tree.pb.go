@@ -1643,7 +1643,9 @@ type QueueEffects struct {
 	// Leases with a grace span whose revocation would be announced.
 	Revoked *AffectedRequests `protobuf:"bytes,3,opt,name=revoked,proto3" json:"revoked,omitempty"`
 	// Waiting requests that would be cancelled, because the configuration would refuse them.
-	Cancelled     *AffectedRequests `protobuf:"bytes,4,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	Cancelled *AffectedRequests `protobuf:"bytes,4,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	// Waiting requests that would step aside until a limit is raised, because they could not fit whatever is released.
+	SetAside      *AffectedRequests `protobuf:"bytes,5,opt,name=set_aside,json=setAside,proto3" json:"set_aside,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1702,6 +1704,13 @@ func (x *QueueEffects) GetRevoked() *AffectedRequests {
 func (x *QueueEffects) GetCancelled() *AffectedRequests {
 	if x != nil {
 		return x.Cancelled
+	}
+	return nil
+}
+
+func (x *QueueEffects) GetSetAside() *AffectedRequests {
+	if x != nil {
+		return x.SetAside
 	}
 	return nil
 }
@@ -5591,12 +5600,13 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05rooms\x18\x06 \x03(\v2\x16.quorate.v1.RoomChangeR\x05rooms\x12\x1a\n" +
 	"\badmitted\x18\a \x03(\tR\badmitted\x12.\n" +
 	"\x05queue\x18F \x01(\v2\x18.quorate.v1.QueueEffectsR\x05queue\x12.\n" +
-	"\x13queue_not_evaluated\x18G \x01(\bR\x11queueNotEvaluated\"\xf6\x01\n" +
+	"\x13queue_not_evaluated\x18G \x01(\bR\x11queueNotEvaluated\"\xb1\x02\n" +
 	"\fQueueEffects\x126\n" +
 	"\agranted\x18\x01 \x01(\v2\x1c.quorate.v1.AffectedRequestsR\agranted\x12:\n" +
 	"\tpreempted\x18\x02 \x01(\v2\x1c.quorate.v1.AffectedRequestsR\tpreempted\x126\n" +
 	"\arevoked\x18\x03 \x01(\v2\x1c.quorate.v1.AffectedRequestsR\arevoked\x12:\n" +
-	"\tcancelled\x18\x04 \x01(\v2\x1c.quorate.v1.AffectedRequestsR\tcancelled\"a\n" +
+	"\tcancelled\x18\x04 \x01(\v2\x1c.quorate.v1.AffectedRequestsR\tcancelled\x129\n" +
+	"\tset_aside\x18\x05 \x01(\v2\x1c.quorate.v1.AffectedRequestsR\bsetAside\"a\n" +
 	"\x10AffectedRequests\x127\n" +
 	"\brequests\x18\x01 \x03(\v2\x1b.quorate.v1.AffectedRequestR\brequests\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\"1\n" +
@@ -6120,123 +6130,124 @@ var file_quorate_v1_tree_proto_depIdxs = []int32{
 	17,  // 39: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
 	17,  // 40: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
 	17,  // 41: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
-	18,  // 42: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
-	73,  // 43: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	15,  // 44: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 45: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	86,  // 46: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	11,  // 47: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	87,  // 48: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 49: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	86,  // 50: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	4,   // 51: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	27,  // 52: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	87,  // 53: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 54: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	86,  // 55: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	32,  // 56: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	31,  // 57: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
-	88,  // 58: quorate.v1.NodeHold.since:type_name -> google.protobuf.Timestamp
-	74,  // 59: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
-	0,   // 60: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	89,  // 61: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	89,  // 62: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	88,  // 63: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
-	30,  // 64: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	87,  // 65: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	86,  // 66: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	90,  // 67: quorate.v1.ListRevisionsRequest.at:type_name -> quorate.v1.Place
-	91,  // 68: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	87,  // 69: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	15,  // 70: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 71: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 72: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	86,  // 73: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
-	31,  // 74: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
-	87,  // 75: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
-	15,  // 76: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 77: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	86,  // 78: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	83,  // 79: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
-	11,  // 80: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	87,  // 81: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 82: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	82,  // 83: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	13,  // 84: quorate.v1.ParseManifestResponse.request:type_name -> quorate.v1.ApplyTreesRequest
-	52,  // 85: quorate.v1.ParseManifestResponse.problems:type_name -> quorate.v1.ManifestProblem
-	52,  // 86: quorate.v1.ParseManifestResponse.warnings:type_name -> quorate.v1.ManifestProblem
-	92,  // 87: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	86,  // 88: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	55,  // 89: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	87,  // 90: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	75,  // 91: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	56,  // 92: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	76,  // 93: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	77,  // 94: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	57,  // 95: quorate.v1.PrincipalNode.members:type_name -> quorate.v1.GroupMember
-	78,  // 96: quorate.v1.GroupMember.used:type_name -> quorate.v1.GroupMember.UsedEntry
-	90,  // 97: quorate.v1.ScheduleLimitsRequest.place:type_name -> quorate.v1.Place
-	79,  // 98: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
-	88,  // 99: quorate.v1.ScheduleLimitsRequest.from:type_name -> google.protobuf.Timestamp
-	88,  // 100: quorate.v1.ScheduleLimitsRequest.until:type_name -> google.protobuf.Timestamp
-	93,  // 101: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
-	93,  // 102: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
-	90,  // 103: quorate.v1.ListScheduledLimitsRequest.place:type_name -> quorate.v1.Place
-	86,  // 104: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
-	93,  // 105: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
-	88,  // 106: quorate.v1.ListScheduledLimitsResponse.civil_time:type_name -> google.protobuf.Timestamp
-	87,  // 107: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
-	89,  // 108: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	89,  // 109: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	89,  // 110: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	89,  // 111: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	89,  // 112: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	89,  // 113: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	89,  // 114: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	94,  // 115: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
-	13,  // 116: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	20,  // 117: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	36,  // 118: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	44,  // 119: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	38,  // 120: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
-	40,  // 121: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
-	42,  // 122: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
-	46,  // 123: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	48,  // 124: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	50,  // 125: quorate.v1.TreeService.ParseManifest:input_type -> quorate.v1.ParseManifestRequest
-	53,  // 126: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	22,  // 127: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	24,  // 128: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	26,  // 129: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	29,  // 130: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	58,  // 131: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
-	60,  // 132: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
-	62,  // 133: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
-	34,  // 134: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	14,  // 135: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	21,  // 136: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	37,  // 137: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	45,  // 138: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	39,  // 139: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
-	41,  // 140: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
-	43,  // 141: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
-	47,  // 142: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	49,  // 143: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	51,  // 144: quorate.v1.TreeService.ParseManifest:output_type -> quorate.v1.ParseManifestResponse
-	54,  // 145: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	23,  // 146: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	25,  // 147: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	28,  // 148: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	33,  // 149: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	59,  // 150: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
-	61,  // 151: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
-	63,  // 152: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
-	35,  // 153: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	135, // [135:154] is the sub-list for method output_type
-	116, // [116:135] is the sub-list for method input_type
-	116, // [116:116] is the sub-list for extension type_name
-	116, // [116:116] is the sub-list for extension extendee
-	0,   // [0:116] is the sub-list for field type_name
+	17,  // 42: quorate.v1.QueueEffects.set_aside:type_name -> quorate.v1.AffectedRequests
+	18,  // 43: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
+	73,  // 44: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	15,  // 45: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 46: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	86,  // 47: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	11,  // 48: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	87,  // 49: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 50: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
+	86,  // 51: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	4,   // 52: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	27,  // 53: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	87,  // 54: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 55: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
+	86,  // 56: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	32,  // 57: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	31,  // 58: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
+	88,  // 59: quorate.v1.NodeHold.since:type_name -> google.protobuf.Timestamp
+	74,  // 60: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
+	0,   // 61: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	89,  // 62: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	89,  // 63: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	88,  // 64: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
+	30,  // 65: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	87,  // 66: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	86,  // 67: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	90,  // 68: quorate.v1.ListRevisionsRequest.at:type_name -> quorate.v1.Place
+	91,  // 69: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	87,  // 70: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	15,  // 71: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 72: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 73: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	86,  // 74: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
+	31,  // 75: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
+	87,  // 76: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
+	15,  // 77: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 78: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	86,  // 79: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	83,  // 80: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
+	11,  // 81: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	87,  // 82: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 83: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	82,  // 84: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	13,  // 85: quorate.v1.ParseManifestResponse.request:type_name -> quorate.v1.ApplyTreesRequest
+	52,  // 86: quorate.v1.ParseManifestResponse.problems:type_name -> quorate.v1.ManifestProblem
+	52,  // 87: quorate.v1.ParseManifestResponse.warnings:type_name -> quorate.v1.ManifestProblem
+	92,  // 88: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	86,  // 89: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	55,  // 90: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	87,  // 91: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	75,  // 92: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	56,  // 93: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	76,  // 94: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	77,  // 95: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	57,  // 96: quorate.v1.PrincipalNode.members:type_name -> quorate.v1.GroupMember
+	78,  // 97: quorate.v1.GroupMember.used:type_name -> quorate.v1.GroupMember.UsedEntry
+	90,  // 98: quorate.v1.ScheduleLimitsRequest.place:type_name -> quorate.v1.Place
+	79,  // 99: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
+	88,  // 100: quorate.v1.ScheduleLimitsRequest.from:type_name -> google.protobuf.Timestamp
+	88,  // 101: quorate.v1.ScheduleLimitsRequest.until:type_name -> google.protobuf.Timestamp
+	93,  // 102: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	93,  // 103: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	90,  // 104: quorate.v1.ListScheduledLimitsRequest.place:type_name -> quorate.v1.Place
+	86,  // 105: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
+	93,  // 106: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
+	88,  // 107: quorate.v1.ListScheduledLimitsResponse.civil_time:type_name -> google.protobuf.Timestamp
+	87,  // 108: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
+	89,  // 109: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	89,  // 110: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	89,  // 111: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	89,  // 112: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	89,  // 113: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	89,  // 114: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	89,  // 115: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	94,  // 116: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
+	13,  // 117: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	20,  // 118: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	36,  // 119: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	44,  // 120: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	38,  // 121: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
+	40,  // 122: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
+	42,  // 123: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
+	46,  // 124: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	48,  // 125: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	50,  // 126: quorate.v1.TreeService.ParseManifest:input_type -> quorate.v1.ParseManifestRequest
+	53,  // 127: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	22,  // 128: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	24,  // 129: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	26,  // 130: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	29,  // 131: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	58,  // 132: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
+	60,  // 133: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
+	62,  // 134: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
+	34,  // 135: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	14,  // 136: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	21,  // 137: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	37,  // 138: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	45,  // 139: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	39,  // 140: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
+	41,  // 141: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
+	43,  // 142: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
+	47,  // 143: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	49,  // 144: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	51,  // 145: quorate.v1.TreeService.ParseManifest:output_type -> quorate.v1.ParseManifestResponse
+	54,  // 146: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	23,  // 147: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	25,  // 148: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	28,  // 149: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	33,  // 150: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	59,  // 151: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
+	61,  // 152: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
+	63,  // 153: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
+	35,  // 154: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	136, // [136:155] is the sub-list for method output_type
+	117, // [117:136] is the sub-list for method input_type
+	117, // [117:117] is the sub-list for extension type_name
+	117, // [117:117] is the sub-list for extension extendee
+	0,   // [0:117] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }

@@ -531,6 +531,11 @@ class QueueEffects(Message):
     cancelled: Optional[AffectedRequests] = None
     """Waiting requests that would be cancelled, because the configuration would refuse them."""
 
+    set_aside: Optional[AffectedRequests] = None
+    """Waiting requests that would step aside until a limit is raised, because they could not fit whatever is
+    released.
+    """
+
 
 @dataclass
 class AffectedRequests(Message):
