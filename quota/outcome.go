@@ -40,6 +40,9 @@ type QueueEffects struct {
 	// Cancelled are waiting requests that the configuration would refuse, so they would leave the queue, and allocations
 	// whose waiting resizes would.
 	Cancelled Affected
+	// SetAside are waiting requests, and allocations whose waiting resizes, would be larger than a whole limit. They would
+	// step aside until they can fit again, see ADR 0121.
+	SetAside Affected
 }
 
 // Affected are the first MaxOver allocations or requests to which something would happen, and the number of all.

@@ -33,6 +33,7 @@ func addPlanEffects(result *quoratev1.ConfigurationResult) {
 	result.Queue = &quoratev1.QueueEffects{
 		Granted: affected(250, "first", ""), Preempted: affected(1, "low", "first"),
 		Revoked: affected(1, "lease", "second"), Cancelled: affected(1, "gone", ""),
+		SetAside: affected(1, "large", ""),
 	}
 	result.QueueNotEvaluated = true
 }

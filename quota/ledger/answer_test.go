@@ -152,6 +152,7 @@ func (p *player) effects(e quota.Effects) {
 	p.affected("would preempt", e.Queue.Preempted)
 	p.affected("would revoke", e.Queue.Revoked)
 	p.affected("would cancel", e.Queue.Cancelled)
+	p.affected("would set aside", e.Queue.SetAside)
 }
 
 func (p *player) affected(what string, list quota.Affected) {

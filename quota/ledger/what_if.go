@@ -38,11 +38,13 @@ func (s Sandbox) carryOut(from Origin, c quota.Command, answer quota.Configurati
 	}
 	seen := reader.holdersSeen()
 	denied := s.deniedNow(reader, answer.Changes)
+	aside := s.ledger.queue.asideNow()
 	now := quota.Stamp{At: s.ledger.now.At, Wall: s.wallNow()}
 	if out := s.ledger.ApplyFrom(now, from, c); out.Refused != nil {
 		return
 	}
 	answer.Effects.Queue = seen.queueEffects(s.ledger, s.ledger.TakeFacts())
+	seen.addSetAside(answer.Effects.Queue, s.ledger, aside)
 	answer.Effects.Admitted = nil
 	for _, request := range denied {
 		if (planner{s.ledger}).grantsNow(request) {
@@ -134,6 +136,34 @@ func (h holdersSeen) queueEffects(l *Ledger, facts []Fact) *quota.QueueEffects {
 		list.List = append(list.List, quota.AffectedRequest{ID: f.Allocation.id, By: by})
 	}
 	return e
+}
+
+// asideNow are the arrivals of the requests that wait aside for each of their lists of claims.
+func (q *waitQueue) asideNow() map[uint64]bool {
+	aside := map[uint64]bool{}
+	for w := range q.all.All() {
+		if w.isAside() {
+			aside[w.turn.Arrival] = true
+		}
+	}
+	return aside
+}
+
+// isAside is true if the request is larger than a whole limit with each of its lists of claims.
+func (w *waiter) isAside() bool {
+	return !slices.ContainsFunc(w.alternatives, func(alt *alternative) bool { return !alt.blockedIn.isAside })
+}
+
+// addSetAside adds the requests that have stepped aside, in the order of the queue.
+func (h holdersSeen) addSetAside(e *quota.QueueEffects, l *Ledger, before map[uint64]bool) {
+	for w := range l.queue.all.All() {
+		if !w.isAside() || before[w.turn.Arrival] || !h.sees(w.record) {
+			continue
+		}
+		if e.SetAside.Total++; e.SetAside.Total <= quota.MaxOver {
+			e.SetAside.List = append(e.SetAside.List, quota.AffectedRequest{ID: w.record.id})
+		}
+	}
 }
 
 // listOf is the list that a fact belongs to, and the request in whose favour it happened; nil if it belongs to none.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -110,6 +111,7 @@ func whatIfs(t *rapid.T, kind string, commands *rapid.Generator[quota.Command], 
 		slices.SortFunc(dry.Configuration.Effects.Queue.Preempted.List, byID)
 		slices.SortFunc(dry.Configuration.Effects.Queue.Revoked.List, byID)
 		slices.SortFunc(dry.Configuration.Effects.Queue.Cancelled.List, byID)
+		slices.SortFunc(dry.Configuration.Effects.Queue.SetAside.List, byID)
 		got := quota.Effects{Queue: dry.Configuration.Effects.Queue, Admitted: dry.Configuration.Effects.Admitted}
 		if diff := gocmp.Diff(happened, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("%s: what happens to requests (-real +foreseen):\n%s", brief(c), diff)
@@ -200,6 +202,8 @@ func (r requests) compare(l *ledger.Ledger, changes []quota.Change) quota.Effect
 			add(&q.Granted, w.ID, "")
 		case now.State == quota.Cancelled:
 			add(&q.Cancelled, w.ID, "")
+		case waitsAside(now) && !waitsAside(w):
+			add(&q.SetAside, w.ID, "")
 		}
 		if now.State == quota.WasPreempted {
 			add(&q.Preempted, w.ID, now.PreemptedBy) // granted and preempted at once
@@ -222,10 +226,24 @@ func (r requests) compare(l *ledger.Ledger, changes []quota.Change) quota.Effect
 			add(&q.Revoked, h.ID, now.RevokedBy)
 		}
 	}
-	for _, list := range []*quota.Affected{&q.Preempted, &q.Revoked, &q.Cancelled} {
+	for _, list := range []*quota.Affected{&q.Preempted, &q.Revoked, &q.Cancelled, &q.SetAside} {
 		slices.SortFunc(list.List, byID)
 	}
 	return quota.Effects{Queue: q, Admitted: r.admitted(l, changes)}
+}
+
+// waitsAside is true for a request that waits for higher limits only.
+func waitsAside(a quota.AllocationInfo) bool {
+	if a.State != quota.Waiting {
+		return false
+	}
+	places := a.Waiting.Alternatives
+	if len(places) == 0 {
+		places = []quota.WaitingPlace{{Line: a.Waiting.Line}}
+	}
+	return !slices.ContainsFunc(places, func(p quota.WaitingPlace) bool {
+		return !strings.Contains(p.Line, "a higher limit of ")
+	})
 }
 
 func (r requests) admitted(l *ledger.Ledger, changes []quota.Change) []string {

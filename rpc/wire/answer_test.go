@@ -222,6 +222,7 @@ func TestEffectsOfAChange(t *testing.T) {
 			Granted:   quota.Affected{List: []quota.AffectedRequest{{ID: "b"}}, Total: 200},
 			Preempted: quota.Affected{List: []quota.AffectedRequest{{ID: "c", By: "b"}}, Total: 1},
 			Revoked:   quota.Affected{List: []quota.AffectedRequest{{ID: "d", By: "e"}}, Total: 1},
+			SetAside:  quota.Affected{List: []quota.AffectedRequest{{ID: "f"}}, Total: 1},
 		},
 	}}, 5, false)
 	want := &quoratev1.ConfigurationResult{
@@ -232,7 +233,8 @@ func TestEffectsOfAChange(t *testing.T) {
 			Preempted: &quoratev1.AffectedRequests{
 				Requests: []*quoratev1.AffectedRequest{{Id: "c", By: "b"}}, Total: 1,
 			},
-			Revoked: &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Id: "d", By: "e"}}, Total: 1},
+			Revoked:  &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Id: "d", By: "e"}}, Total: 1},
+			SetAside: &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Id: "f"}}, Total: 1},
 		},
 		QueueNotEvaluated: true,
 	}

@@ -62,7 +62,7 @@ func fromQueueEffects(e *quota.QueueEffects) *quoratev1.QueueEffects {
 	}
 	return &quoratev1.QueueEffects{
 		Granted: fromAffected(e.Granted), Preempted: fromAffected(e.Preempted), Revoked: fromAffected(e.Revoked),
-		Cancelled: fromAffected(e.Cancelled),
+		Cancelled: fromAffected(e.Cancelled), SetAside: fromAffected(e.SetAside),
 	}
 }
 

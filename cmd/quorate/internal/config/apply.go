@@ -118,7 +118,8 @@ func newPlanCmd(c *cli.Env) *cobra.Command {
   <  a node would lose its headroom
   >  a node would gain headroom
   *  a request that waits, or was denied recently, would be granted
-  !  also an allocation that would be preempted or revoked for such a request, and one that waits and would be cancelled
+  !  also an allocation that would be preempted or revoked for such a request, and a request that waits and would be
+     cancelled, or would step aside because it could not fit any more
 
 Requests are evaluated in a copy of the ledger in which the change is made: what is shown is what would happen at once
 if it were applied now. The first 100 of each kind are listed, of those that you may see.

@@ -159,6 +159,7 @@ func drawQueueEffects(p *cli.Page, result *quoratev1.ConfigurationResult) {
 	drawAffected(p, queue.GetPreempted(), "!", "would be preempted")
 	drawAffected(p, queue.GetRevoked(), "!", "would be revoked after its grace span")
 	drawAffected(p, queue.GetCancelled(), "!", "waits and would be cancelled, because the request would be refused")
+	drawAffected(p, queue.GetSetAside(), "!", "waits and would step aside until a limit is raised, because it cannot fit")
 	if result.GetQueueNotEvaluated() {
 		p.Linef("? waiting requests were not evaluated: the ledger holds more than is copied for a plan")
 	}

@@ -27,6 +27,7 @@ export function Plan({ result }: { result: ConfigurationResult }) {
       <Affected title="Allocations that would be preempted" list={result.queue?.preempted} />
       <Affected title="Leases that would be revoked" list={result.queue?.revoked} />
       <Affected title="Waiting requests that would be cancelled" list={result.queue?.cancelled} />
+      <Affected title="Waiting requests that could not fit any more and would step aside" list={result.queue?.setAside} />
       <Part title="Requests that were denied lately and would be granted" show={result.admitted.length > 0}>
         {result.admitted.map((id) => (
           <li key={id}>
