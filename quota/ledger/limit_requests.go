@@ -107,21 +107,30 @@ func (s *limitRequests) closeAll(reason string) {
 	}
 }
 
-// forgetClosed forgets the request that was closed first if too many closed ones are remembered.
+// forgetClosed forgets a closed request if too many are remembered: of the user with most of them the one that was
+// closed first. Otherwise one user, who asks and withdraws again and again, would remove those of all others. Before
+// LevelTen it is the one that was closed first, of any user.
 func (s *limitRequests) forgetClosed() {
-	closed, oldest := 0, 0
-	for i, r := range s.all {
-		if r.State == quota.RequestOpen {
-			continue
+	closed, most, ofUser := 0, 0, map[string]int{}
+	for _, r := range s.all {
+		if r.State != quota.RequestOpen {
+			closed++
+			ofUser[r.Asker]++
+			most = max(most, ofUser[r.Asker])
 		}
-		if closed++; closed == 1 || r.ClosedSeq < s.all[oldest].ClosedSeq {
+	}
+	if closed <= s.bounds.ClosedRequests {
+		return
+	}
+	oldest := -1
+	for i, r := range s.all {
+		isOfMost := s.level < quota.LevelTen || ofUser[r.Asker] == most
+		if r.State != quota.RequestOpen && isOfMost && (oldest < 0 || r.ClosedSeq < s.all[oldest].ClosedSeq) {
 			oldest = i
 		}
 	}
-	if closed > s.bounds.ClosedRequests {
-		delete(s.changed, s.all[oldest].Number)
-		s.all = slices.Delete(slices.Clone(s.all), oldest, oldest+1)
-	}
+	delete(s.changed, s.all[oldest].Number)
+	s.all = slices.Delete(slices.Clone(s.all), oldest, oldest+1)
 }
 
 // requestDigest identifies what an approval is about: the request, and the limits in force that it would change. A
