@@ -249,3 +249,37 @@ func (f *fake) GetGuardReport(
 		WouldRefuse: []*quoratev1.WouldRefuse{{Verb: "hold", Calls: 12}, {Verb: "none", Calls: 1}},
 	}, nil
 }
+
+// What the account old-ci has set in motion.
+
+func (f *fake) ListScheduledLimits(
+	context.Context, *quoratev1.ListScheduledLimitsRequest,
+) (*quoratev1.ListScheduledLimitsResponse, error) {
+	return &quoratev1.ListScheduledLimitsResponse{Limits: []*quoratev1.ScheduledLimit{
+		{Id: "night", Tree: "cern", Node: "atlas", Actor: "account/old-ci", From: farFuture},
+		{Id: "day", Tree: "cern", Node: "atlas", Actor: "account/ci", From: farFuture},
+	}}, nil
+}
+
+func (f *fake) ListHolds(context.Context, *quoratev1.ListHoldsRequest) (*quoratev1.ListHoldsResponse, error) {
+	return &quoratev1.ListHoldsResponse{Holds: []*quoratev1.NodeHold{
+		{Tree: "cern", Node: "atlas/physics", Actor: "account/old-ci"}, {Tree: "cern", Actor: "account/ci"},
+	}}, nil
+}
+
+func (f *fake) ListRequests(
+	_ context.Context, r *quoratev1.ListRequestsRequest,
+) (*quoratev1.ListRequestsResponse, error) {
+	open := quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN
+	if r.GetState() != open {
+		return nil, connectError(connect.CodeInvalidArgument, "only open requests are there")
+	}
+	if r.GetAfter() == 0 {
+		return &quoratev1.ListRequestsResponse{Next: 3, Requests: []*quoratev1.LimitRequest{
+			{Id: 3, Place: &quoratev1.Place{Tree: "cern"}, Asker: "account/ci", State: open},
+		}}, nil
+	}
+	return &quoratev1.ListRequestsResponse{Requests: []*quoratev1.LimitRequest{
+		{Id: 4, Place: &quoratev1.Place{Tree: "cern", Node: "cms"}, Asker: "account/old-ci", State: open},
+	}}, nil
+}

@@ -31,6 +31,7 @@ type fake struct {
 	quoratev1connect.UnimplementedClusterServiceHandler
 	quoratev1connect.UnimplementedAccessServiceHandler
 	quoratev1connect.UnimplementedAuditServiceHandler
+	quoratev1connect.UnimplementedLimitRequestServiceHandler
 
 	mu       sync.Mutex
 	requests []proto.Message
@@ -49,6 +50,7 @@ func startFake(t *testing.T) (*fake, string) {
 	mux.Handle(quoratev1connect.NewActivityServiceHandler(f))
 	mux.Handle(quoratev1connect.NewAccessServiceHandler(f))
 	mux.Handle(quoratev1connect.NewAuditServiceHandler(f))
+	mux.Handle(quoratev1connect.NewLimitRequestServiceHandler(f))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return f, server.URL

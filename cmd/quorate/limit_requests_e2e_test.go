@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -40,6 +41,45 @@ func TestRequestsForLimits(t *testing.T) {
 		{as("hans", "limits withdraw 4"), 1, "there is no request"},
 		{as("heidi", "limits withdraw 4"), 0, "withdrawn"},
 		{as("anna", "limits approve zero"), 2, "is not the id of a request"},
+		{as("hans", "limits requests"), 0, "closed requests: 3; to see who closed them"},
+		{as("hans", "limits requests --all"), 0, "by account/anna: later"},
+		{as("heidi", "limits requests --all"), 0, "by account/heidi"},
+		{as("carl", "limits requests --all"), 0, ""},
+	})
+	removeAdministrator(t, list[0], as)
+}
+
+// removeAdministrator removes an account that has set things in motion: they stay, and are named with what ends them.
+func removeAdministrator(t *testing.T, f serverFlags, as func(name, command string) string) {
+	t.Helper()
+	awaitCivilTime(t, f, strings.Fields(as("anna", ""))...)
+	const at = "cern:atlas/physics"
+	playSteps(t, f, []step{
+		{
+			as("anna", "limits set "+at+" cores=45 --id later --from 2099-01-01T00:00:00Z --until 2099-02-01T00:00:00Z"), 0,
+			"scheduled: later",
+		},
+		{as("anna", "hold "+at+" --reason cables"), 0, ""},
+		{as("anna", "limits request cern:atlas cores=61 --reason more"), 0, "request 5"},
+		{
+			as("admin", "access account update anna --disable"), 0,
+			"the limit later of " + at + ", scheduled by account/anna, stays; to end it: quorate limits scheduled cancel later",
+		},
+		{
+			as("admin", "access account update anna --disable"), 0,
+			"the hold of " + at + ", made by account/anna, stays; to end it: quorate resume " + at,
+		},
+		{
+			as("admin", "access account rm anna"), 0,
+			"request 5 of account/anna for limits of cern:atlas is open; to end it: quorate limits reject 5 --reason TEXT",
+		},
+		{
+			as("admin", "apply -f "+manifestFile(t, strings.ReplaceAll(guardedTree, "account anna", "account carl"))), 0,
+			"quorate limits scheduled cancel later",
+		},
+		{as("admin", "limits scheduled cancel later"), 0, "cancelled: later"},
+		{as("admin", "resume "+at), 0, ""},
+		{as("admin", "limits reject 5 --reason left"), 0, "rejected"},
 	})
 }
 

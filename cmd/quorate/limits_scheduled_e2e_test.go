@@ -17,10 +17,11 @@ const scheduledTree = `trees:
 `
 
 // awaitCivilTime waits until the cluster has agreed on civil time.
-func awaitCivilTime(t *testing.T, f serverFlags) {
+func awaitCivilTime(t *testing.T, f serverFlags, flags ...string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if strings.Contains(runCommand(t, "limits", "scheduled", "-o", "json", "--server", f.baseURL()).stdout, "civilTime") {
+	args := append([]string{"limits", "scheduled", "-o", "json", "--server", f.baseURL()}, flags...)
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if strings.Contains(runCommand(t, args...).stdout, "civilTime") {
 			return
 		}
 	}

@@ -70,7 +70,7 @@ func newAccountUpdateCmd(c *cli.Env) *cobra.Command {
 		Short: "Change the description, the groups or the state of an account",
 		Long: `Change the description, the groups or the state of an account. What no flag names stays as it is; --group
 replaces all groups, and --group "" removes them. The tokens of a disabled account are refused from then on, and its
-leases are not renewed.`,
+leases are not renewed. What it has scheduled, put on hold or asked for stays, and is named.`,
 		Example: `  quorate access account update sim-ci --group ci --group night-shift
   quorate access account update sim-ci --disable --reason "it left the project"`,
 		Args:              cobra.ExactArgs(1),
@@ -118,6 +118,9 @@ func (o *accountOptions) updateAccount(
 		if err != nil {
 			return err
 		}
+		if account.GetDisabled() {
+			o.ReportStanding(ctx, quorate, "account/"+name)
+		}
 		return o.Print(answer, func(p *cli.Page) error { return p.Table(accountRows([]*quoratev1.Account{account})) })
 	}
 	return fmt.Errorf("there is no account %q; quorate access account list shows all", name)
@@ -151,7 +154,8 @@ func newAccountRmCmd(c *cli.Env) *cobra.Command {
 		Use:   "rm NAME",
 		Short: "Remove an account with its tokens",
 		Long: `Remove an account with its tokens, which are refused from then on. Bindings that name it stay, and count
-again for a new account of the same name: remove them first, or disable the account instead.`,
+again for a new account of the same name: remove them first, or disable the account instead. Scheduled limits, holds and
+open requests for limits that it has made stay, and are named with the commands that end them.`,
 		Example:           "  quorate access account rm sim-ci --reason \"replaced by sim-ci-2\"",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeAccounts(c),
@@ -162,6 +166,7 @@ again for a new account of the same name: remove them first, or disable the acco
 				if err != nil {
 					return err
 				}
+				o.ReportStanding(ctx, quorate, "account/"+args[0])
 				return o.Print(answer, lineOf("%s and its tokens were removed", args[0]))
 			})
 		},

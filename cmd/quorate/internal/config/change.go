@@ -51,7 +51,11 @@ func (o *changeOptions) runChange(
 	if err != nil {
 		return err
 	}
-	return o.printResult(answer)
+	err = o.printResult(answer)
+	if err == nil && !o.dryRun {
+		o.ReportStanding(ctx, quorate, cli.UsersWithout(answer.GetResult().GetChanges())...)
+	}
+	return err
 }
 
 // unitsForTable reads the units that a table shows; without them amounts are in base units.

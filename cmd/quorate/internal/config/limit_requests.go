@@ -110,8 +110,8 @@ func newLimitsRequestsCmd(c *cli.Env) *cobra.Command {
 		Use:   "requests",
 		Short: "Show requests for limits: your own, and those that you may decide about",
 		Long: `Show requests for limits, oldest first: your own, and those that you may decide about; with the verb
-audit.read on the cluster, all of them. Only open requests are shown unless --all is given. The last 1,000 closed
-requests are remembered.`,
+audit.read on the cluster, all of them. Only open requests are shown unless --all is given, which also shows who closed
+requests, and why. 1,000 closed requests are remembered; of the user with most of them the oldest is forgotten.`,
 		Example: `  quorate limits requests
   quorate limits requests --at cern:atlas --all`,
 		Args: cobra.NoArgs,
@@ -126,12 +126,7 @@ requests are remembered.`,
 }
 
 func (o *limitRequestOptions) list(ctx context.Context, at cli.Place, asker string, all bool) error {
-	request := &quoratev1.ListRequestsRequest{
-		Asker: asker, PageSize: 1000, Read: o.ReadOptions(), State: quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN,
-	}
-	if all {
-		request.State = quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_UNSPECIFIED
-	}
+	request := &quoratev1.ListRequestsRequest{Asker: asker, PageSize: 1000, Read: o.ReadOptions()}
 	if at.Tree != "" {
 		request.Place = &quoratev1.Place{Tree: at.Tree, Node: at.Node}
 	}
@@ -148,6 +143,9 @@ func (o *limitRequestOptions) list(ctx context.Context, at cli.Place, asker stri
 			}
 		}
 		o.ReportAge(found.GetRead())
+		if !all {
+			o.hideClosed(found)
+		}
 		o.LearnUnitsForTable(ctx, quorate)
 		return o.Print(found, func(p *cli.Page) error {
 			for _, r := range found.GetRequests() {
@@ -156,6 +154,18 @@ func (o *limitRequestOptions) list(ctx context.Context, at cli.Place, asker stri
 			return nil
 		})
 	})
+}
+
+// hideClosed leaves only open requests, and tells people that there are others: a user whose request is not listed
+// any more would not know that it was decided.
+func (o *limitRequestOptions) hideClosed(found *quoratev1.ListRequestsResponse) {
+	all := len(found.GetRequests())
+	found.Requests = slices.DeleteFunc(found.GetRequests(), func(r *quoratev1.LimitRequest) bool {
+		return r.GetState() != quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN
+	})
+	if closed := all - len(found.GetRequests()); closed > 0 && o.IsTable() {
+		o.Messagef("closed requests: %d; to see who closed them and why: quorate limits requests --all", closed)
+	}
 }
 
 func newLimitsApproveCmd(c *cli.Env) *cobra.Command {
