@@ -30,6 +30,9 @@ type Parts struct {
 	// empty, because the remains of the old ones must not be used (docs/adr/0051). The node then takes part in nothing,
 	// and forms no new cluster, until a leader has demoted it.
 	Lost string
+	// Stopped records in the stores that the node has stopped in an orderly way. It is called before Close, but not if the
+	// node failed, because then nothing may be written to the stores any more. Nil if there is nothing to record.
+	Stopped func() error
 	// Close releases the stores after everything else has ended. Nil if there is nothing to release.
 	Close func() error
 }
@@ -39,6 +42,13 @@ func (p Parts) validate() error {
 		return errors.New("a node needs Logs, Stable, Snapshots, Transport and Discovery; one of its parts is missing")
 	}
 	return nil
+}
+
+func (p Parts) recordStop() error {
+	if p.Stopped == nil {
+		return nil
+	}
+	return p.Stopped()
 }
 
 func (p Parts) close() error {

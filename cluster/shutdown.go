@@ -32,7 +32,12 @@ func (n *Node) shutdown(ctx context.Context) error {
 	}
 	n.cancel()
 	errs := []error{wrapError("end the tasks", n.tasks.wait(ctx)), n.leaveGossip(ctx)}
-	errs = append(errs, wrapError("shut raft down", n.stopRaft(ctx)), wrapError("close the stores", n.parts.close()))
+	stopped := n.stopRaft(ctx)
+	errs = append(errs, wrapError("shut raft down", stopped))
+	if stopped == nil && n.fault() == nil {
+		errs = append(errs, wrapError("record the stop", n.parts.recordStop()))
+	}
+	errs = append(errs, wrapError("close the stores", n.parts.close()))
 	return errors.Join(errs...)
 }
 

@@ -70,11 +70,78 @@ func TestEverySubsetOfADataFolderInACluster(t *testing.T) {
 	}
 }
 
+// TestAPartThatWasSetBackInACluster is the same with a part that is replaced by a copy of before the precious writes.
+func TestAPartThatWasSetBackInACluster(t *testing.T) {
+	for _, c := range []struct{ logStore, part string }{
+		{cluster.LogStoreWAL, "wal"},
+		{cluster.LogStoreWAL, "raft.db"},
+		{cluster.LogStoreWAL, "identity.json"},
+		{cluster.LogStoreBolt, "raft.db"},
+	} {
+		t.Run(fmt.Sprint(c.logStore, ", ", c.part), func(t *testing.T) {
+			root := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				cl := clustertest.Start(t, 3, onFolders(t, root, c.logStore))
+				loseParts(t, cl, lossOf{root: root, logStore: c.logStore, names: []string{c.part}, setBack: t.TempDir()})
+			})
+		})
+	}
+}
+
 // lossOf says which parts of a folder are lost.
 type lossOf struct {
 	root, logStore string
 	names          []string
 	all            bool
+	// setBack is a folder for earlier copies of the parts, which replace them; empty to remove them.
+	setBack string
+}
+
+// copyEarlier copies the parts of a node that is stopped for a moment.
+func (l lossOf) copyEarlier(t *testing.T, c *clustertest.Cluster, id string) {
+	t.Helper()
+	if l.setBack == "" {
+		return
+	}
+	c.Stop(id)
+	for _, name := range l.names {
+		copyPart(t, filepath.Join(l.setBack, name), filepath.Join(l.root, id, name))
+	}
+	c.StartNode(id)
+	c.AwaitConverged()
+}
+
+// damage removes the parts, or sets them back.
+func (l lossOf) damage(t *testing.T, id string) {
+	t.Helper()
+	for _, name := range l.names {
+		part := filepath.Join(l.root, id, name)
+		if err := os.RemoveAll(part); err != nil {
+			t.Fatal(err)
+		}
+		if l.setBack != "" {
+			copyPart(t, part, filepath.Join(l.setBack, name))
+		}
+	}
+}
+
+func copyPart(t *testing.T, to, from string) {
+	t.Helper()
+	info, err := os.Stat(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.IsDir() {
+		err = os.CopyFS(to, os.DirFS(from))
+	} else {
+		var data []byte
+		if data, err = os.ReadFile(from); err == nil {
+			err = os.WriteFile(to, data, 0o600)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func loseParts(t *testing.T, c *clustertest.Cluster, loss lossOf) {
@@ -86,6 +153,7 @@ func loseParts(t *testing.T, c *clustertest.Cluster, loss lossOf) {
 		c.MustPropose(clustertest.NewAllocate(fmt.Sprint("before-", i), 1))
 	}
 	time.Sleep(5 * time.Second) // for snapshots
+	loss.copyEarlier(t, c, damaged)
 	c.Isolate(behind)
 	for i := range preciousWrites {
 		c.MustPropose(clustertest.NewAllocate(fmt.Sprint("precious-", i), 1))
@@ -95,11 +163,7 @@ func loseParts(t *testing.T, c *clustertest.Cluster, loss lossOf) {
 		c.Stop(id)
 	}
 	c.Heal()
-	for _, name := range loss.names {
-		if err := os.RemoveAll(filepath.Join(loss.root, damaged, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	loss.damage(t, damaged)
 	c.StartNode(behind)
 	parts, refused := openFolder(loss.root, damaged, loss.logStore)
 	lost := refused != nil || parts.Lost != "" || loss.all

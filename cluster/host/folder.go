@@ -69,7 +69,11 @@ func openFolder(path string, self identity, logKind string, log hclog.Logger) (*
 		return nil, err
 	}
 	f := &dataFolder{path: path, log: log, self: self, lock: lock, logKind: logKind}
-	if err := f.openLocked(); err != nil {
+	err = f.openLocked()
+	if err == nil {
+		err = f.beginEpoch()
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	return f, nil
@@ -83,7 +87,7 @@ func (f *dataFolder) openLocked() error {
 	if err := f.self.checkOwner(f.path, owner); err != nil {
 		return err
 	}
-	f.self.Store, f.self.Lost = owner.Store, owner.Lost
+	f.self.Store, f.self.Lost, f.self.Epoch = owner.Store, owner.Lost, owner.Epoch
 	if lost, err := f.missingStore(owner); err != nil || lost != "" {
 		return errors.Join(err, f.startOver(lost))
 	}
@@ -199,7 +203,7 @@ func (f *dataFolder) storeName() (string, error) {
 
 // startOver sets aside the remains of state that has lost a part, and opens empty stores.
 func (f *dataFolder) startOver(lost string) error {
-	f.self.Store, f.self.Lost = "", lost
+	f.self.Store, f.self.Lost, f.self.Epoch = "", lost, ""
 	if err := f.self.writeFile(f.path); err != nil {
 		return err
 	}
@@ -275,6 +279,9 @@ func (f *dataFolder) openStores() error {
 	if err := f.checkStoreName(); err != nil {
 		return err
 	}
+	if err := f.checkEpoch(); err != nil {
+		return err
+	}
 	if f.logs, err = (folderLogs{f.path, store, f.log}).open(f.logKind); err != nil {
 		return err
 	}
@@ -305,6 +312,23 @@ func (f *dataFolder) checkStoreName() error {
 		return err
 	}
 	return &missingLogError{foreignStore}
+}
+
+// checkEpoch returns a *missingLogError if raft.db or the log was set back to an earlier copy.
+func (f *dataFolder) checkEpoch() error {
+	lost, err := checkEpochs(f.path, f.store, f.self)
+	if err == nil && lost != "" {
+		return &missingLogError{lost}
+	}
+	if err != nil {
+		return err
+	}
+	setBack, err := f.isIdentitySetBack()
+	if setBack {
+		f.log.Warn("identity.json was set back to an earlier copy; the log and the votes were not, and it is written again",
+			"folder", f.path)
+	}
+	return err
 }
 
 func (f *dataFolder) closeStore() error {

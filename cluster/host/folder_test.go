@@ -207,7 +207,8 @@ func forgetMarks(t *testing.T, path string) {
 	t.Helper()
 	f := mustOpen(t, path)
 	defer mustClose(t, f)
-	if err := errors.Join(f.store.Set(storeKey, nil),
+	if err := errors.Join(f.store.Set(storeKey, nil), f.store.Set(epochKey, nil),
+		os.RemoveAll(filepath.Join(path, walFolder, "epoch")),
 		f.store.SetUint64([]byte("quorate-snapshot-index"), 0)); err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,8 @@ type identity struct {
 	Store string `json:"store,omitempty"`
 	// Lost describes what the folder has lost, until the node was admitted again and holds state.
 	Lost string `json:"lost,omitempty"`
+	// Epoch is that of the folder. Empty if an earlier version wrote the file.
+	Epoch epoch `json:"epoch,omitempty"`
 }
 
 // readIdentity reads the identity of a folder; the zero value if it has none.

@@ -151,7 +151,7 @@ func (m *migration) openTarget(logs folderLogs) (*logStore, error) {
 	if m.to == cluster.LogStoreBolt {
 		err = logs.emptyBolt()
 	} else {
-		err = walstore.Create(logs.walConfig())
+		err = m.createWAL(logs)
 	}
 	if err == nil {
 		err = m.after("created")
@@ -160,6 +160,18 @@ func (m *migration) openTarget(logs folderLogs) (*logStore, error) {
 		return nil, err
 	}
 	return logs.reopen(m.to)
+}
+
+// createWAL makes an empty log in segments that belongs to raft.db.
+func (m *migration) createWAL(logs folderLogs) error {
+	known, err := readEpochs(m.store)
+	if err == nil {
+		err = walstore.Create(logs.walConfig())
+	}
+	if err != nil || known.Current == "" {
+		return err
+	}
+	return walstore.WriteEpoch(logs.walConfig().Folder, string(known.Current))
 }
 
 // reopen opens the log of a kind without regard to which one the folder has.

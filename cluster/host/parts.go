@@ -109,6 +109,6 @@ func OpenStores(c cluster.Config) (cluster.Parts, error) {
 	}
 	return cluster.Parts{
 		Logs: folder.logs, LogStore: folder.logs.kind, Stable: folder.store, Snapshots: folder.snapshots,
-		Lost: folder.self.Lost, Close: folder.close, FreeSpace: freeSpace(c.DataDir),
+		Lost: folder.self.Lost, Stopped: folder.beginEpoch, Close: folder.close, FreeSpace: freeSpace(c.DataDir),
 	}, nil
 }

@@ -73,6 +73,13 @@ func openStopped(dataDir string, logger hclog.Logger) (*stoppedNode, error) {
 		return nil, errors.Join(err, lock.release())
 	}
 	r := &stoppedNode{folder: dataDir, owner: owner, lock: lock, store: store, logger: logger}
+	lost, err := checkEpochs(dataDir, store, owner)
+	if err == nil && lost != "" {
+		err = &missingLogError{lost}
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.close())
+	}
 	log, err := (folderLogs{dataDir, store, logger}).openExisting()
 	if err != nil {
 		return nil, errors.Join(err, r.close())

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -142,6 +143,49 @@ func TestMissingPartIsReported(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestALogThatWasSetBackIsReported puts an earlier copy of wal/ into the data folder of the only server, as an operator
+// who restores only the log. The server must report it instead of serving without the writes since, which are all there
+// once the right log is back.
+func TestALogThatWasSetBackIsReported(t *testing.T) {
+	t.Parallel()
+	f := singleServer(t)
+	makeUsedFolder(t, f, false)
+	wal, earlier, kept := filepath.Join(f.dir, "wal"), t.TempDir(), filepath.Join(t.TempDir(), "wal")
+	if err := os.CopyFS(earlier, os.DirFS(wal)); err != nil {
+		t.Fatal(err)
+	}
+	server := startServer(t, f)
+	for i := range 20 {
+		f.allocateEach(t, fmt.Sprint("precious-", i))
+	}
+	server.stopCleanly(t)
+	if err := errors.Join(os.CopyFS(kept, os.DirFS(wal)), os.RemoveAll(wal),
+		os.CopyFS(wal, os.DirFS(earlier))); err != nil {
+		t.Fatal(err)
+	}
+	server = startProcess(t, f.commandLine()...)
+	awaitCondition(t, f.id+" does not say what was set back", func() bool {
+		_, body := httpGet(t, f.baseURL()+"/readyz")
+		return strings.Contains(body, "wal was set back to an earlier copy") &&
+			strings.Contains(body, "it neither votes nor confirms anything")
+	})
+	server.stopCleanly(t)
+
+	// As docs/operations.md says for a part that was found.
+	aside := filepath.Join(f.dir, "set-aside-1")
+	err := errors.Join(os.RemoveAll(wal), os.RemoveAll(filepath.Join(f.dir, "snapshots")),
+		os.Rename(filepath.Join(aside, "raft.db"), filepath.Join(f.dir, "raft.db")), os.Rename(kept, wal),
+		os.WriteFile(filepath.Join(f.dir, "identity.json"), []byte(`{"id": "`+f.id+`", "cluster": "quorate"}`), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server = startServer(t, f)
+	if used := f.usedCores(t); used != 60 {
+		t.Errorf("%d cores are held, want the 60 that were acknowledged", used)
+	}
+	server.stopCleanly(t)
 }
 
 // makeUsedFolder runs a server and stops it cleanly, leaving data in its log and, if asked, in a snapshot.
