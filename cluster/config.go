@@ -55,6 +55,9 @@ type Config struct {
 	CommitNotice time.Duration
 	// SnapshotThreshold is the number of new log entries that triggers a snapshot; default 16384.
 	SnapshotThreshold uint64
+	// SnapshotBytes is the size of new log entries that triggers a snapshot as well, or four times that of the newest
+	// snapshot if that is more. After a snapshot the log keeps at most twice as much. 0 for no bound.
+	SnapshotBytes int64
 	// SnapshotInterval is how often SnapshotThreshold is checked; default 60 s.
 	SnapshotInterval time.Duration
 	// TrailingLogs is the number of log entries kept after a snapshot, so that a slightly slow follower does not need the
@@ -172,6 +175,10 @@ func (c Config) Validate() error {
 	if c.DiskSlow < 0 || c.DiskStall < 0 || c.DiskReserve < 0 {
 		faults = append(faults, fmt.Errorf("DiskSlow is %v, DiskStall %v and DiskReserve %d: none of them may be "+
 			"negative; 0 means none", c.DiskSlow, c.DiskStall, c.DiskReserve))
+	}
+	if c.SnapshotBytes < 0 {
+		faults = append(faults, fmt.Errorf("SnapshotBytes is %d: allowed is a positive number, or 0 for no bound",
+			c.SnapshotBytes))
 	}
 	if c.CommitNotice < time.Millisecond || c.CommitNotice > time.Second {
 		faults = append(faults, fmt.Errorf("CommitNotice is %v: allowed are 1ms to 1s", c.CommitNotice))

@@ -27,6 +27,7 @@ type Node struct {
 	stable      raft.StableStore
 	transport   *raftguard.Transport
 	diskLatency *raftguard.DiskLatency
+	logSize     *raftguard.LogSize
 	diskStatus  atomic.Pointer[DiskStatus]
 	// handedOver is set once this node has handed the leadership over because of its disk, until that is good again.
 	handedOver  atomic.Bool
@@ -164,6 +165,9 @@ func (n *Node) startTasks(hasState bool) {
 		n.tasks.start(n.watchStall)
 	}
 	n.tasks.start(n.watchPromotion)
+	if n.config.SnapshotBytes > 0 {
+		n.tasks.start(n.watchLogSize)
+	}
 	if hasState {
 		n.tasks.start(n.electSoleVoter)
 	} else {

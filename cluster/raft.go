@@ -25,7 +25,8 @@ const (
 // startRaft repairs and verifies the stores, then starts raft on the guarded parts. It reports whether there was state.
 func (n *Node) startRaft() (hasState bool, err error) {
 	p := n.parts
-	n.diskLatency = raftguard.NewDiskLatency(p.Logs)
+	n.logSize = raftguard.NewLogSize(p.Logs)
+	n.diskLatency = raftguard.NewDiskLatency(n.logSize)
 	checked := raftguard.NewChecksum(n.diskLatency)
 	if err := n.verifyLog(checked); err != nil {
 		return false, err

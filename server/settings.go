@@ -59,6 +59,7 @@ type Settings struct {
 	UI              string        `koanf:"ui" yaml:"ui" default:"read" help:"the dashboard on the address of the API: off, read (it only shows) or write (it also offers changes, which callers need the rights for)"`
 	CommitNotice    time.Duration `koanf:"commit-notice" yaml:"commit-notice" default:"10ms" help:"how soon followers learn what is committed when nothing more is written: shorter makes reads on followers faster and idle servers busier"`
 	SnapshotEvery   uint64        `koanf:"snapshot-every" yaml:"snapshot-every" default:"16384" group:"Snapshots" help:"take a snapshot after this many new log entries"`
+	SnapshotMiB     int           `koanf:"snapshot-mib" yaml:"snapshot-mib" default:"64" help:"take a snapshot also after this many MiB of new log entries, or four times the size of the newest snapshot if that is more; twice as much stays in the log; 0 counts entries only"`
 	SnapshotCheck   time.Duration `koanf:"snapshot-check" yaml:"snapshot-check" default:"1m" help:"how often to check whether a snapshot is due"`
 	SnapshotTrail   uint64        `koanf:"snapshot-trail" yaml:"snapshot-trail" default:"16384" help:"how many log entries to keep after a snapshot, for nodes that are a little behind"`
 	RaiseLevelAfter time.Duration `koanf:"raise-level-after" yaml:"raise-level-after" default:"10m" group:"Upgrades and comparisons" help:"how long all members must have supported a newer feature level before the leader raises the cluster to it; 0 leaves it to quorate cluster level --raise"`
@@ -182,6 +183,10 @@ func (s Settings) checkLimits() (faults []error) {
 		faults = append(faults, fmt.Errorf("disk-stall is %v: allowed are 0 (never) and %v or more", s.DiskStall,
 			minDiskStall))
 	}
+	if s.SnapshotMiB < 0 || s.SnapshotMiB > 1<<30 {
+		faults = append(faults, fmt.Errorf("snapshot-mib is %d: allowed are 0 (count entries only) to %d MiB", s.SnapshotMiB,
+			1<<30))
+	}
 	if s.DiskReserve < 0 || s.DiskReserve > 1<<30 {
 		faults = append(faults, fmt.Errorf("disk-reserve is %d: allowed are 0 (no reserve) to %d MiB",
 			s.DiskReserve, 1<<30))
@@ -304,6 +309,7 @@ func (s Settings) nodeConfig(version string, logger hclog.Logger) cluster.Config
 		GossipAdvertise: s.AdvertiseGossip,
 		HTTPAdvertise:   advertised, BootstrapExpect: s.BootstrapExpect, Join: s.Join,
 		SnapshotThreshold: s.SnapshotEvery, SnapshotInterval: s.SnapshotCheck, TrailingLogs: s.SnapshotTrail,
+		SnapshotBytes:   int64(s.SnapshotMiB) << 20,
 		RaiseLevelAfter: s.RaiseLevelAfter, CheckpointEvery: s.CheckpointEvery,
 		CommitNotice: s.CommitNotice, DiskSlow: s.DiskSlow, DiskStall: s.DiskStall,
 		DiskReserve: int64(s.DiskReserve) << 20,
