@@ -77,6 +77,9 @@ type Config struct {
 	// DiskReserve is the number of bytes that must be free for the data folder. Below it the node warns and, as leader,
 	// refuses commands that make the ledger grow. 0 for no reserve.
 	DiskReserve int64
+	// TimeZones is the folder of the table of time zones by which recurring limits are computed while this node leads;
+	// empty for that of the program (docs/adr/0131).
+	TimeZones string
 	// Bounds are the declared bounds of the ledger, the same on all nodes. Default quota.DefaultBounds.
 	Bounds quota.Bounds
 	// Version is the software version shown to peers and operators; at most 40 bytes. Default "dev".
@@ -171,6 +174,9 @@ func (c Config) Validate() error {
 	if len(c.Version) > maxVersionBytes {
 		faults = append(faults, fmt.Errorf("the Version has %d bytes: allowed are at most %d", len(c.Version),
 			maxVersionBytes))
+	}
+	if _, err := c.openZones(); err != nil {
+		faults = append(faults, err)
 	}
 	if c.DiskSlow < 0 || c.DiskStall < 0 || c.DiskReserve < 0 {
 		faults = append(faults, fmt.Errorf("DiskSlow is %v, DiskStall %v and DiskReserve %d: none of them may be "+

@@ -57,6 +57,7 @@ func TestValidationNamesFieldAndAllowedValues(t *testing.T) {
 			[]string{"Join", "host:port"},
 		},
 		{"too patient", func(c *Config) { c.TimeoutScale = 11 }, []string{"TimeoutScale", "1 to 10"}},
+		{"no time zones", func(c *Config) { c.TimeZones = "testdata" }, []string{"time zones in testdata", "tzdata.zi"}},
 		{"a long version", func(c *Config) { c.Version = strings.Repeat("v", 41) }, []string{"Version", "40"}},
 		{
 			"a level before its time", func(c *Config) { c.RaiseLevelAfter = -1 },

@@ -64,6 +64,8 @@ type HealthCheck struct {
 	// says so if it is far; empty otherwise.
 	CivilOffset  time.Duration
 	ClockProblem string
+	// ZonesProblem says so if the node has another table of time zones than the leader; empty otherwise.
+	ZonesProblem string
 	// Problem is why the node is not healthy.
 	Problem string
 
@@ -140,6 +142,7 @@ func (l *leadership) listHealth() []NodeHealth {
 			h.CivilOffset = spanDuration(h.clock.offsetFrom(l.clock) - civil)
 			h.ClockProblem = describeClock(h.ID, h.CivilOffset)
 		}
+		h.ZonesProblem = DescribeZones(h.ID, h.Status.TimeZones, l.node.config.ID, l.node.zones.Version())
 		switch known := slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == m.ID }); {
 		case m.Voter:
 			h.Role = RoleVoter

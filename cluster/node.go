@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/quorate/quorate/cluster/raftguard"
+	"github.com/quorate/quorate/cluster/recurrence"
 	"github.com/quorate/quorate/fsm"
 )
 
@@ -22,6 +23,7 @@ type Node struct {
 	parts       Parts
 	log         hclog.Logger
 	ledger      *fsm.FSM
+	zones       *recurrence.Zones
 	raft        *raft.Raft
 	logs        raft.LogStore
 	stable      raft.StableStore
@@ -98,7 +100,12 @@ func open(ctx context.Context, config Config, parts Parts) (*Node, error) {
 		return nil, fmt.Errorf("start node %s: its transport is known as %s, but RaftAdvertise is %s", config.ID, local,
 			config.RaftAdvertise)
 	}
+	zones, err := config.openZones()
+	if err != nil {
+		return nil, fmt.Errorf("start node %s: %w", config.ID, err)
+	}
 	n := newNode(config, parts)
+	n.zones = zones
 	if err := n.start(); err != nil {
 		n.cancel()
 		return nil, fmt.Errorf("start node %s: %w", config.ID, err)

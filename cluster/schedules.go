@@ -51,9 +51,9 @@ func (l *leadership) extendSchedules(later map[string]time.Time) {
 
 // extendSchedule adds windows to one limit, and returns false if it is of no use to try that again soon.
 func (l *leadership) extendSchedule(s quota.ScheduledLimit, now quota.CivilTime) (again bool) {
-	windows, err := nextWindows(s, now)
+	windows, err := nextWindows(l.node.zones, s, now)
 	if err != nil {
-		l.node.log.Error("cannot extend a recurring limit: this version of the program does not understand its rule",
+		l.node.log.Error("cannot extend a recurring limit: this node does not understand its rule",
 			"id", s.ID, "rule", s.Rule, "error", err)
 		return false
 	}
@@ -76,8 +76,8 @@ func (l *leadership) extendSchedule(s quota.ScheduledLimit, now quota.CivilTime)
 }
 
 // nextWindows are the windows of a recurring limit behind those that it has or has skipped, as many as it has room for.
-func nextWindows(s quota.ScheduledLimit, now quota.CivilTime) ([]quota.CivilWindow, error) {
-	rule, err := recurrence.Parse(s.Rule)
+func nextWindows(zones *recurrence.Zones, s quota.ScheduledLimit, now quota.CivilTime) ([]quota.CivilWindow, error) {
+	rule, err := zones.Parse(s.Rule)
 	if err != nil {
 		return nil, err
 	}

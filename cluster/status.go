@@ -57,6 +57,8 @@ type NodeStatus struct {
 	Intent string
 	// LogStore is the kind of the node's log store: LogStoreWAL or LogStoreBolt.
 	LogStore string
+	// TimeZones is the version of the node's table of time zones; empty from versions before 0.6.
+	TimeZones string
 }
 
 // Status returns the status of this node. It works in every state, also after a fault.
@@ -73,7 +75,7 @@ func (n *Node) Status() NodeStatus {
 		Checkpoints: n.checkpoints.newestFirst(n.config.ID), ClusterLevel: n.ledger.Format(),
 		RaftAddr: n.config.RaftAdvertise, HTTPAddr: n.config.HTTPAdvertise, ClusterName: n.config.ClusterName,
 		Expect: n.config.BootstrapExpect, Intent: n.directory.ownPeer().Intent,
-		LogStore: n.parts.LogStore,
+		LogStore: n.parts.LogStore, TimeZones: n.zones.Version(),
 	}
 	if err := n.Ready(); err != nil {
 		s.Problem = err.Error()

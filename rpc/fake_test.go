@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/recurrence"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/handlers"
@@ -335,6 +336,8 @@ func (n *fakeNode) CivilTime() quota.CivilTime {
 	defer n.mu.Unlock()
 	return n.ledger.View().CivilTime()
 }
+
+func (n *fakeNode) Zones() *recurrence.Zones { return recurrence.CompiledZones() }
 
 func (n *fakeNode) Ready() error { return n.unready }
 

@@ -44,6 +44,7 @@ type Settings struct {
 	Stabilization   time.Duration `koanf:"stabilization-time" yaml:"stabilization-time" default:"10s" help:"how long a new member must be healthy before it is promoted to voter automatically"`
 	RemoveDeadAfter time.Duration `koanf:"remove-dead-after" yaml:"remove-dead-after" help:"how long a member must be silent before it is removed automatically, at least 1m; 0 never removes"`
 	MinQuorum       int           `koanf:"min-quorum" yaml:"min-quorum" default:"3" help:"how many voters must remain when one is removed or demoted, unless the command is forced"`
+	TimeZones       string        `koanf:"time-zones" yaml:"time-zones" help:"folder with another table of time zones than that of the program, such as /usr/share/zoneinfo; it needs the file tzdata.zi; the same version on all nodes"`
 	TLSCA           string        `koanf:"tls-ca" yaml:"tls-ca" group:"Encryption" help:"file with the certificates of the cluster's authority; with tls-cert and tls-key it encrypts everything except gossip"`
 	TLSCert         string        `koanf:"tls-cert" yaml:"tls-cert" help:"file with this node's certificate; a renewed one is used at once, without SIGHUP"`
 	TLSKey          string        `koanf:"tls-key" yaml:"tls-key" help:"file with the key of this node's certificate; it must not be readable by all users"`
@@ -312,8 +313,8 @@ func (s Settings) nodeConfig(version string, logger hclog.Logger) cluster.Config
 		SnapshotBytes:   int64(s.SnapshotMiB) << 20,
 		RaiseLevelAfter: s.RaiseLevelAfter, CheckpointEvery: s.CheckpointEvery,
 		CommitNotice: s.CommitNotice, DiskSlow: s.DiskSlow, DiskStall: s.DiskStall,
-		DiskReserve: int64(s.DiskReserve) << 20,
-		ManualJoin:  !s.AutoJoin, StabilizationTime: s.Stabilization,
+		DiskReserve: int64(s.DiskReserve) << 20, TimeZones: s.TimeZones,
+		ManualJoin: !s.AutoJoin, StabilizationTime: s.Stabilization,
 		RemoveDeadAfter: s.RemoveDeadAfter, MinQuorum: s.MinQuorum,
 	}
 }

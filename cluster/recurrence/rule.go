@@ -1,15 +1,14 @@
 // Package recurrence computes when limits recur: a [Rule] is a text such as "weekdays 18:00-08:00 Europe/Zurich", and
 // [Rule.Windows] are the spans of civil time that follow from it.
 //
-// The members that propose commands use it. The ledger does not: data of time zones differ between machines and change,
-// so the log has the windows as instants (docs/adr/0101).
+// The leader uses it when it proposes commands. The ledger does not: tables of time zones differ between versions, so
+// the log has the windows as instants (docs/adr/0101). The table is [Zones]: that of the program, or of a folder.
 package recurrence
 
 import (
 	"fmt"
 	"strings"
 	"time"
-	_ "time/tzdata" // for machines without a database of time zones
 
 	"github.com/quorate/quorate/quota"
 )
@@ -26,9 +25,12 @@ type Rule struct {
 const Form = `DAYS HH:MM-[DAY ]HH:MM [ZONE], such as "weekdays 18:00-08:00 Europe/Zurich", "fri 18:00-mon 08:00" or ` +
 	`"monthly 1,15 09:00-12:00"`
 
-// Parse reads a rule of at most [quota.MaxRule] bytes. The time zone is UTC unless the text names one of the IANA
-// database. An error says which part of the text is wrong and what is allowed.
-func Parse(text string) (Rule, error) {
+// Parse reads a rule with the table of the program, see [Zones.Parse].
+func Parse(text string) (Rule, error) { return CompiledZones().Parse(text) }
+
+// Parse reads a rule of at most [quota.MaxRule] bytes. The time zone is UTC unless the text names one of the table. An
+// error says which part of the text is wrong and what is allowed.
+func (z *Zones) Parse(text string) (Rule, error) {
 	if len(text) > quota.MaxRule {
 		return Rule{}, fmt.Errorf("the rule has %d bytes; at most %d are allowed", len(text), quota.MaxRule)
 	}
@@ -44,7 +46,7 @@ func Parse(text string) (Rule, error) {
 	if err != nil {
 		return Rule{}, err
 	}
-	location, err := parseZone(words)
+	location, err := z.parseZone(words)
 	if err != nil {
 		return Rule{}, err
 	}
@@ -77,7 +79,7 @@ func (w *wordList) next() string {
 	return word
 }
 
-func parseZone(words *wordList) (*time.Location, error) {
+func (z *Zones) parseZone(words *wordList) (*time.Location, error) {
 	name := words.next()
 	if len(words.left) > 0 {
 		return nil, fmt.Errorf("%q is behind the time zone: a rule ends with it", quota.Clip(words.left[0]))
@@ -85,10 +87,5 @@ func parseZone(words *wordList) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
 	}
-	location, err := time.LoadLocation(name)
-	if err != nil || name == time.Local.String() {
-		return nil, fmt.Errorf("%q is not a time zone: write a name of the IANA database, such as Europe/Zurich, or "+
-			"nothing for UTC", quota.Clip(name))
-	}
-	return location, nil
+	return z.Load(name)
 }

@@ -480,11 +480,11 @@ func (f *fake) GetStatus(_ context.Context, r *quoratev1.GetStatusRequest) (*quo
 		return &quoratev1.Member{
 			Id: id, Role: role, Voter: true, Reachable: true, Version: "v0.1.0", FeatureLevel: 7,
 			HttpAddress: fmt.Sprintf("10.0.0.%d:7101", port), RaftAddress: fmt.Sprintf("10.0.0.%d:7201", port),
-			AppliedIndex: 17, LastIndex: 17, LogStore: "wal",
+			AppliedIndex: 17, LastIndex: 17, LogStore: "wal", TimeZones: "2026f",
 		}
 	}
 	lost := member("n3", quoratev1.Role_ROLE_FOLLOWER, 3)
-	lost.Reachable, lost.LogStore = false, ""
+	lost.Reachable, lost.LogStore, lost.TimeZones = false, "", ""
 	return &quoratev1.GetStatusResponse{
 		ServedBy: "n2", LeaderId: "n1", Term: 3, CommitIndex: 17, AppliedIndex: 17,
 		LedgerTimeMs: 3_600_000, CivilTimeMs: 1_790_000_000_000, Revision: 7,

@@ -100,6 +100,8 @@ func TestRecurringLimitsOverTheRealThing(t *testing.T) {
 	}{
 		{[]string{"--every", "weekdays 18:00", "cores=20"}, 2, `every: "18:00" are not times: write HH:MM-HH:MM`},
 		{[]string{"--every", "daily 18:00-08:00 Europe/Zuerich", "cores=20"}, 2, "is not a time zone"},
+		{[]string{"--every", "daily 18:00-08:00 localtime", "cores=20"}, 2, `"localtime" is not a time zone`},
+		{[]string{"--every", "daily 18:00-08:00 right/Europe/Zurich", "cores=20"}, 2, "is not a time zone"},
 		{[]string{"--every", nights, "cores=51"}, 3, "add up to 101"},
 		{
 			[]string{"--every", nights, "cores=20", "--until", "2030-01-01T00:00:00Z"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/cluster/recurrence"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/internal/servertest"
@@ -156,6 +158,7 @@ func TestSettingsFromFileEnvironmentAndFlags(t *testing.T) {
 func TestThreeServersLoseTheirLeaderAndThenTheirMajority(t *testing.T) {
 	t.Parallel()
 	flags := threeServers(t)
+	flags[2].more = append(slices.Clone(flags[2].more), "--time-zones", otherTimeZones(t))
 	servers := map[string]*process{}
 	for _, f := range flags {
 		servers[f.id] = startProcess(t, f.commandLine()...)
@@ -163,6 +166,7 @@ func TestThreeServersLoseTheirLeaderAndThenTheirMajority(t *testing.T) {
 	for _, f := range flags {
 		awaitReady(t, servers[f.id], f)
 	}
+	checkOtherTimeZones(t, flags[0])
 	flags[0].applyTree(t)
 	flags[0].allocateEach(t, "a")
 	flags[1].allocateEach(t, "b")
@@ -189,6 +193,33 @@ func TestThreeServersLoseTheirLeaderAndThenTheirMajority(t *testing.T) {
 	servers[left[1].id] = startProcess(t, left[1].commandLine()...)
 	awaitReady(t, servers[left[1].id], left[1])
 	left[1].allocateEach(t, "e")
+}
+
+// otherTimeZones is a folder with a table of time zones of an earlier version.
+func otherTimeZones(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	err := os.WriteFile(filepath.Join(dir, "tzdata.zi"), []byte("# version 2001a\nZ Etc/UTC 0 - UTC\n"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// checkOtherTimeZones: status names the member with an earlier table of time zones, or if that one leads, all others.
+func checkOtherTimeZones(t *testing.T, f serverFlags) {
+	t.Helper()
+	const early, rest = "n3 has version 2001a of the time zones, and the leader n", ", and the leader n3 version 2001a"
+	for _, command := range []string{"status", "status -o json", "cluster members"} {
+		awaitOutput(t, f, command, " of the time zones, and the leader n")
+		shown := runCommand(t, append(strings.Fields(command), "--server", f.baseURL())...).stdout
+		if !strings.Contains(shown, early) && !strings.Contains(shown, rest) {
+			t.Errorf("%s names no member with other time zones:\n%s", command, shown)
+		}
+	}
+	awaitOutput(t, f, "status -o json", `"timeZones": "2001a"`)
+	awaitOutput(t, f, "status -o json", `"timeZones": "`+recurrence.CompiledZones().Version()+`"`)
+	awaitOutput(t, f, "status", "time zones    2")
 }
 
 // noMajority: a node without a majority refuses calls within their deadline and still answers stale reads.

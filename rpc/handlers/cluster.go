@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -106,7 +107,21 @@ func (s ClusterService) listMembers(ctx context.Context, own cluster.NodeStatus,
 		asked.Go(func() { s.askMember(ctx, m, own, shown) })
 	}
 	asked.Wait()
+	compareZones(list)
 	return list
+}
+
+// compareZones names members that have another table of time zones than the leader.
+func compareZones(list []*quoratev1.Member) {
+	leads := func(m *quoratev1.Member) bool { return m.GetRole() == quoratev1.Role_ROLE_LEADER }
+	i := slices.IndexFunc(list, leads)
+	if i < 0 {
+		return
+	}
+	for _, m := range list {
+		m.Problem = cmp.Or(m.GetProblem(),
+			cluster.DescribeZones(m.GetId(), m.GetTimeZones(), list[i].GetId(), list[i].GetTimeZones()))
+	}
 }
 
 // askMember fills in what only the member itself can tell.
@@ -141,6 +156,6 @@ func fillMember(shown *quoratev1.Member, standing *peerv1.GetStandingResponse) {
 		cmp.Or(standing.GetProblem(), standing.GetWarning())
 	shown.AppliedIndex, shown.LastIndex = standing.GetAppliedIndex(), standing.GetLastIndex()
 	shown.Version, shown.FeatureLevel = standing.GetVersion(), standing.GetFeatureLevel()
-	shown.LogStore = standing.GetLogStore()
+	shown.LogStore, shown.TimeZones = standing.GetLogStore(), standing.GetTimeZones()
 	fillUpkeep(shown, standing)
 }

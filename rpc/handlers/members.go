@@ -100,7 +100,8 @@ func (s ClusterService) fromHealth(list []cluster.NodeHealth) *quoratev1.ListMem
 
 func fromMemberHealth(h cluster.NodeHealth) *quoratev1.MemberHealth {
 	shown := fromMember(h.Member)
-	shown.Seat, shown.Healthy, shown.Problem = seatNames[h.Role], h.Healthy, cmp.Or(h.Problem, h.ClockProblem)
+	shown.Seat, shown.Healthy, shown.Problem = seatNames[h.Role], h.Healthy,
+		cmp.Or(h.Problem, h.ClockProblem, h.ZonesProblem)
 	if h.Role == cluster.RoleNone && h.Answered {
 		shown.Healthy, shown.Problem = false,
 			h.ID+" is not a member but has data: it was removed, or belongs to another cluster"

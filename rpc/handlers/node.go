@@ -6,6 +6,7 @@ import (
 	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/cluster/recurrence"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )
@@ -42,6 +43,8 @@ type Node interface {
 	Members() []cluster.Member
 	// CivilTime is civil time as of now, as far as this node knows it; 0 while the members have not agreed on it.
 	CivilTime() quota.CivilTime
+	// Zones are the time zones by which this node computes windows of recurring limits.
+	Zones() *recurrence.Zones
 	// LedgerTime is ledger time as of now, as far as this node knows it.
 	LedgerTime() quota.Instant
 	// Status is how this node stands.

@@ -13,7 +13,7 @@ import (
 func (s TreeService) ScheduleLimits(
 	ctx context.Context, r *quoratev1.ScheduleLimitsRequest,
 ) (*quoratev1.ScheduleLimitsResponse, error) {
-	command, err := wire.ToScheduleLimits(r, s.Node.CivilTime())
+	command, err := wire.ToScheduleLimits(r, s.Node.CivilTime(), s.Node.Zones())
 	if err != nil {
 		return nil, wire.ToError(err)
 	}

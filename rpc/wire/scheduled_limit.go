@@ -12,8 +12,11 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// ToScheduleLimits converts a request to schedule limits. now is civil time, from which on a rule gets its windows.
-func ToScheduleLimits(r *quoratev1.ScheduleLimitsRequest, now quota.CivilTime) (quota.ScheduleLimits, error) {
+// ToScheduleLimits converts a request to schedule limits. now is civil time, from which on a rule gets its windows, and
+// zones are the time zones that it may name.
+func ToScheduleLimits(
+	r *quoratev1.ScheduleLimitsRequest, now quota.CivilTime, zones *recurrence.Zones,
+) (quota.ScheduleLimits, error) {
 	if r.GetPlace().GetTree() == "" {
 		return quota.ScheduleLimits{}, InvalidField("place.tree", "name the tree of the node whose limits are scheduled")
 	}
@@ -21,7 +24,7 @@ func ToScheduleLimits(r *quoratev1.ScheduleLimitsRequest, now quota.CivilTime) (
 		ID: r.GetId(), Tree: r.GetPlace().GetTree(), Node: r.GetPlace().GetNode(), Actor: r.GetActor(),
 		Reason: r.GetReason(),
 	}
-	if err := setWindows(&c, r, now); err != nil {
+	if err := setWindows(&c, r, now, zones); err != nil {
 		return quota.ScheduleLimits{}, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.GetAdjustments())) {
@@ -43,7 +46,9 @@ func ToScheduleLimits(r *quoratev1.ScheduleLimitsRequest, now quota.CivilTime) (
 }
 
 // setWindows sets the window of the request, or the next ones of its rule.
-func setWindows(c *quota.ScheduleLimits, r *quoratev1.ScheduleLimitsRequest, now quota.CivilTime) error {
+func setWindows(
+	c *quota.ScheduleLimits, r *quoratev1.ScheduleLimitsRequest, now quota.CivilTime, zones *recurrence.Zones,
+) error {
 	from, until := toCivil(r.GetFrom()), toCivil(r.GetUntil())
 	switch {
 	case r.GetEvery() != "":
@@ -53,7 +58,7 @@ func setWindows(c *quota.ScheduleLimits, r *quoratev1.ScheduleLimitsRequest, now
 		c.Windows = []quota.CivilWindow{{From: from, Until: until}}
 		return nil
 	}
-	rule, err := recurrence.Parse(r.GetEvery())
+	rule, err := zones.Parse(r.GetEvery())
 	if err != nil {
 		return InvalidField("every", "%v", err)
 	}

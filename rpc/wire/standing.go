@@ -22,7 +22,7 @@ func StandingToWire(own cluster.NodeStatus) *peerv1.GetStandingResponse {
 		ClusterLevel: own.ClusterLevel, RaftAddress: own.RaftAddr, HttpAddress: own.HTTPAddr,
 		ClusterName:     own.ClusterName,
 		BootstrapExpect: uint32(max(0, own.Expect)), BootstrapIntent: own.Intent,
-		LogStore:      own.LogStore,
+		LogStore: own.LogStore, TimeZones: own.TimeZones,
 		DiskFreeBytes: own.Disk.Free, DiskLow: own.Disk.Low, DiskSlow: own.Disk.Slow,
 		DiskWriteMeanUs: own.Disk.WriteMean.Microseconds(),
 	}
@@ -45,7 +45,7 @@ func StandingFromWire(wire *peerv1.GetStandingResponse) cluster.NodeStatus {
 		Instance:    wire.GetInstance(), PromoteWhenStable: wire.GetCandidate(),
 		ClusterLevel: wire.GetClusterLevel(), RaftAddr: wire.GetRaftAddress(), HTTPAddr: wire.GetHttpAddress(),
 		ClusterName: wire.GetClusterName(), Expect: int(wire.GetBootstrapExpect()), Intent: wire.GetBootstrapIntent(),
-		LogStore: wire.GetLogStore(),
+		LogStore: wire.GetLogStore(), TimeZones: wire.GetTimeZones(),
 		Disk: cluster.DiskStatus{
 			Free: wire.GetDiskFreeBytes(), Low: wire.GetDiskLow(), Slow: wire.GetDiskSlow(),
 			WriteMean: time.Duration(wire.GetDiskWriteMeanUs()) * time.Microsecond,

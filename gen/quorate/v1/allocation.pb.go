@@ -706,8 +706,8 @@ type AllocateRequest struct {
 	// For MODE_WAIT: how long it may wait, in milliseconds of ledger time; 0 means 7 days, which is also the maximum.
 	WaitMs int64 `protobuf:"varint,11,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
 	// For MODE_WAIT, in milliseconds of ledger time: the request leaves the queue when it is neither repeated nor renewed
-	// for this long, and a lease that was granted from the queue ends when it is not claimed by a repetition or renewal
-	// for this long. 1,000 to 3,600,000; 0 means 120,000.
+	// for this long, and a grant from the queue, with a TTL or without one, ends when it is not collected by a repetition
+	// or renewal for this long. 1,000 to 3,600,000; 0 means 120,000.
 	KeepMs int64 `protobuf:"varint,12,opt,name=keep_ms,json=keepMs,proto3" json:"keep_ms,omitempty"`
 	// For MODE_WAIT: how long this call waits for the grant, in milliseconds, before it returns the position in the
 	// queue; at most a minute, and until shortly before the caller's deadline.
@@ -2859,14 +2859,16 @@ func (x *TransferRequest) GetDryRun() bool {
 	return false
 }
 
-// ClaimMove moves one claim, with everything that it holds.
+// ClaimMove moves one claim, with everything that it holds. All moves of a request are one step: each names a node where
+// the allocation has a claim before the request, so two claims can change places.
 type ClaimMove struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the tree.
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// Path of the node of the claim, as the allocation shows it.
 	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
-	// Path of the node where it goes. If the allocation has a claim there, their amounts are joined.
+	// Path of the node where it goes. If a claim of the allocation stays there, or another move goes there too, their
+	// amounts are added up to one claim.
 	To            string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -222,7 +222,9 @@ type Member struct {
 	// The time between its periodic backups; absent if it makes none, or did not answer.
 	BackupEvery *durationpb.Duration `protobuf:"bytes,152,opt,name=backup_every,json=backupEvery,proto3" json:"backup_every,omitempty"`
 	// When its last periodic backup succeeded, or had nothing new to save; absent if none did since its start.
-	LastBackup    *timestamppb.Timestamp `protobuf:"bytes,153,opt,name=last_backup,json=lastBackup,proto3" json:"last_backup,omitempty"`
+	LastBackup *timestamppb.Timestamp `protobuf:"bytes,153,opt,name=last_backup,json=lastBackup,proto3" json:"last_backup,omitempty"`
+	// The version of its table of time zones, such as "2026f"; empty if it runs a version below v0.6, or did not answer.
+	TimeZones     string `protobuf:"bytes,154,opt,name=time_zones,json=timeZones,proto3" json:"time_zones,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -367,6 +369,13 @@ func (x *Member) GetLastBackup() *timestamppb.Timestamp {
 		return x.LastBackup
 	}
 	return nil
+}
+
+func (x *Member) GetTimeZones() string {
+	if x != nil {
+		return x.TimeZones
+	}
+	return ""
 }
 
 // GetStatusResponse shows the cluster.
@@ -609,7 +618,8 @@ type MemberHealth struct {
 	RaftAddress string `protobuf:"bytes,11,opt,name=raft_address,json=raftAddress,proto3" json:"raft_address,omitempty"`
 	// The address of its API, as host:port.
 	HttpAddress string `protobuf:"bytes,12,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
-	// A problem of the node, as a sentence; empty if it has none. Of a healthy node it says that its clock is wrong.
+	// A problem of the node, as a sentence; empty if it has none. Of a healthy node it says that its clock is wrong, or
+	// that it has other time zones than the leader.
 	Problem       string `protobuf:"bytes,13,opt,name=problem,proto3" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1382,7 +1392,7 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\x18quorate/v1/cluster.proto\x12\n" +
 	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15quorate/v1/rule.proto\x1a\x17quorate/v1/upkeep.proto\"(\n" +
 	"\x10GetStatusRequest\x12\x14\n" +
-	"\x05local\x18\x01 \x01(\bR\x05local\"\xfb\x04\n" +
+	"\x05local\x18\x01 \x01(\bR\x05local\"\x9b\x05\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x04role\x18\x02 \x01(\x0e2\x10.quorate.v1.RoleR\x04role\x12\x14\n" +
@@ -1402,7 +1412,9 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\x0eauthority_ends\x18\x97\x01 \x01(\v2\x1a.google.protobuf.TimestampR\rauthorityEnds\x12=\n" +
 	"\fbackup_every\x18\x98\x01 \x01(\v2\x19.google.protobuf.DurationR\vbackupEvery\x12<\n" +
 	"\vlast_backup\x18\x99\x01 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"lastBackup\"\xc2\x04\n" +
+	"lastBackup\x12\x1e\n" +
+	"\n" +
+	"time_zones\x18\x9a\x01 \x01(\tR\ttimeZones\"\xc2\x04\n" +
 	"\x11GetStatusResponse\x12\x1b\n" +
 	"\tserved_by\x18\x01 \x01(\tR\bservedBy\x12\x1b\n" +
 	"\tleader_id\x18\x02 \x01(\tR\bleaderId\x12\x12\n" +

@@ -326,8 +326,9 @@ type Decision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The verdict.
 	Outcome Outcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=quorate.v1.Outcome" json:"outcome,omitempty"`
-	// Every limit that the request would break, at every level of every tree, not only the first: claims in the
-	// order of the request, levels from the claimed node up to the root, resources by name. Empty when granted.
+	// The limits that the request would break, at every level of every tree, not only the first: claims in the order of
+	// the request, levels from the claimed node up to the root, resources by name. At most the first 128 are listed; the
+	// explanation says how many there are. Empty when granted.
 	Violations []*Violation `protobuf:"bytes,2,rep,name=violations,proto3" json:"violations,omitempty"`
 	// True when the request is larger than some limit on its own, so that it cannot fit until that limit is raised.
 	NeverFits bool `protobuf:"varint,3,opt,name=never_fits,json=neverFits,proto3" json:"never_fits,omitempty"`

@@ -89,11 +89,24 @@ func statusRows(s *quoratev1.GetStatusResponse) [][]string {
 		{"applied", number(s.GetAppliedIndex())},
 		{"ledger time", (time.Duration(s.GetLedgerTimeMs()) * time.Millisecond).String()},
 		{"civil time", civil},
+		{"time zones", timeZones(s)},
 		{"revision", number(s.GetRevision())},
 		{"allocations", strconv.FormatInt(s.GetHeldAllocations(), 10)},
 		{"ledger size", ledgerSize(s)},
 		{"ids kept for", s.GetTombstoneSpan().AsDuration().String()},
 	}
+}
+
+// timeZones is the version of the leader's table of time zones, or without a leader that of the server that answered.
+// The problem of a member says if it has another one.
+func timeZones(s *quoratev1.GetStatusResponse) string {
+	found := ""
+	for _, m := range s.GetMembers() {
+		if m.GetId() == s.GetLeaderId() || found == "" && m.GetId() == s.GetServedBy() {
+			found = cmp.Or(m.GetTimeZones(), found)
+		}
+	}
+	return cmp.Or(found, "unknown")
 }
 
 // ledgerSize is the size of the ledger and its bound. Servers of earlier versions do not report it.

@@ -218,6 +218,8 @@ type GetStandingResponse struct {
 	DiskSlow bool `protobuf:"varint,104,opt,name=disk_slow,json=diskSlow,proto3" json:"disk_slow,omitempty"`
 	// The mean time of its writes to the log in the last half minute, in microseconds; 0 without writes.
 	DiskWriteMeanUs int64 `protobuf:"varint,105,opt,name=disk_write_mean_us,json=diskWriteMeanUs,proto3" json:"disk_write_mean_us,omitempty"`
+	// The version of its table of time zones, such as "2026f"; empty from versions without this field.
+	TimeZones string `protobuf:"bytes,106,opt,name=time_zones,json=timeZones,proto3" json:"time_zones,omitempty"`
 	// When its certificate ends, and the first authority that it trusts, in milliseconds since 1970; 0 without
 	// certificates.
 	CertificateEndsMs int64 `protobuf:"varint,150,opt,name=certificate_ends_ms,json=certificateEndsMs,proto3" json:"certificate_ends_ms,omitempty"`
@@ -454,6 +456,13 @@ func (x *GetStandingResponse) GetDiskWriteMeanUs() int64 {
 		return x.DiskWriteMeanUs
 	}
 	return 0
+}
+
+func (x *GetStandingResponse) GetTimeZones() string {
+	if x != nil {
+		return x.TimeZones
+	}
+	return ""
 }
 
 func (x *GetStandingResponse) GetCertificateEndsMs() int64 {
@@ -914,7 +923,7 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12$\n" +
 	"\x0eledger_time_ms\x18\x02 \x01(\x03R\fledgerTimeMs\"\x14\n" +
-	"\x12GetStandingRequest\"\xe7\b\n" +
+	"\x12GetStandingRequest\"\x86\t\n" +
 	"\x13GetStandingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x12\n" +
@@ -945,7 +954,9 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\x0fdisk_free_bytes\x18f \x01(\x03R\rdiskFreeBytes\x12\x19\n" +
 	"\bdisk_low\x18g \x01(\bR\adiskLow\x12\x1b\n" +
 	"\tdisk_slow\x18h \x01(\bR\bdiskSlow\x12+\n" +
-	"\x12disk_write_mean_us\x18i \x01(\x03R\x0fdiskWriteMeanUs\x12/\n" +
+	"\x12disk_write_mean_us\x18i \x01(\x03R\x0fdiskWriteMeanUs\x12\x1d\n" +
+	"\n" +
+	"time_zones\x18j \x01(\tR\ttimeZones\x12/\n" +
 	"\x13certificate_ends_ms\x18\x96\x01 \x01(\x03R\x11certificateEndsMs\x12+\n" +
 	"\x11authority_ends_ms\x18\x97\x01 \x01(\x03R\x0fauthorityEndsMs\x12'\n" +
 	"\x0fbackup_every_ms\x18\x98\x01 \x01(\x03R\rbackupEveryMs\x12%\n" +

@@ -307,8 +307,8 @@ class AllocateRequest(Message):
 
     keep_ms: int = 0
     """For MODE_WAIT, in milliseconds of ledger time: the request leaves the queue when it is neither repeated
-    nor renewed for this long, and a lease that was granted from the queue ends when it is not claimed by a
-    repetition or renewal for this long. 1,000 to 3,600,000; 0 means 120,000.
+    nor renewed for this long, and a grant from the queue, with a TTL or without one, ends when it is not
+    collected by a repetition or renewal for this long. 1,000 to 3,600,000; 0 means 120,000.
     """
 
     poll_ms: int = 0
@@ -822,7 +822,9 @@ class TransferRequest(Message):
 
 @dataclass
 class ClaimMove(Message):
-    """ClaimMove moves one claim, with everything that it holds."""
+    """ClaimMove moves one claim, with everything that it holds. All moves of a request are one step: each names
+    a node where the allocation has a claim before the request, so two claims can change places.
+    """
 
     tree: str = ""
     """Name of the tree."""
@@ -831,7 +833,9 @@ class ClaimMove(Message):
     """Path of the node of the claim, as the allocation shows it."""
 
     to: str = ""
-    """Path of the node where it goes. If the allocation has a claim there, their amounts are joined."""
+    """Path of the node where it goes. If a claim of the allocation stays there, or another move goes there too,
+    their amounts are added up to one claim.
+    """
 
 
 @dataclass

@@ -116,6 +116,11 @@ class Member(Message):
     """When its last periodic backup succeeded, or had nothing new to save; absent if none did since its start.
     """
 
+    time_zones: str = ""
+    """The version of its table of time zones, such as "2026f"; empty if it runs a version below v0.6, or did not
+    answer.
+    """
+
 
 @dataclass
 class GetStatusResponse(Message):
@@ -225,7 +230,7 @@ class MemberHealth(Message):
 
     problem: str = ""
     """A problem of the node, as a sentence; empty if it has none. Of a healthy node it says that its clock is
-    wrong.
+    wrong, or that it has other time zones than the leader.
     """
 
 

@@ -111,8 +111,9 @@ class Decision(Message):
     """The verdict."""
 
     violations: List[Violation] = _field(default_factory=list)
-    """Every limit that the request would break, at every level of every tree, not only the first: claims in the
-    order of the request, levels from the claimed node up to the root, resources by name. Empty when granted.
+    """The limits that the request would break, at every level of every tree, not only the first: claims in the
+    order of the request, levels from the claimed node up to the root, resources by name. At most the first
+    128 are listed; the explanation says how many there are. Empty when granted.
     """
 
     never_fits: bool = False

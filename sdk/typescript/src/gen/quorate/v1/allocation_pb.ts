@@ -263,8 +263,8 @@ export type AllocateRequest = Message<"quorate.v1.AllocateRequest"> & {
 
   /**
    * For MODE_WAIT, in milliseconds of ledger time: the request leaves the queue when it is neither repeated nor renewed
-   * for this long, and a lease that was granted from the queue ends when it is not claimed by a repetition or renewal
-   * for this long. 1,000 to 3,600,000; 0 means 120,000.
+   * for this long, and a grant from the queue, with a TTL or without one, ends when it is not collected by a repetition
+   * or renewal for this long. 1,000 to 3,600,000; 0 means 120,000.
    *
    * @generated from field: int64 keep_ms = 12;
    */
@@ -1459,7 +1459,8 @@ export const TransferRequestSchema: GenMessage<TransferRequest> = /*@__PURE__*/
   messageDesc(file_quorate_v1_allocation, 25);
 
 /**
- * ClaimMove moves one claim, with everything that it holds.
+ * ClaimMove moves one claim, with everything that it holds. All moves of a request are one step: each names a node where
+ * the allocation has a claim before the request, so two claims can change places.
  *
  * @generated from message quorate.v1.ClaimMove
  */
@@ -1479,7 +1480,8 @@ export type ClaimMove = Message<"quorate.v1.ClaimMove"> & {
   from: string;
 
   /**
-   * Path of the node where it goes. If the allocation has a claim there, their amounts are joined.
+   * Path of the node where it goes. If a claim of the allocation stays there, or another move goes there too, their
+   * amounts are added up to one claim.
    *
    * @generated from field: string to = 3;
    */

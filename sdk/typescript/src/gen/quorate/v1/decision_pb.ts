@@ -31,8 +31,9 @@ export type Decision = Message<"quorate.v1.Decision"> & {
   outcome: Outcome;
 
   /**
-   * Every limit that the request would break, at every level of every tree, not only the first: claims in the
-   * order of the request, levels from the claimed node up to the root, resources by name. Empty when granted.
+   * The limits that the request would break, at every level of every tree, not only the first: claims in the order of
+   * the request, levels from the claimed node up to the root, resources by name. At most the first 128 are listed; the
+   * explanation says how many there are. Empty when granted.
    *
    * @generated from field: repeated quorate.v1.Violation violations = 2;
    */
