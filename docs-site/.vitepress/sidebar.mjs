@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const groups = [
-  ["Use", ["features", "requests", "leases", "shares", "configuration", "policies", "dashboard"]],
+  ["Use", ["features", "requests", "leases", "ci", "shares", "configuration", "policies", "dashboard"]],
   ["Call", ["command-line", "clients", "api", "webhooks"]],
   ["Run", ["operations", "server", "fronting", "access", "security", "metrics", "tracing", "limits", "scaling"]],
   ["Connect", ["with-kubernetes", "with-openstack", "from-boskos", "from-keystone", "from-quota-manager",
