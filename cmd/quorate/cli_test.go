@@ -83,6 +83,7 @@ func TestRequests(t *testing.T) {
 			Tree: "cern", Nodes: []string{"", "atlas"}, LastSteps: 288,
 		},
 		"history --limit 5 --before 9": &quoratev1.ListRevisionsRequest{PageSize: 5, Before: 9},
+		"history --one-line":           &quoratev1.ListRevisionsRequest{PageSize: 1000},
 		"allocate --id a --at cern --amount cores=3 --at tenants:tenant-1 --amount ram=1Ki --amount servers=0 --label k=v": &quoratev1.AllocateRequest{
 			NameHolders: true,
 			Id:          "a", Mode: quoratev1.Mode_MODE_REJECT, Labels: map[string]string{"k": "v"},

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
@@ -42,6 +44,34 @@ func TestRefusedCommandLines(t *testing.T) {
 	}
 	if len(f.requests) != 0 {
 		t.Errorf("the server was called: %v", f.requests)
+	}
+}
+
+// TestOneWordForRemovals: what removes something is called remove, and by the words of earlier versions too, which help
+// does not name.
+func TestOneWordForRemovals(t *testing.T) {
+	removals := 0
+	var check func(at *cobra.Command)
+	check = func(at *cobra.Command) {
+		for _, sub := range at.Commands() {
+			switch sub.Name() {
+			case "rm", "delete":
+				t.Errorf("%s is not called remove", sub.CommandPath())
+			case "remove":
+				removals++
+				var help strings.Builder
+				sub.SetOut(&help)
+				if err := sub.Help(); err != nil || !sub.HasAlias("rm") || !sub.HasAlias("delete") ||
+					strings.Contains(help.String(), "Aliases") {
+					t.Errorf("%s has the aliases %v and the help\n%s", sub.CommandPath(), sub.Aliases, help.String())
+				}
+			}
+			check(sub)
+		}
+	}
+	check(newRootCmd(&cli.Env{}))
+	if removals < 6 {
+		t.Errorf("there are only %d commands that remove something", removals)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 func newAccountCmd(c *cli.Env) *cobra.Command {
 	group := cli.NewGroup("account", "Add, change, list and remove accounts, which own tokens",
-		newAccountAddCmd(c), newAccountUpdateCmd(c), newAccountListCmd(c), newAccountRmCmd(c))
+		newAccountAddCmd(c), newAccountUpdateCmd(c), newAccountListCmd(c), newAccountRemoveCmd(c))
 	group.Long = `Add, change, list and remove accounts, which own tokens. The account ci is the user account/ci, and
 bindings name it "account ci".`
 	return group
@@ -148,15 +148,15 @@ func newAccountListCmd(c *cli.Env) *cobra.Command {
 	}
 }
 
-func newAccountRmCmd(c *cli.Env) *cobra.Command {
+func newAccountRemoveCmd(c *cli.Env) *cobra.Command {
 	o := &accountOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "rm NAME",
+		Use:   "remove NAME",
 		Short: "Remove an account with its tokens",
 		Long: `Remove an account with its tokens, which are refused from then on. Bindings that name it stay, and count
 again for a new account of the same name: remove them first, or disable the account instead. Scheduled limits, holds and
 open requests for limits that it has made stay, and are named with the commands that end them.`,
-		Example:           "  quorate access account rm sim-ci --reason \"replaced by sim-ci-2\"",
+		Example:           "  quorate access account remove sim-ci --reason \"replaced by sim-ci-2\"",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeAccounts(c),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -10,11 +10,25 @@ import (
 // SetHelp makes help pages name the flags of all commands in one line, and "help" suggest what is spelled similarly.
 func SetHelp(root *cobra.Command) {
 	nameArguments(root)
+	addRemoveAliases(root)
 	const inherited = "Global Flags:\n{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}"
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), inherited,
-		`Use "quorate options" for the flags that all commands have.`, 1))
+	const aliases = "{{if gt (len .Aliases) 0}}\n\nAliases:\n  {{.NameAndAliases}}{{end}}"
+	root.SetUsageTemplate(strings.NewReplacer(
+		inherited, `Use "quorate options" for the flags that all commands have.`, aliases, "",
+	).Replace(root.UsageTemplate()))
 	root.AddCommand(newOptionsCmd())
 	root.SetHelpCommand(newHelpCmd())
+}
+
+// addRemoveAliases lets all commands that remove something be called by the words of other programs, and of earlier
+// versions of this one. No help page names them.
+func addRemoveAliases(at *cobra.Command) {
+	for _, sub := range at.Commands() {
+		if sub.Name() == "remove" {
+			sub.Aliases = []string{"rm", "delete"}
+		}
+		addRemoveAliases(sub)
+	}
 }
 
 func newOptionsCmd() *cobra.Command {

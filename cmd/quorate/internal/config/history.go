@@ -40,7 +40,7 @@ func newHistoryCmd(c *cli.Env) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.runHistory(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
-	flags.Int32Var(&o.limit, "limit", defaultRevisions, "show at most this many, newest first")
+	flags.Int32Var(&o.limit, "limit", 0, "show at most this many, the newest (default: all)")
 	flags.Uint64Var(&o.before, "before", 0, "only those before this revision")
 	flags.Var(&o.at, "at", "only changes of this `NODE` itself: TREE or TREE:node/path")
 	flags.StringVar(&o.actor, "actor", "", "only those that this actor has made")
@@ -48,15 +48,12 @@ func newHistoryCmd(c *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// defaultRevisions is how many revisions are shown without --limit, revisionPage how many are asked for at once.
-const (
-	defaultRevisions = 20
-	revisionPage     = 1000
-)
+// revisionPage is how many revisions are asked for at once; the servers keep no more.
+const revisionPage = 1000
 
 func (o *historyOptions) runHistory(ctx context.Context, args []string) error {
-	if o.limit < 1 {
-		return cli.Usagef("--limit must be positive")
+	if o.limit < 0 {
+		return cli.Usagef("--limit must not be negative")
 	}
 	if len(args) == 1 {
 		var one revisionFlag
@@ -93,18 +90,19 @@ func (o *historyOptions) runHistory(ctx context.Context, args []string) error {
 	})
 }
 
-// fetchRevisions asks for the newest revisions, or with --actor for pages of them until enough are found.
+// fetchRevisions asks for the newest revisions, all of them without --limit or with --actor.
 func (o *historyOptions) fetchRevisions(
 	ctx context.Context, quorate *client.Client,
 ) (*quoratev1.ListRevisionsResponse, error) {
-	request := &quoratev1.ListRevisionsRequest{PageSize: o.limit, Before: o.before, Read: o.ReadOptions()}
+	limit := cmp.Or(o.limit, revisionPage)
+	request := &quoratev1.ListRevisionsRequest{PageSize: min(limit, revisionPage), Before: o.before, Read: o.ReadOptions()}
 	if o.at.Tree != "" {
 		request.At = &quoratev1.Place{Tree: o.at.Tree, Node: o.at.Node}
 	}
 	if o.actor == "" {
 		return quorate.Trees.ListRevisions(ctx, request)
 	}
-	request.PageSize = revisionPage // the servers keep no more
+	request.PageSize = revisionPage
 	answer, err := quorate.Trees.ListRevisions(ctx, request)
 	if err != nil {
 		return nil, err
@@ -113,7 +111,7 @@ func (o *historyOptions) fetchRevisions(
 		return r.GetActor() != o.actor
 	})
 	found := answer.GetRevisions()
-	answer.Revisions = found[:min(len(found), int(o.limit))]
+	answer.Revisions = found[:min(len(found), int(limit))]
 	return answer, nil
 }
 

@@ -13,7 +13,7 @@ import (
 
 func newPolicyCmd(c *cli.Env) *cobra.Command {
 	return cli.NewGroup("policy", "List or delete policies that the configuration defines",
-		newPolicyListCmd(c), newPolicyDeleteCmd(c))
+		newPolicyListCmd(c), newPolicyRemoveCmd(c))
 }
 
 func newPolicyListCmd(c *cli.Env) *cobra.Command {
@@ -50,27 +50,27 @@ func listPolicies(ctx context.Context, c *cli.Env) error {
 	})
 }
 
-type policyDeleteOptions struct {
+type policyRemoveOptions struct {
 	changeOptions
 	names []string
 }
 
-func newPolicyDeleteCmd(c *cli.Env) *cobra.Command {
-	o := &policyDeleteOptions{changeOptions: changeOptions{Env: c}}
+func newPolicyRemoveCmd(c *cli.Env) *cobra.Command {
+	o := &policyRemoveOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
-		Use:   "delete POLICY...",
-		Short: "Delete policies that no tree uses",
+		Use:   "remove POLICY...",
+		Short: "Remove policies that no tree uses",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.names = args
-			return o.runPolicyDelete(cmd.Context())
+			return o.runPolicyRemove(cmd.Context())
 		},
 	}
 	o.addFlags(cmd)
 	return cmd
 }
 
-func (o *policyDeleteOptions) runPolicyDelete(ctx context.Context) error {
+func (o *policyRemoveOptions) runPolicyRemove(ctx context.Context) error {
 	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
 		return applyTrees(ctx, quorate, &quoratev1.ApplyTreesRequest{
 			RemovePolicies: o.names,

@@ -11,23 +11,23 @@ import (
 )
 
 func newTreeCmd(c *cli.Env) *cobra.Command {
-	return cli.NewGroup("tree", "Export or delete trees", newTreeExportCmd(c), newTreeDeleteCmd(c))
+	return cli.NewGroup("tree", "Export or remove trees", newTreeExportCmd(c), newTreeRemoveCmd(c))
 }
 
-type treeDeleteOptions struct {
+type treeRemoveOptions struct {
 	changeOptions
 	name string
 }
 
-func newTreeDeleteCmd(c *cli.Env) *cobra.Command {
-	o := &treeDeleteOptions{changeOptions: changeOptions{Env: c}}
+func newTreeRemoveCmd(c *cli.Env) *cobra.Command {
+	o := &treeRemoveOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
-		Use:   "delete TREE",
-		Short: "Delete a tree without allocations",
+		Use:   "remove TREE",
+		Short: "Remove a tree without allocations",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
-			return o.runTreeDelete(cmd.Context())
+			return o.runTreeRemove(cmd.Context())
 		},
 	}
 	o.addFlags(cmd)
@@ -35,8 +35,8 @@ func newTreeDeleteCmd(c *cli.Env) *cobra.Command {
 	return cmd
 }
 
-func (o *treeDeleteOptions) runTreeDelete(ctx context.Context) error {
-	if err := o.confirm("delete tree " + o.name + " with all its limits"); err != nil {
+func (o *treeRemoveOptions) runTreeRemove(ctx context.Context) error {
+	if err := o.confirm("remove tree " + o.name + " with all its limits"); err != nil {
 		return err
 	}
 	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {

@@ -69,8 +69,8 @@ func newUseCmd(c *cli.Env) *cobra.Command {
 
 func newDeleteCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:               "delete NAME",
-		Short:             "Delete a context; its token file and keys stay",
+		Use:               "remove NAME",
+		Short:             "Remove a context; its token file and keys stay",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeContexts,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -78,7 +78,7 @@ func newDeleteCmd(c *cli.Env) *cobra.Command {
 				if err := all.Delete(args[0]); err != nil {
 					return err
 				}
-				c.Messagef("deleted context %s", args[0])
+				c.Messagef("removed context %s", args[0])
 				return nil
 			})
 		},
