@@ -53,9 +53,10 @@ func ParseMapping(texts []string) (Mapping, error) {
 	return mapping, nil
 }
 
-// Amounts returns what a pod needs in base units: what the scheduler looks for on a node, that is the largest of its
-// init containers and of its containers together with sidecars, and its overhead. Resources that it does not request
-// are left out.
+// Amounts returns what a pod needs in base units: what the scheduler looks for on a node. That is the sum of its
+// containers and sidecars or, if more, an init container together with the sidecars that are listed before it; requests
+// of the pod itself in place of these, for the resources that they name; and its overhead. ResourceClaims do not count.
+// Resources that it does not request are left out.
 func (m Mapping) Amounts(pod *corev1.Pod) map[string]int64 {
 	requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
 	amounts := map[string]int64{}

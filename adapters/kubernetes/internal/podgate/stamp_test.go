@@ -153,6 +153,47 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
+// TestAmountsFollowTheOrderOfContainers: sidecars count beside the init containers that are listed behind them, requests
+// of the pod itself replace the sum, and ResourceClaims do not count.
+func TestAmountsFollowTheOrderOfContainers(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	container := func(cpu string) corev1.Container {
+		return corev1.Container{Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{"cpu": resource.MustParse(cpu)},
+		}}
+	}
+	sidecar, early := container("1"), container("5")
+	sidecar.RestartPolicy = &always
+	claims := corev1.PodSpec{ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu"}}}
+	claims.Containers = []corev1.Container{{
+		Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}},
+	}}
+	for name, c := range map[string]struct {
+		spec corev1.PodSpec
+		want int64
+	}{
+		"sidecar, then init": {corev1.PodSpec{InitContainers: []corev1.Container{sidecar, early}}, 6},
+		"init, then sidecar": {corev1.PodSpec{InitContainers: []corev1.Container{early, sidecar}}, 5},
+		"both run":           {corev1.PodSpec{InitContainers: []corev1.Container{sidecar, container("500m")}}, 2},
+		"the pod itself": {corev1.PodSpec{
+			InitContainers: []corev1.Container{sidecar, early},
+			Resources:      &corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("3")}},
+		}, 3},
+		"claims": {claims, 0},
+	} {
+		if c.spec.Containers == nil {
+			c.spec.Containers = []corev1.Container{container("1")}
+		}
+		m, err := ParseMapping([]string{"cpu=cpu"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Amounts(&corev1.Pod{Spec: c.spec}); got["cpu"] != c.want {
+			t.Errorf("%s: got %v, want %d", name, got, c.want)
+		}
+	}
+}
+
 func TestMappingsThatAreRefused(t *testing.T) {
 	many := make([]string, MaxResources+1)
 	for _, texts := range [][]string{
