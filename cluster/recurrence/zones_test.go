@@ -23,7 +23,7 @@ func TestTheCompiledTableIsWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer archive.Close()
+	t.Cleanup(func() { _ = archive.Close() })
 	zones := recurrence.CompiledZones()
 	for _, file := range archive.File {
 		if location, err := zones.Load(file.Name); file.Name != "tzdata.zi" &&
@@ -130,7 +130,7 @@ func fileOfTable(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer archive.Close()
+	t.Cleanup(func() { _ = archive.Close() })
 	content, err := fs.ReadFile(archive, name)
 	if err != nil {
 		t.Fatal(err)

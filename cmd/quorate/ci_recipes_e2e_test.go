@@ -169,7 +169,7 @@ while :; do sleep 1; done
 `,
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(s.folder, name), []byte(text), 0o700); err != nil { //nolint:gosec // a script
+		if err := os.WriteFile(filepath.Join(s.folder, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
