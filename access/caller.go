@@ -63,6 +63,21 @@ func SystemCaller() Caller { return Caller{Kind: System} }
 // IsUser reports whether the caller is a user, who has shown who it is: not the system, and not anonymous.
 func (c *Caller) IsUser() bool { return c.Kind == AccountCaller || c.Kind == External }
 
+// callerOf is a user without a credential and, unless it is an account, without groups.
+func callerOf(user string) Caller {
+	kind := External
+	if strings.HasPrefix(user, accountPrefix) {
+		kind = AccountCaller
+	}
+	return Caller{Kind: kind, User: user}
+}
+
+// IsUser reports whether a text is a user, ISSUER/NAME.
+func IsUser(user string) bool {
+	c := callerOf(user)
+	return c.Check() == nil
+}
+
 // Token is the id of the caller's token, and false if the caller has not shown one.
 func (c *Caller) Token() (TokenID, bool) {
 	return TokenID(c.Credential[:len(TokenID{})]), c.Kind == AccountCaller

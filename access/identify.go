@@ -22,16 +22,46 @@ func (b *Book) Identify(c *Caller, wall int64) (*Identity, *Error) {
 	return nil, refusal(Unauthenticated, "caller", oneOf(callerKinds[1:]), "%d is not a kind of caller", uint8(c.Kind))
 }
 
+// IdentifyUser returns who a user is that is not calling, such as the owner of a webhook: with the groups that its
+// account has now. Groups that an issuer tells with each credential are not known then.
+func (b *Book) IdentifyUser(user string, wall int64) (*Identity, *Error) {
+	c := callerOf(user)
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	if c.Kind == External {
+		return b.identifyExternal(&c, wall)
+	}
+	account, err := b.enabledAccount(user)
+	if err == nil {
+		err = b.refuseUser(user, wall)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.Groups = account.Groups
+	return NewIdentity(&c, AllVerbs), nil
+}
+
+// enabledAccount is the account of a user, account/NAME.
+func (b *Book) enabledAccount(user string) (*accountRecord, *Error) {
+	account, found := b.accounts.Get(user[min(len(accountPrefix), len(user)):])
+	if !found || account.Disabled {
+		return nil, refusal(Unauthenticated, "user", "ask an administrator", "%s is disabled", user)
+	}
+	return account, nil
+}
+
 func (b *Book) identifyAccount(c *Caller, wall int64) (*Identity, *Error) {
 	id, _ := c.Token()
 	t, found := b.tokens.Get(id.number())
 	if !found || t.Account != c.User[min(len(accountPrefix), len(c.User)):] {
 		return nil, refusal(Unauthenticated, "credential", "log in again", "%s has no token %s", c.User, id)
 	}
-	account, found := b.accounts.Get(t.Account)
+	account, err := b.enabledAccount(c.User)
 	switch {
-	case !found || account.Disabled:
-		return nil, refusal(Unauthenticated, "user", "ask an administrator", "%s is disabled", c.User)
+	case err != nil:
+		return nil, err
 	case t.Revoked != 0:
 		return nil, refusal(Unauthenticated, "credential", "use another token", "token %s is revoked", id)
 	case wall >= t.Ends:

@@ -95,13 +95,13 @@ func encodeWebhook(w *quota.Webhook) *logv1.WebhookRecord {
 	return &logv1.WebhookRecord{
 		Webhook: encodeWebhookSpec(w.WebhookSpec), Version: w.Version, Cursor: encodePosition(w.Cursor),
 		State: uint32(w.State), Delivered: w.Delivered, Gaps: w.Gaps, FailingSinceMs: int64(w.FailingSince.At),
-		FailingSinceWallMs: w.FailingSince.Wall, LastError: w.LastError,
+		FailingSinceWallMs: w.FailingSince.Wall, LastError: w.LastError, Owner: w.Owner,
 	}
 }
 
 func decodeWebhook(r *logv1.WebhookRecord) *quota.Webhook {
 	return &quota.Webhook{
-		WebhookSpec: decodeWebhookSpec(r.GetWebhook()), Version: r.GetVersion(), Cursor: decodePosition(r.GetCursor()),
+		WebhookSpec: decodeWebhookSpec(r.GetWebhook()), Owner: r.GetOwner(), Version: r.GetVersion(), Cursor: decodePosition(r.GetCursor()),
 		State: quota.WebhookState(min(r.GetState(), math.MaxUint8)), Delivered: r.GetDelivered(), Gaps: r.GetGaps(),
 		FailingSince: quota.Stamp{At: quota.Instant(r.GetFailingSinceMs()), Wall: r.GetFailingSinceWallMs()},
 		LastError:    r.GetLastError(),

@@ -24,6 +24,9 @@ type WebhookSpec struct {
 // Webhook is a webhook with how far its deliveries are. A webhook inside a ledger is never changed in place.
 type Webhook struct {
 	WebhookSpec
+	// Owner is the user whose rights decide what is delivered, as ISSUER/NAME; empty for a webhook of the cluster, which
+	// delivers all that it selects.
+	Owner string
 	// Version is another number after each change but deliveries. A report about another version has no effect.
 	Version uint64
 	// Cursor is the position up to which every event was delivered, or is not selected.
@@ -75,6 +78,10 @@ func (s WebhookState) String() string {
 // Bounds of webhooks.
 const (
 	MaxWebhooks     = 32
+	// MaxOwnedWebhooks are those of users together, MaxWebhooksOfOwner those of one: the others stay for the cluster.
+	MaxOwnedWebhooks   = 16
+	MaxWebhooksOfOwner = 4
+
 	MaxWebhookURL   = 1024
 	MaxWebhookTypes = 32
 	MaxWebhookError = 256

@@ -23,6 +23,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/authorize"
 	"github.com/quorate/quorate/rpc/codec"
@@ -64,8 +65,10 @@ func NewActivity(node Node, log ActivityLog) quoratev1connect.ActivityServiceHan
 // EventType is the type of an event for webhooks, such as "allocation.granted".
 func EventType(e cluster.WatchEvent) string { return handlers.EventType(e) }
 
-// EncodeEvent is an event as JSON for webhooks, without user data.
-func EncodeEvent(e cluster.WatchEvent) ([]byte, error) { return handlers.EncodeEvent(e) }
+// EncodeEvent is an event as JSON for a webhook, without user data; nil if the owner of the webhook may not see it.
+func EncodeEvent(v ledger.View, hook *quota.Webhook, e cluster.WatchEvent) ([]byte, error) {
+	return handlers.EncodeEvent(v, hook, e)
+}
 
 // Config is what a Server needs. All fields but FrontEnds, Dashboard, OpenFrontEnds, Security, Activity, Traces,
 // Diagnoses, Limits, Backups, Upkeep, Network, Browsers, Peers, Audit, BootstrapSecret, Recovery and CheckWebhook are

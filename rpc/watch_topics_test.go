@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 const (
@@ -157,7 +158,10 @@ func TestNodeEventsForWebhooks(t *testing.T) {
 	}
 	var got []string
 	for _, e := range page.Events {
-		text, err := EncodeEvent(e)
+		var text []byte
+		_, _ = d.node.Read(t.Context(), cluster.ReadOptions{Stale: true}, func(v ledger.View) { // it never fails
+			text, err = EncodeEvent(v, &quota.Webhook{}, e)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -141,7 +141,9 @@ func startDeliverer(t *testing.T, n *fakeNode, r *fakeReceiver) (stop func()) {
 		Node: n, ClusterName: "c", Log: hclog.NewNullLogger(), Registerer: prometheus.NewRegistry(),
 		Hosts: mustParse(t, "http://127.0.0.1:*"), SecretsDir: dir,
 		TypeOf: func(cluster.WatchEvent) string { return "x" },
-		Encode: func(e cluster.WatchEvent) ([]byte, error) { return fmt.Appendf(nil, `{"index":%d}`, e.Index), nil },
+		Encode: func(_ ledger.View, _ *quota.Webhook, e cluster.WatchEvent) ([]byte, error) {
+			return fmt.Appendf(nil, `{"index":%d}`, e.Index), nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 const (
@@ -52,12 +53,20 @@ type eventPlace struct {
 	Truncated bool   `json:"truncated,omitempty"`
 }
 
-// eventMessage is the message of an event. One whose details are too large, or cannot be written, names it only.
-func (d *Deliverer) eventMessage(e cluster.WatchEvent) message {
+// eventMessage is the message of an event; false if the owner of the webhook may see nothing of it. One whose details are
+// too large, or cannot be written, names it only.
+func (d *Deliverer) eventMessage(ctx context.Context, hook *quota.Webhook, e cluster.WatchEvent) (message, bool, error) {
 	m := message{
 		id: fmt.Sprintf("%s-%d-%d", d.config.ClusterName, e.Index, e.Number), cursor: positionOf(e.Position),
 	}
-	details, err := d.config.Encode(e)
+	var details []byte
+	var err error
+	_, failed := d.config.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+		details, err = d.config.Encode(v, hook, e)
+	})
+	if failed != nil || err == nil && details == nil {
+		return m, false, failed
+	}
 	if err == nil {
 		m.body = marshalEnvelope(d.config.TypeOf(e), json.RawMessage(details))
 	}
@@ -66,7 +75,7 @@ func (d *Deliverer) eventMessage(e cluster.WatchEvent) message {
 			Index: strconv.FormatUint(e.Index, 10), Number: e.Number, ID: idOf(e), Truncated: true,
 		})
 	}
-	return m
+	return m, true, nil
 }
 
 func marshalEnvelope(name string, data any) []byte {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
 const (
@@ -72,23 +73,54 @@ func (w *worker) run(ctx context.Context) {
 
 // handleEvent delivers an event if it is selected. It returns false when ctx has ended first.
 func (w *worker) handleEvent(ctx context.Context, e cluster.WatchEvent) bool {
-	if !w.selects(w.hook.WebhookSpec, e) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.cursor = positionOf(e.Position)
-		w.skipped++
-		return true
+	for w.selects(w.hook.WebhookSpec, e) {
+		m, seen, err := w.eventMessage(ctx, &w.hook, e)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err != nil:
+			pause(ctx, firstBackoff)
+		case seen:
+			return w.deliver(ctx, m)
+		default:
+			return w.skip(e)
+		}
 	}
-	return w.deliver(ctx, w.eventMessage(e))
+	return w.skip(e)
+}
+
+// skip moves on behind an event that is not delivered.
+func (w *worker) skip(e cluster.WatchEvent) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cursor = positionOf(e.Position)
+	w.skipped++
+	return true
 }
 
 // deliverGap tells the receiver of events that are not remembered, and continues behind them.
 func (w *worker) deliverGap(ctx context.Context, until quota.EventPosition) {
 	w.config.Log.Warn("a webhook misses events: this server does not remember as far back as it has delivered",
 		"webhook", w.hook.Name, "after", w.at.Index, "until", until.Index)
+	if !w.hasOwner(ctx) {
+		w.at = until
+		return
+	}
 	if w.deliver(ctx, w.gapMessage(w.at, until)) {
 		w.at = until
 	}
+}
+
+// hasOwner is false if the webhook is of a user who was disabled or deleted.
+func (w *worker) hasOwner(ctx context.Context) (has bool) {
+	_, err := w.config.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+		has = w.hook.Owner == ""
+		if !has {
+			_, refused := v.ReaderOfUser(w.hook.Owner)
+			has = refused == nil
+		}
+	})
+	return has || err != nil
 }
 
 // deliver posts a message until the receiver acknowledges it. It returns false when ctx has ended first.

@@ -31,8 +31,8 @@ func strangerKinds() []Kind {
 	}}
 }
 
-// strangerCalls are changes of every kind. Some name what exists, others what does not: in both cases the answer is that
-// the caller may not do it, or that there is no such thing or the caller may not see it.
+// strangerCalls are changes of every kind. Some name what exists, others what does not: the answer is that the caller
+// may not do it, or that there is no such thing or the caller may not see it.
 func strangerCalls(number uint, member string) map[string]func(context.Context, *client.Client) error {
 	id := fmt.Sprint("stranger-", number)
 	claims := []*quoratev1.Claim{{Tree: "leases", Amounts: map[string]int64{"x": 1}}}
@@ -109,8 +109,8 @@ func stranger(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 		}
 }
 
-// callAsStranger makes each call once, and returns how many were refused. Errors that say nothing of rights are those
-// of a node that is down or has no leader; a call that succeeds is a failure of the cluster.
+// callAsStranger makes each call once, and returns how many were refused. Other errors are those of a node that is down
+// or has no leader; a call that succeeds, or that tells what exists, is a failure of the cluster.
 func callAsStranger(ctx context.Context, c *client.Client, number uint, member string) (refused int, err error) {
 	for name, call := range strangerCalls(number, member) {
 		answer := call(ctx, c)
@@ -118,12 +118,11 @@ func callAsStranger(ctx context.Context, c *client.Client, number uint, member s
 			err = errors.Join(err, fmt.Errorf("%s of a stranger at %s succeeded", name, member))
 			continue
 		}
-		switch connect.CodeOf(answer) {
+		switch connect.CodeOf(answer) { //nolint:exhaustive // the others say nothing of rights
 		case connect.CodeUnauthenticated, connect.CodePermissionDenied, connect.CodeNotFound:
 			refused++
 		case connect.CodeAlreadyExists, connect.CodeInvalidArgument, connect.CodeFailedPrecondition:
 			err = errors.Join(err, fmt.Errorf("%s tells a stranger at %s: %w", name, member, answer))
-		default: // the node is down, or has no leader
 		}
 	}
 	return refused, err

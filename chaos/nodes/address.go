@@ -78,7 +78,7 @@ func (c *Cluster) DialGossip(ctx context.Context, node int, protocol string) (ne
 func (c *Cluster) assignAddresses(size int) ([]nodeAddresses, error) {
 	list := make([]nodeAddresses, size)
 	if c.network != nil {
-		moved := uint16(c.moves % mostMoves) //nolint:gosec // less than mostMoves
+		moved := uint16(c.moves % mostMoves)
 		for i := range list {
 			list[i] = nodeAddresses{
 				nodeHostPort(i, apiPort+moved), nodeHostPort(i, raftPort+moved), nodeHostPort(i, gossipPort+moved),

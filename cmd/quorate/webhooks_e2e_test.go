@@ -24,13 +24,15 @@ import (
 // hookSecret is the secret of the receivers of these tests.
 var hookSecret = []byte("0123456789abcdef0123456789abcdef")
 
-// secretsFolder has the secret "pager".
+// secretsFolder has the secret "pager", and "cern.atlas" for administrators of nodes.
 func secretsFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	text := "whsec_" + base64.StdEncoding.EncodeToString(hookSecret) + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "pager"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"pager", "cern.atlas"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
@@ -224,4 +226,58 @@ func TestWebhookThatCannotDeliver(t *testing.T) {
 	awaitCondition(t, "the resumed webhook delivers nothing", func() bool {
 		return slices.Equal(receiver.received(t), []string{"granted one"})
 	})
+}
+
+// TestWebhookOfANode: the administrator of a node has its events delivered, and no others; nothing any more when she has
+// lost her rights. Others neither see nor change the webhook.
+func TestWebhookOfANode(t *testing.T) {
+	t.Parallel()
+	receiver, secrets := newHookReceiver(t), secretsFolder(t)
+	list, _, tokens := guardedCluster(t, func(serverFlags) []string {
+		return []string{"--webhook-hosts", "http://127.0.0.1:*", "--webhook-secrets-dir", secrets}
+	})
+	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
+	set := "webhooks set atlas " + receiver.URL + " --type allocation.granted --at cern:"
+	playSteps(t, list[0], []step{
+		{as("hans", set+"atlas/physics --secret cern.atlas"), 4, "lacks the right bindings.grant at cern:atlas/physics"},
+		{as("anna", set+"cms --secret cern.atlas"), 1, "there is no node cern:cms"},
+		{as("anna", set+"atlas --secret pager"), 2, `begins with "cern."`},
+		{as("anna", "webhooks set all "+receiver.URL+" --secret cern.atlas"), 4, "access.manage at the cluster"},
+		{as("anna", set+"atlas --secret cern.atlas"), 0, "webhook atlas is active"},
+		{as("anna", "webhooks"), 0, "account/anna"},
+		{as("anna", "webhooks"), 0, receiver.URL},
+		{as("admin", "webhooks"), 0, "account/anna"},
+		{as("carl", "webhooks remove atlas"), 1, "or account/carl may not see it"},
+		{as("hans", "allocate --id one --at cern:atlas/physics --amount cores=1"), 0, "granted"},
+		{as("admin", "allocate --id cms --at cern:cms --amount cores=1"), 0, "granted"},
+		{as("heidi", "allocate --id two --at cern:atlas/physics --amount cores=1"), 0, "granted"},
+	})
+	awaitCondition(t, "the events of the node were not delivered", func() bool {
+		return slices.Equal(receiver.received(t), []string{"granted one", "granted two"})
+	})
+	got := runCommand(t, strings.Fields(as("carl", "webhooks --server "+list[1].baseURL()))...)
+	if got.code != 0 || strings.Contains(got.stdout, "atlas") {
+		t.Errorf("carl sees %+v", got)
+	}
+	playSteps(t, list[1], []step{
+		{as("admin", "access account update anna --disable"), 0, ""},
+		{as("hans", "allocate --id three --at cern:atlas/physics --amount cores=1"), 0, "granted"},
+		{as("admin", "webhooks set last " + receiver.URL + " --secret pager --type allocation.granted"), 0, "is active"},
+		{as("hans", "allocate --id four --at cern:atlas/physics --amount cores=1"), 0, "granted"},
+	})
+	awaitCondition(t, "the webhook of the cluster delivers nothing", func() bool {
+		return slices.Contains(receiver.received(t), "granted four")
+	})
+	awaitCondition(t, "the webhook of the node does not go on", func() bool {
+		for _, line := range strings.Split(runCommand(t, strings.Fields(as("admin", "webhooks --server "+
+			list[1].baseURL()))...).stdout, "\n") {
+			if fields := strings.Fields(line); len(fields) > 5 && fields[0] == "atlas" {
+				return fields[5] == "0"
+			}
+		}
+		return false
+	})
+	if got := receiver.received(t); slices.Contains(got, "granted three") {
+		t.Errorf("without rights anna was told %q", got)
+	}
 }

@@ -39,8 +39,10 @@ func (l guard) permit(c quota.Command) *quota.Error {
 		return l.forbid(l.permitSystem("ends what is due"))
 	case quota.AdvanceWebhooks:
 		return l.forbid(l.permitSystem("reports what webhooks have delivered"))
-	case quota.SetWebhook, quota.ManageWebhook:
-		return l.forbid(l.needCluster(access.AccessManage)) // a receiver learns of all that its webhook selects
+	case quota.SetWebhook:
+		return l.forbid(l.permitSetWebhook(c))
+	case quota.ManageWebhook:
+		return l.forbid(l.permitManageWebhook(c))
 	case quota.SetCivilOffset:
 		return l.forbid(l.permitSystem("sets civil time"))
 	case quota.ExtendSchedule:

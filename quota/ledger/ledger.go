@@ -192,7 +192,7 @@ func (l *Ledger) execute(c quota.Command, m mode) Outcome {
 	case quota.WithdrawRequest:
 		return l.guard().withdrawRequest(c, m)
 	case quota.SetWebhook:
-		return l.webhooks.set(c, m)
+		return l.webhooks.set(c, l.guard().webhookOwner(), m)
 	case quota.ManageWebhook:
 		return l.webhooks.manage(c, m)
 	case quota.AdvanceWebhooks:

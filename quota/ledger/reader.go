@@ -38,6 +38,19 @@ func (v View) ReaderOf(by *access.Caller) (Reader, *quota.Error) {
 	return Reader{v, id}, nil
 }
 
+// ReaderOfUser is that of a user who is not calling, with the rights that it has now; see [access.Book.IdentifyUser]. In
+// an open cluster it sees everything, as every caller does.
+func (v View) ReaderOfUser(user string) (Reader, *quota.Error) {
+	if v.ledger.book.Mode() != access.Guarded {
+		return Reader{view: v}, nil
+	}
+	id, err := v.ledger.book.IdentifyUser(user, v.wallNow())
+	if err != nil {
+		return Reader{}, quota.Errorf(quota.Unauthenticated, "", "%s", err.Error())
+	}
+	return Reader{v, id}, nil
+}
+
 // FiltersHolders reports whether lists of allocations, of waiting requests and of events have only what the caller may
 // see, because it may not read holders on the whole cluster. It follows from the rights of the caller alone, like the
 // other answers of this kind, and never from what exists: otherwise it would tell that something hidden does.

@@ -129,7 +129,8 @@ func TestWebhookRefusals(t *testing.T) {
 	}
 	g := newGuarded(t, cernTree(), "anna")
 	g.refused("anna", pagerHook(), quota.Forbidden, "lacks the right access.manage")
-	g.refused("anna", quota.ManageWebhook{Name: "pager", Action: quota.RemoveWebhook}, quota.Forbidden, "access.manage")
+	g.refused("anna", quota.ManageWebhook{Name: "pager", Action: quota.RemoveWebhook}, quota.NotFound,
+		`there is no webhook "pager", or account/anna may not see it`)
 	g.refused("anna", report(1, 9, ""), quota.Forbidden, "only the cluster itself")
 }
 

@@ -52,9 +52,13 @@ func (s *webhooks) remove(name string) {
 	}
 }
 
-// set carries out a SetWebhook.
-func (s *webhooks) set(c quota.SetWebhook, m mode) Outcome {
-	if err := s.checkSpec(c); err != nil {
+// set carries out a SetWebhook. The owner is empty for a caller who manages the cluster.
+func (s *webhooks) set(c quota.SetWebhook, owner string, m mode) Outcome {
+	was := s.find(c.Name)
+	if was != nil && owner == "" {
+		owner = was.Owner // otherwise its receiver would get more than its owner may see
+	}
+	if err := s.checkSpec(c, owner); err != nil {
 		return Outcome{Refused: err}
 	}
 	spec := c.WebhookSpec
@@ -62,23 +66,53 @@ func (s *webhooks) set(c quota.SetWebhook, m mode) Outcome {
 	if spec.RetryFor == 0 {
 		spec.RetryFor = quota.DefaultWebhookRetry
 	}
-	was := s.find(c.Name)
-	is := &quota.Webhook{WebhookSpec: spec, Version: s.version + 1, Cursor: c.After, State: quota.WebhookActive}
-	switch {
-	case was == nil && len(s.all) >= quota.MaxWebhooks:
-		return Outcome{Refused: quota.Errorf(quota.Full, "name",
-			"the cluster has %d webhooks, which is the most; remove one first", len(s.all))}
-	case was != nil && equalSpecs(was.WebhookSpec, spec):
-		return Outcome{Webhook: was, Repeated: true}
-	case was != nil:
+	is := &quota.Webhook{
+		WebhookSpec: spec, Owner: owner, Version: s.version + 1, Cursor: c.After, State: quota.WebhookActive,
+	}
+	if was != nil {
+		if was.Owner == owner && equalSpecs(was.WebhookSpec, spec) {
+			return Outcome{Webhook: was, Repeated: true}
+		}
 		changed := *was
-		changed.WebhookSpec, changed.Version = spec, s.version+1
+		changed.WebhookSpec, changed.Owner, changed.Version = spec, owner, s.version+1
 		is = &changed
+	}
+	if err := s.checkRoom(was, owner); err != nil {
+		return Outcome{Refused: err}
 	}
 	if m == carryOut {
 		s.change(was, is)
 	}
 	return Outcome{Webhook: is}
+}
+
+// checkRoom refuses one webhook too many. was is the one that is changed; nil if it is a new one.
+func (s *webhooks) checkRoom(was *quota.Webhook, owner string) *quota.Error {
+	if was == nil && len(s.all) >= quota.MaxWebhooks {
+		return quota.Errorf(quota.Full, "name", "the cluster has %d webhooks, which is the most; remove one first",
+			len(s.all))
+	}
+	if owner == "" || was != nil && was.Owner == owner {
+		return nil
+	}
+	owned, own := 0, 0
+	for _, w := range s.all {
+		if w == was || w.Owner == "" {
+			continue
+		}
+		owned++
+		if w.Owner == owner {
+			own++
+		}
+	}
+	switch {
+	case own >= quota.MaxWebhooksOfOwner:
+		return quota.Errorf(quota.Full, "name", "%s owns %d webhooks, which is the most; remove one first", owner, own)
+	case owned >= quota.MaxOwnedWebhooks:
+		return quota.Errorf(quota.Full, "name", "the cluster has %d webhooks of nodes, which is the most; ask an "+
+			"administrator of the cluster", owned)
+	}
+	return nil
 }
 
 func equalSpecs(a, b quota.WebhookSpec) bool {
@@ -87,9 +121,13 @@ func equalSpecs(a, b quota.WebhookSpec) bool {
 }
 
 // checkSpec checks the form only: the tree may be made later, and what types of events there are depends on the version
-// of the server, which must not decide what a command does.
-func (s *webhooks) checkSpec(c quota.SetWebhook) *quota.Error {
+// of the server, which must not decide what a command does. The secret of an owned webhook is one of its tree, so that
+// no user can have messages signed by the secret of another receiver.
+func (s *webhooks) checkSpec(c quota.SetWebhook, owner string) *quota.Error {
 	switch {
+	case owner != "" && !strings.HasPrefix(c.Secret, c.Tree+"."):
+		return quota.Errorf(quota.Invalid, "secret", "a webhook of a node is signed by a secret of its tree, whose name "+
+			"begins with %q; %q is not one", c.Tree+".", quota.Clip(c.Secret))
 	case !quota.IsName(c.Name):
 		return quota.Errorf(quota.Invalid, "name", "%q is not a name: 1 to %d letters, digits and %s are allowed, "+
 			"beginning with a letter, digit or _", quota.Clip(c.Name), quota.MaxName, quota.NodeNameExtra)
@@ -276,6 +314,9 @@ func webhookChange(was, is *quota.Webhook) quota.Change {
 func webhookText(w *quota.Webhook) string {
 	url, _, _ := strings.Cut(w.URL, "?")
 	text := fmt.Sprintf("%s to %s, signed by %s, after %d.%d", w.State, url, w.Secret, w.Cursor.Index, w.Cursor.Number)
+	if w.Owner != "" {
+		text += ", owned by " + w.Owner
+	}
 	if w.Tree != "" {
 		text += ", of " + quota.Place(w.Tree, w.Node)
 	}
@@ -286,6 +327,53 @@ func webhookText(w *quota.Webhook) string {
 		text += "; " + w.LastError
 	}
 	return text
+}
+
+// webhookOwner is the user who owns what it sets; empty for callers who manage the cluster.
+func (l guard) webhookOwner() string {
+	if l.may(access.AccessManage, nil) {
+		return ""
+	}
+	return l.caller.user()
+}
+
+// permitSetWebhook asks for the right to manage the access of the cluster, because a receiver learns of all that its
+// webhook selects, or else for that to give rights at the node: then the webhook delivers what its owner may see.
+func (l guard) permitSetWebhook(c quota.SetWebhook) *quota.Error {
+	refused := l.needCluster(access.AccessManage)
+	if refused == nil || !l.mayOwnWebhooks() || c.Tree == "" {
+		return refused
+	}
+	if err := l.needVerb(access.BindingsGrant, c.Tree, c.Node, "node"); err != nil {
+		return err
+	}
+	if was := l.webhooks.find(c.Name); was != nil && !l.managesWebhook(was) {
+		return quota.Errorf(quota.Forbidden, "name", "%s may not change the webhook of this name; choose another name",
+			l.caller.name())
+	}
+	return nil
+}
+
+// permitManageWebhook asks for the same at the webhook that there is. For other users there is none.
+func (l guard) permitManageWebhook(c quota.ManageWebhook) *quota.Error {
+	refused := l.needCluster(access.AccessManage)
+	if refused == nil || !l.mayOwnWebhooks() {
+		return refused
+	}
+	if was := l.webhooks.find(c.Name); was == nil || !l.managesWebhook(was) {
+		return quota.Errorf(quota.NotFound, "name", "there is no webhook %q, or %s may not see it", quota.Clip(c.Name),
+			l.caller.name())
+	}
+	return nil
+}
+
+// mayOwnWebhooks is true for users, who can be asked again for their rights when an event is delivered.
+func (l guard) mayOwnWebhooks() bool {
+	return l.level >= quota.LevelTen && l.caller.who != nil && l.caller.who.IsUser()
+}
+
+func (l guard) managesWebhook(w *quota.Webhook) bool {
+	return w.Owner != "" && l.may(access.BindingsGrant, l.forest.nearestNode(w.Tree, w.Node))
 }
 
 // permitSystem refuses what only the cluster itself proposes.
@@ -299,8 +387,22 @@ func (l guard) permitSystem(what string) *quota.Error {
 // Webhooks are all webhooks, by name. They must not be changed.
 func (v View) Webhooks() []*quota.Webhook { return v.ledger.webhooks.all }
 
-// Webhooks are all webhooks, by name. They must not be changed. A call needs the right audit.read on the cluster.
-func (r Reader) Webhooks() []*quota.Webhook { return r.view.Webhooks() }
+// Webhooks are those that the caller may see, by name: all with the right audit.read on the cluster, and otherwise those
+// that it may manage. They must not be changed.
+func (r Reader) Webhooks() (list []*quota.Webhook) {
+	all := r.May(access.AuditRead, "", "")
+	for _, w := range r.view.Webhooks() {
+		if all || r.ManagesWebhook(w.WebhookSpec) {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// ManagesWebhook is true if the caller manages the cluster, or the node of a webhook.
+func (r Reader) ManagesWebhook(spec quota.WebhookSpec) bool {
+	return r.May(access.AccessManage, "", "") || spec.Tree != "" && r.May(access.BindingsGrant, spec.Tree, spec.Node)
+}
 
 // Webhooks are all webhooks, by name. They must not be changed.
 func (i *Snapshot) Webhooks() []*quota.Webhook { return i.webhooks }
@@ -319,8 +421,10 @@ func (ld *Restorer) AddWebhook(w *quota.Webhook) error {
 func (v verifier) checkWebhooks() error {
 	s, seen := &v.webhooks, map[uint64]bool{}
 	for i, w := range s.all {
-		refused := s.checkSpec(quota.SetWebhook{WebhookSpec: w.WebhookSpec})
+		refused := s.checkSpec(quota.SetWebhook{WebhookSpec: w.WebhookSpec}, w.Owner)
 		switch {
+		case w.Owner != "" && (w.Tree == "" || !access.IsUser(w.Owner)):
+			return fmt.Errorf("webhook %q is of %q, which is no user, or it has no tree", w.Name, w.Owner)
 		case refused != nil:
 			return fmt.Errorf("webhook %q: %w", w.Name, refused)
 		case i > 0 && s.all[i-1].Name >= w.Name || len(s.all) > quota.MaxWebhooks:

@@ -13,7 +13,6 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
@@ -70,22 +69,26 @@ func eventTypes() []string {
 	return slices.Compact(list)
 }
 
-// EncodeEvent is an event for webhooks: the JSON of the message that a watch sends, without user data, which may be
-// secret. The same event has the same bytes on all servers of a version.
-func EncodeEvent(e cluster.WatchEvent) ([]byte, error) {
+// EncodeEvent is an event for a webhook: the JSON of the message that a watch sends, without user data, which may be
+// secret. That of a webhook with an owner has what the owner may see in this state; nil if that is nothing. The same event
+// has the same bytes on all servers of a version, unless rights have changed meanwhile.
+func EncodeEvent(v ledger.View, hook *quota.Webhook, e cluster.WatchEvent) ([]byte, error) {
+	message := wholeMessage(&e)
+	if hook.Owner != "" {
+		reader, refused := v.ReaderOfUser(hook.Owner)
+		if refused != nil {
+			return nil, nil // the account was disabled or deleted
+		}
+		w := Watcher{filter: watchFilter{tree: hook.Tree, node: hook.Node}}
+		if message = w.shown(reader, &e); message == nil {
+			return nil, nil
+		}
+	}
 	if e.Crossing != nil {
 		return json.Marshal(crossingOf(e))
 	}
-	message := placeMessage(&e)
-	switch {
-	case e.Revision != nil:
-		message.Revision = wire.FromRevision(*e.Revision)
-	case e.Event != nil:
-		message.Event = wire.FromEvent(*e.Event)
-	default:
-		info := e.Allocation.Info()
-		info.Data = nil
-		message = fromNews(e, info)
+	if message.GetAllocation() != nil {
+		message.Allocation.UserData = nil
 	}
 	text, err := protojson.Marshal(message)
 	if err != nil {
@@ -94,6 +97,20 @@ func EncodeEvent(e cluster.WatchEvent) ([]byte, error) {
 	var compact bytes.Buffer // protojson varies the white space from build to build
 	err = json.Compact(&compact, text)
 	return compact.Bytes(), err
+}
+
+// wholeMessage is the message about an event with all that it has.
+func wholeMessage(e *cluster.WatchEvent) *quoratev1.WatchAllocationsResponse {
+	message := placeMessage(e)
+	switch {
+	case e.Revision != nil:
+		message.Revision = wire.FromRevision(*e.Revision)
+	case e.Event != nil:
+		message.Event = wire.FromEvent(*e.Event)
+	case e.Allocation != nil:
+		return fromNews(*e, e.Allocation.Info())
+	}
+	return message
 }
 
 // crossing is a threshold for webhooks, with numbers as protojson writes them.
@@ -121,27 +138,21 @@ func crossingOf(e cluster.WatchEvent) crossing {
 func (s WebhookService) ListWebhooks(
 	ctx context.Context, r *quoratev1.ListWebhooksRequest,
 ) (*quoratev1.ListWebhooksResponse, error) {
-	var hooks []*quota.Webhook
-	seesURL := false
+	answer := &quoratev1.ListWebhooksResponse{}
 	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
-		if err := s.Access.RequireClusterIn(ctx, v.Book(), access.AuditRead); err != nil {
-			return err
+		for _, hook := range v.Webhooks() {
+			shown := s.fromWebhook(hook)
+			if !v.ManagesWebhook(hook.WebhookSpec) {
+				shown.Spec.Url = originOf(hook.URL)
+			}
+			answer.Webhooks = append(answer.Webhooks, shown)
 		}
-		seesURL = s.Access.RequireClusterIn(ctx, v.Book(), access.AccessManage) == nil
-		hooks = v.Webhooks()
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer := &quoratev1.ListWebhooksResponse{Read: read}
-	for _, hook := range hooks {
-		shown := s.fromWebhook(hook)
-		if !seesURL {
-			shown.Spec.Url = originOf(hook.URL)
-		}
-		answer.Webhooks = append(answer.Webhooks, shown)
-	}
+	answer.Read = read
 	return answer, nil
 }
 
@@ -167,11 +178,10 @@ func (s WebhookService) fromWebhook(hook *quota.Webhook) *quoratev1.Webhook {
 func (s WebhookService) SetWebhook(
 	ctx context.Context, r *quoratev1.SetWebhookRequest,
 ) (*quoratev1.SetWebhookResponse, error) {
-	// The ledger asks again. Here it keeps the settings of the server from callers that may not set webhooks.
-	if err := s.Access.RequireClusterIn(ctx, s.Node.Book(), access.AccessManage); err != nil {
-		return nil, wire.ToError(err)
-	}
 	command := quota.SetWebhook{WebhookSpec: wire.ToWebhookSpec(r.GetWebhook()), Reason: r.GetReason()}
+	if err := s.refuseSetting(ctx, command); err != nil {
+		return nil, err
+	}
 	known := eventTypes()
 	for _, name := range command.Types {
 		if !slices.Contains(known, name) {
@@ -195,6 +205,15 @@ func (s WebhookService) SetWebhook(
 		return nil, wire.RefusalError(out.Refused)
 	}
 	return &quoratev1.SetWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Repeated: out.Repeated, Index: index}, nil
+}
+
+// refuseSetting keeps the settings of the server from callers that may not set the webhook. The ledger asks again.
+func (s WebhookService) refuseSetting(ctx context.Context, command quota.SetWebhook) error {
+	refused, err := s.refuseEarly(ctx, []quota.Command{command})
+	if err == nil && refused != nil {
+		err = wire.RefusalError(refused.outcomes[0].Refused)
+	}
+	return err
 }
 
 func (s WebhookService) checkURL(url string) error {

@@ -31,7 +31,7 @@ func FromWebhook(w *quota.Webhook) *quoratev1.Webhook {
 			RetryForMs: int64(w.RetryFor),
 		},
 		State: webhookStates[w.State], Cursor: &quoratev1.EventPosition{Index: w.Cursor.Index, Number: w.Cursor.Number},
-		Delivered: w.Delivered, Gaps: w.Gaps, LastError: w.LastError,
+		Delivered: w.Delivered, Gaps: w.Gaps, LastError: w.LastError, Owner: w.Owner,
 	}
 	if w.Cursor.Number == math.MaxUint32 { // all events of the index
 		shown.Cursor.Number = 0

@@ -82,7 +82,7 @@ type WebhookSpec struct {
 	// The name of the webhook: letters, digits and _ . @ + -.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Where events are posted. The setting webhook-hosts of the servers must allow the host. Without the right
-	// access.manage on the cluster, lists show it without path and query.
+	// access.manage on the cluster, or bindings.grant at the node of the webhook, lists show it without path and query.
 	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
 	// The name of the secret that signs: a file in the webhook-secrets-dir of each server.
 	Secret string `protobuf:"bytes,3,opt,name=secret,proto3" json:"secret,omitempty"`
@@ -253,7 +253,9 @@ type Webhook struct {
 	// Wall-clock time of the first failed attempt for the next event; unset if none has failed.
 	FailingSince *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=failing_since,json=failingSince,proto3" json:"failing_since,omitempty"`
 	// Why the last attempt failed; empty if it has not.
-	LastError     string `protobuf:"bytes,9,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	LastError string `protobuf:"bytes,9,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	// The user whose rights decide what is delivered; empty for a webhook of the cluster.
+	Owner         string `protobuf:"bytes,10,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -347,6 +349,13 @@ func (x *Webhook) GetFailingSince() *timestamppb.Timestamp {
 func (x *Webhook) GetLastError() string {
 	if x != nil {
 		return x.LastError
+	}
+	return ""
+}
+
+func (x *Webhook) GetOwner() string {
+	if x != nil {
+		return x.Owner
 	}
 	return ""
 }
@@ -839,7 +848,7 @@ const file_quorate_v1_webhook_proto_rawDesc = "" +
 	"retryForMs\"=\n" +
 	"\rEventPosition\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\rR\x06number\"\xe1\x02\n" +
+	"\x06number\x18\x02 \x01(\rR\x06number\"\xf7\x02\n" +
 	"\aWebhook\x12+\n" +
 	"\x04spec\x18\x01 \x01(\v2\x17.quorate.v1.WebhookSpecR\x04spec\x12.\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x18.quorate.v1.WebhookStateR\x05state\x121\n" +
@@ -850,7 +859,9 @@ const file_quorate_v1_webhook_proto_rawDesc = "" +
 	"\x04gaps\x18\a \x01(\x04R\x04gaps\x12?\n" +
 	"\rfailing_since\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\ffailingSince\x12\x1d\n" +
 	"\n" +
-	"last_error\x18\t \x01(\tR\tlastError\"B\n" +
+	"last_error\x18\t \x01(\tR\tlastError\x12\x14\n" +
+	"\x05owner\x18\n" +
+	" \x01(\tR\x05owner\"B\n" +
 	"\x13ListWebhooksRequest\x12+\n" +
 	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"q\n" +
 	"\x14ListWebhooksResponse\x12/\n" +
@@ -883,7 +894,7 @@ const file_quorate_v1_webhook_proto_rawDesc = "" +
 	"\x14WEBHOOK_STATE_ACTIVE\x10\x01\x12\x16\n" +
 	"\x12WEBHOOK_STATE_DEAD\x10\x022\xc4\x03\n" +
 	"\x0eWebhookService\x12h\n" +
-	"\fListWebhooks\x12\x1f.quorate.v1.ListWebhooksRequest\x1a .quorate.v1.ListWebhooksResponse\"\x15\xa2\xa0\x19\x0e\b\x02\x12\n" +
+	"\fListWebhooks\x12\x1f.quorate.v1.ListWebhooksRequest\x1a .quorate.v1.ListWebhooksResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
 	"audit.read\x90\x02\x01\x12f\n" +
 	"\n" +
 	"SetWebhook\x12\x1d.quorate.v1.SetWebhookRequest\x1a\x1e.quorate.v1.SetWebhookResponse\"\x19\xa2\xa0\x19\x11\b\x03\x12\raccess.manage\xa8\xa0\x19\t\x12o\n" +

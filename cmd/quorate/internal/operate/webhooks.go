@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -29,8 +30,9 @@ func newWebhooksCmd(c *cli.Env) *cobra.Command {
 least once, also over a change of the leader. BEHIND counts the events that are still to deliver or to skip.
 
 Nothing is delivered unless the servers allow the host of the receiver in their setting webhook-hosts and have the
-secret in their webhook-secrets-dir. See docs/webhooks.md. The verb audit.read on the cluster is needed to see
-webhooks, access.manage to change them.`,
+secret in their webhook-secrets-dir. See docs/webhooks.md. The verb audit.read on the cluster is needed to see all
+webhooks, access.manage to change them. Who has bindings.grant at a node sees and changes webhooks of that node, which
+deliver what their owner may see.`,
 		Example: `  quorate webhooks
   quorate webhooks set pager https://hooks.example.org/quorate --secret pager --type allocation.revoked
   quorate webhooks resume pager`,
@@ -64,7 +66,7 @@ func (o *webhookOptions) list(ctx context.Context) error {
 
 // webhookRows is the table of webhooks, one per row.
 func webhookRows(list []*quoratev1.Webhook) [][]string {
-	rows := [][]string{{"NAME", "URL", "STATE", "CURSOR", "BEHIND", "DELIVERED", "GAPS", "FAILING SINCE", "LAST ERROR"}}
+	rows := [][]string{{"NAME", "URL", "OWNER", "STATE", "CURSOR", "BEHIND", "DELIVERED", "GAPS", "FAILING SINCE", "LAST ERROR"}}
 	for _, w := range list {
 		behind := strconv.FormatInt(w.GetBehind(), 10)
 		if w.GetForgotten() {
@@ -75,7 +77,7 @@ func webhookRows(list []*quoratev1.Webhook) [][]string {
 			since = cli.FormatTime(w.GetFailingSince())
 		}
 		rows = append(rows, []string{
-			w.GetSpec().GetName(), w.GetSpec().GetUrl(), webhookState(w), formatPosition(w.GetCursor()), behind,
+			w.GetSpec().GetName(), w.GetSpec().GetUrl(), cmp.Or(w.GetOwner(), "cluster"), webhookState(w), formatPosition(w.GetCursor()), behind,
 			strconv.FormatUint(w.GetDelivered(), 10), strconv.FormatUint(w.GetGaps(), 10), since, w.GetLastError(),
 		})
 	}
@@ -116,14 +118,15 @@ func newWebhooksSetCmd(c *cli.Env) *cobra.Command {
 		Use:   "set NAME URL --secret SECRET",
 		Short: "Add a webhook, or replace the settings of one",
 		Long: `Add a webhook, which gets the events from now on, or replace all settings of the one with this name, which
-continues where it is. SECRET is the name of a file in the webhook-secrets-dir of each server.
+continues where it is. SECRET is the name of a file in the webhook-secrets-dir of each server. Administrators of a node
+name it with --at, and a secret whose name begins with the tree and a dot.
 
 Events have the types allocation.waiting, .granted, .confirmed, .revoked, .restored, .shrunk, .resized and .ended, and
 limit.crossed, limit.cleared, limit.scheduled, limit.started, limit.ending, limit.ended, limit.skipped, node.drained and
 configuration.changed.`,
 		Example: `  quorate webhooks set pager https://hooks.example.org/quorate --secret pager \
     --type allocation.revoked --type allocation.ended
-  quorate webhooks set atlas https://atlas.example.org/quota --secret atlas --at cern:atlas --retry-for 2d`,
+  quorate webhooks set atlas https://atlas.example.org/quota --secret cern.atlas --at cern:atlas --retry-for 2d`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec.Name, spec.Url = args[0], args[1]

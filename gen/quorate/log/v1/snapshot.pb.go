@@ -891,8 +891,10 @@ type WebhookRecord struct {
 	FailingSinceMs     int64  `protobuf:"varint,7,opt,name=failing_since_ms,json=failingSinceMs,proto3" json:"failing_since_ms,omitempty"`
 	FailingSinceWallMs int64  `protobuf:"varint,8,opt,name=failing_since_wall_ms,json=failingSinceWallMs,proto3" json:"failing_since_wall_ms,omitempty"`
 	LastError          string `protobuf:"bytes,9,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// The user whose rights decide what is delivered; empty for a webhook of the cluster. Since format 10.
+	Owner         string `protobuf:"bytes,10,opt,name=owner,proto3" json:"owner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookRecord) Reset() {
@@ -984,6 +986,13 @@ func (x *WebhookRecord) GetFailingSinceWallMs() int64 {
 func (x *WebhookRecord) GetLastError() string {
 	if x != nil {
 		return x.LastError
+	}
+	return ""
+}
+
+func (x *WebhookRecord) GetOwner() string {
+	if x != nil {
+		return x.Owner
 	}
 	return ""
 }
@@ -4548,7 +4557,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x0fscheduled_limit\x18\x16 \x01(\x04R\x0escheduledLimit\x12\x18\n" +
 	"\awebhook\x18< \x01(\x04R\awebhook\x12\x1d\n" +
 	"\n" +
-	"last_event\x18= \x01(\x04R\tlastEvent\"\xd7\x02\n" +
+	"last_event\x18= \x01(\x04R\tlastEvent\"\xed\x02\n" +
 	"\rWebhookRecord\x121\n" +
 	"\awebhook\x18\x01 \x01(\v2\x17.quorate.log.v1.WebhookR\awebhook\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x125\n" +
@@ -4559,7 +4568,9 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x10failing_since_ms\x18\a \x01(\x03R\x0efailingSinceMs\x121\n" +
 	"\x15failing_since_wall_ms\x18\b \x01(\x03R\x12failingSinceWallMs\x12\x1d\n" +
 	"\n" +
-	"last_error\x18\t \x01(\tR\tlastError\"\xe9\x01\n" +
+	"last_error\x18\t \x01(\tR\tlastError\x12\x14\n" +
+	"\x05owner\x18\n" +
+	" \x01(\tR\x05owner\"\xe9\x01\n" +
 	"\fAccessRecord\x12\x12\n" +
 	"\x04mode\x18\x01 \x01(\rR\x04mode\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x1e\n" +

@@ -49,13 +49,21 @@ const (
 
 // WebhookServiceClient is a client for the quorate.v1.WebhookService service.
 type WebhookServiceClient interface {
-	// ListWebhooks lists all webhooks with how far they are.
+	// ListWebhooks lists webhooks with how far they are: all with the right audit.read on the cluster, and otherwise those
+	// of the nodes at which the caller has bindings.grant.
 	ListWebhooks(context.Context, *v1.ListWebhooksRequest) (*v1.ListWebhooksResponse, error)
 	// SetWebhook adds a webhook or changes it. A new one gets the events from now on; a changed one continues where it is,
 	// and delivers by its new settings what it has not delivered yet.
 	//
-	// Errors: invalid_argument if the leader does not deliver to the host (webhook-hosts), or knows no such type of
-	// events; resource_exhausted if there are 32 webhooks.
+	// With access.manage on the cluster a caller sets webhooks of the cluster, which deliver every event that they select.
+	// From level 10 a user with bindings.grant at a node sets webhooks for that node. They are owned by the user, and deliver
+	// what a watch of that user would show then: nothing any more once the account or its rights are gone. A change by a
+	// caller who manages the cluster leaves the owner.
+	//
+	// Errors: invalid_argument if the leader does not deliver to the host (webhook-hosts), knows no such type of events, or
+	// if the secret of an owned webhook does not begin with the name of its tree and a dot; permission_denied if the name
+	// is that of a webhook that the caller may not change; resource_exhausted if there are 32 webhooks, or of owned ones 16
+	// together or 4 of one user.
 	SetWebhook(context.Context, *v1.SetWebhookRequest) (*v1.SetWebhookResponse, error)
 	// RemoveWebhook removes a webhook; what it has not delivered is not delivered any more. not_found if there is none.
 	RemoveWebhook(context.Context, *v1.RemoveWebhookRequest) (*v1.RemoveWebhookResponse, error)
@@ -149,13 +157,21 @@ func (c *webhookServiceClient) ResumeWebhook(ctx context.Context, req *v1.Resume
 
 // WebhookServiceHandler is an implementation of the quorate.v1.WebhookService service.
 type WebhookServiceHandler interface {
-	// ListWebhooks lists all webhooks with how far they are.
+	// ListWebhooks lists webhooks with how far they are: all with the right audit.read on the cluster, and otherwise those
+	// of the nodes at which the caller has bindings.grant.
 	ListWebhooks(context.Context, *v1.ListWebhooksRequest) (*v1.ListWebhooksResponse, error)
 	// SetWebhook adds a webhook or changes it. A new one gets the events from now on; a changed one continues where it is,
 	// and delivers by its new settings what it has not delivered yet.
 	//
-	// Errors: invalid_argument if the leader does not deliver to the host (webhook-hosts), or knows no such type of
-	// events; resource_exhausted if there are 32 webhooks.
+	// With access.manage on the cluster a caller sets webhooks of the cluster, which deliver every event that they select.
+	// From level 10 a user with bindings.grant at a node sets webhooks for that node. They are owned by the user, and deliver
+	// what a watch of that user would show then: nothing any more once the account or its rights are gone. A change by a
+	// caller who manages the cluster leaves the owner.
+	//
+	// Errors: invalid_argument if the leader does not deliver to the host (webhook-hosts), knows no such type of events, or
+	// if the secret of an owned webhook does not begin with the name of its tree and a dot; permission_denied if the name
+	// is that of a webhook that the caller may not change; resource_exhausted if there are 32 webhooks, or of owned ones 16
+	// together or 4 of one user.
 	SetWebhook(context.Context, *v1.SetWebhookRequest) (*v1.SetWebhookResponse, error)
 	// RemoveWebhook removes a webhook; what it has not delivered is not delivered any more. not_found if there is none.
 	RemoveWebhook(context.Context, *v1.RemoveWebhookRequest) (*v1.RemoveWebhookResponse, error)

@@ -35,7 +35,8 @@ class WebhookSpec(Message):
 
     url: str = ""
     """Where events are posted. The setting webhook-hosts of the servers must allow the host. Without the right
-    access.manage on the cluster, lists show it without path and query.
+    access.manage on the cluster, or bindings.grant at the node of the webhook, lists show it without path and
+    query.
     """
 
     secret: str = ""
@@ -98,6 +99,9 @@ class Webhook(Message):
 
     last_error: str = ""
     """Why the last attempt failed; empty if it has not."""
+
+    owner: str = ""
+    """The user whose rights decide what is delivered; empty for a webhook of the cluster."""
 
 
 @dataclass
@@ -210,7 +214,9 @@ class WebhookService(Service):
     def list_webhooks(
         self, request: ListWebhooksRequest, timeout: Optional[float] = None
     ) -> ListWebhooksResponse:
-        """ListWebhooks lists all webhooks with how far they are."""
+        """ListWebhooks lists webhooks with how far they are: all with the right audit.read on the cluster, and
+        otherwise those of the nodes at which the caller has bindings.grant.
+        """
         return self.call_unary("ListWebhooks", request, ListWebhooksResponse, timeout)
 
     def set_webhook(
@@ -219,8 +225,15 @@ class WebhookService(Service):
         """SetWebhook adds a webhook or changes it. A new one gets the events from now on; a changed one
         continues where it is, and delivers by its new settings what it has not delivered yet.
 
-        Errors: invalid_argument if the leader does not deliver to the host (webhook-hosts), or knows no such
-        type of events; resource_exhausted if there are 32 webhooks.
+        With access.manage on the cluster a caller sets webhooks of the cluster, which deliver every event
+        that they select. From level 10 a user with bindings.grant at a node sets webhooks for that node. They
+        are owned by the user, and deliver what a watch of that user would show then: nothing any more once
+        the account or its rights are gone. A change by a caller who manages the cluster leaves the owner.
+
+        Errors: invalid_argument if the leader does not deliver to the host (webhook-hosts), knows no such
+        type of events, or if the secret of an owned webhook does not begin with the name of its tree and a
+        dot; permission_denied if the name is that of a webhook that the caller may not change;
+        resource_exhausted if there are 32 webhooks, or of owned ones 16 together or 4 of one user.
         """
         return self.call_unary("SetWebhook", request, SetWebhookResponse, timeout)
 

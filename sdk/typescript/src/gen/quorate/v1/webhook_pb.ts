@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/webhook.proto.
  */
 export const file_quorate_v1_webhook: GenFile = /*@__PURE__*/
-  fileDesc("ChhxdW9yYXRlL3YxL3dlYmhvb2sucHJvdG8SCnF1b3JhdGUudjEieQoLV2ViaG9va1NwZWMSDAoEbmFtZRgBIAEoCRILCgN1cmwYAiABKAkSDgoGc2VjcmV0GAMgASgJEg0KBXR5cGVzGAQgAygJEgwKBHRyZWUYBSABKAkSDAoEbm9kZRgGIAEoCRIUCgxyZXRyeV9mb3JfbXMYByABKAMiLgoNRXZlbnRQb3NpdGlvbhINCgVpbmRleBgBIAEoBBIOCgZudW1iZXIYAiABKA0ijwIKB1dlYmhvb2sSJQoEc3BlYxgBIAEoCzIXLnF1b3JhdGUudjEuV2ViaG9va1NwZWMSJwoFc3RhdGUYAiABKA4yGC5xdW9yYXRlLnYxLldlYmhvb2tTdGF0ZRIpCgZjdXJzb3IYAyABKAsyGS5xdW9yYXRlLnYxLkV2ZW50UG9zaXRpb24SDgoGYmVoaW5kGAQgASgDEhEKCWZvcmdvdHRlbhgFIAEoCBIRCglkZWxpdmVyZWQYBiABKAQSDAoEZ2FwcxgHIAEoBBIxCg1mYWlsaW5nX3NpbmNlGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpsYXN0X2Vycm9yGAkgASgJIjwKE0xpc3RXZWJob29rc1JlcXVlc3QSJQoEcmVhZBgBIAEoCzIXLnF1b3JhdGUudjEuUmVhZE9wdGlvbnMiYQoUTGlzdFdlYmhvb2tzUmVzcG9uc2USJQoId2ViaG9va3MYASADKAsyEy5xdW9yYXRlLnYxLldlYmhvb2sSIgoEcmVhZBgCIAEoCzIULnF1b3JhdGUudjEuUmVhZEluZm8iTQoRU2V0V2ViaG9va1JlcXVlc3QSKAoHd2ViaG9vaxgBIAEoCzIXLnF1b3JhdGUudjEuV2ViaG9va1NwZWMSDgoGcmVhc29uGAIgASgJIlsKElNldFdlYmhvb2tSZXNwb25zZRIkCgd3ZWJob29rGAEgASgLMhMucXVvcmF0ZS52MS5XZWJob29rEhAKCHJlcGVhdGVkGAIgASgIEg0KBWluZGV4GAMgASgEIjQKFFJlbW92ZVdlYmhvb2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSDgoGcmVhc29uGAIgASgJIkwKFVJlbW92ZVdlYmhvb2tSZXNwb25zZRIkCgd3ZWJob29rGAEgASgLMhMucXVvcmF0ZS52MS5XZWJob29rEg0KBWluZGV4GAIgASgEInAKFFJlc3VtZVdlYmhvb2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSKAoFYWZ0ZXIYAiABKAsyGS5xdW9yYXRlLnYxLkV2ZW50UG9zaXRpb24SEAoIZnJvbV9ub3cYAyABKAgSDgoGcmVhc29uGAQgASgJIl4KFVJlc3VtZVdlYmhvb2tSZXNwb25zZRIkCgd3ZWJob29rGAEgASgLMhMucXVvcmF0ZS52MS5XZWJob29rEhAKCHJlcGVhdGVkGAIgASgIEg0KBWluZGV4GAMgASgEKl8KDFdlYmhvb2tTdGF0ZRIdChlXRUJIT09LX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUV0VCSE9PS19TVEFURV9BQ1RJVkUQARIWChJXRUJIT09LX1NUQVRFX0RFQUQQAjLhAgoOV2ViaG9va1NlcnZpY2USVgoMTGlzdFdlYmhvb2tzEh8ucXVvcmF0ZS52MS5MaXN0V2ViaG9va3NSZXF1ZXN0GiAucXVvcmF0ZS52MS5MaXN0V2ViaG9va3NSZXNwb25zZSIDkAIBEksKClNldFdlYmhvb2sSHS5xdW9yYXRlLnYxLlNldFdlYmhvb2tSZXF1ZXN0Gh4ucXVvcmF0ZS52MS5TZXRXZWJob29rUmVzcG9uc2USVAoNUmVtb3ZlV2ViaG9vaxIgLnF1b3JhdGUudjEuUmVtb3ZlV2ViaG9va1JlcXVlc3QaIS5xdW9yYXRlLnYxLlJlbW92ZVdlYmhvb2tSZXNwb25zZRJUCg1SZXN1bWVXZWJob29rEiAucXVvcmF0ZS52MS5SZXN1bWVXZWJob29rUmVxdWVzdBohLnF1b3JhdGUudjEuUmVzdW1lV2ViaG9va1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_quorate_v1_common]);
+  fileDesc("ChhxdW9yYXRlL3YxL3dlYmhvb2sucHJvdG8SCnF1b3JhdGUudjEieQoLV2ViaG9va1NwZWMSDAoEbmFtZRgBIAEoCRILCgN1cmwYAiABKAkSDgoGc2VjcmV0GAMgASgJEg0KBXR5cGVzGAQgAygJEgwKBHRyZWUYBSABKAkSDAoEbm9kZRgGIAEoCRIUCgxyZXRyeV9mb3JfbXMYByABKAMiLgoNRXZlbnRQb3NpdGlvbhINCgVpbmRleBgBIAEoBBIOCgZudW1iZXIYAiABKA0ingIKB1dlYmhvb2sSJQoEc3BlYxgBIAEoCzIXLnF1b3JhdGUudjEuV2ViaG9va1NwZWMSJwoFc3RhdGUYAiABKA4yGC5xdW9yYXRlLnYxLldlYmhvb2tTdGF0ZRIpCgZjdXJzb3IYAyABKAsyGS5xdW9yYXRlLnYxLkV2ZW50UG9zaXRpb24SDgoGYmVoaW5kGAQgASgDEhEKCWZvcmdvdHRlbhgFIAEoCBIRCglkZWxpdmVyZWQYBiABKAQSDAoEZ2FwcxgHIAEoBBIxCg1mYWlsaW5nX3NpbmNlGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpsYXN0X2Vycm9yGAkgASgJEg0KBW93bmVyGAogASgJIjwKE0xpc3RXZWJob29rc1JlcXVlc3QSJQoEcmVhZBgBIAEoCzIXLnF1b3JhdGUudjEuUmVhZE9wdGlvbnMiYQoUTGlzdFdlYmhvb2tzUmVzcG9uc2USJQoId2ViaG9va3MYASADKAsyEy5xdW9yYXRlLnYxLldlYmhvb2sSIgoEcmVhZBgCIAEoCzIULnF1b3JhdGUudjEuUmVhZEluZm8iTQoRU2V0V2ViaG9va1JlcXVlc3QSKAoHd2ViaG9vaxgBIAEoCzIXLnF1b3JhdGUudjEuV2ViaG9va1NwZWMSDgoGcmVhc29uGAIgASgJIlsKElNldFdlYmhvb2tSZXNwb25zZRIkCgd3ZWJob29rGAEgASgLMhMucXVvcmF0ZS52MS5XZWJob29rEhAKCHJlcGVhdGVkGAIgASgIEg0KBWluZGV4GAMgASgEIjQKFFJlbW92ZVdlYmhvb2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSDgoGcmVhc29uGAIgASgJIkwKFVJlbW92ZVdlYmhvb2tSZXNwb25zZRIkCgd3ZWJob29rGAEgASgLMhMucXVvcmF0ZS52MS5XZWJob29rEg0KBWluZGV4GAIgASgEInAKFFJlc3VtZVdlYmhvb2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSKAoFYWZ0ZXIYAiABKAsyGS5xdW9yYXRlLnYxLkV2ZW50UG9zaXRpb24SEAoIZnJvbV9ub3cYAyABKAgSDgoGcmVhc29uGAQgASgJIl4KFVJlc3VtZVdlYmhvb2tSZXNwb25zZRIkCgd3ZWJob29rGAEgASgLMhMucXVvcmF0ZS52MS5XZWJob29rEhAKCHJlcGVhdGVkGAIgASgIEg0KBWluZGV4GAMgASgEKl8KDFdlYmhvb2tTdGF0ZRIdChlXRUJIT09LX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUV0VCSE9PS19TVEFURV9BQ1RJVkUQARIWChJXRUJIT09LX1NUQVRFX0RFQUQQAjLhAgoOV2ViaG9va1NlcnZpY2USVgoMTGlzdFdlYmhvb2tzEh8ucXVvcmF0ZS52MS5MaXN0V2ViaG9va3NSZXF1ZXN0GiAucXVvcmF0ZS52MS5MaXN0V2ViaG9va3NSZXNwb25zZSIDkAIBEksKClNldFdlYmhvb2sSHS5xdW9yYXRlLnYxLlNldFdlYmhvb2tSZXF1ZXN0Gh4ucXVvcmF0ZS52MS5TZXRXZWJob29rUmVzcG9uc2USVAoNUmVtb3ZlV2ViaG9vaxIgLnF1b3JhdGUudjEuUmVtb3ZlV2ViaG9va1JlcXVlc3QaIS5xdW9yYXRlLnYxLlJlbW92ZVdlYmhvb2tSZXNwb25zZRJUCg1SZXN1bWVXZWJob29rEiAucXVvcmF0ZS52MS5SZXN1bWVXZWJob29rUmVxdWVzdBohLnF1b3JhdGUudjEuUmVzdW1lV2ViaG9va1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_quorate_v1_common]);
 
 /**
  * WebhookSpec says which events go where.
@@ -31,7 +31,7 @@ export type WebhookSpec = Message<"quorate.v1.WebhookSpec"> & {
 
   /**
    * Where events are posted. The setting webhook-hosts of the servers must allow the host. Without the right
-   * access.manage on the cluster, lists show it without path and query.
+   * access.manage on the cluster, or bindings.grant at the node of the webhook, lists show it without path and query.
    *
    * @generated from field: string url = 2;
    */
@@ -177,6 +177,13 @@ export type Webhook = Message<"quorate.v1.Webhook"> & {
    * @generated from field: string last_error = 9;
    */
   lastError: string;
+
+  /**
+   * The user whose rights decide what is delivered; empty for a webhook of the cluster.
+   *
+   * @generated from field: string owner = 10;
+   */
+  owner: string;
 };
 
 /**
@@ -474,7 +481,8 @@ export const WebhookStateSchema: GenEnum<WebhookState> = /*@__PURE__*/
  */
 export const WebhookService: GenService<{
   /**
-   * ListWebhooks lists all webhooks with how far they are.
+   * ListWebhooks lists webhooks with how far they are: all with the right audit.read on the cluster, and otherwise those
+   * of the nodes at which the caller has bindings.grant.
    *
    * @generated from rpc quorate.v1.WebhookService.ListWebhooks
    */
@@ -487,8 +495,15 @@ export const WebhookService: GenService<{
    * SetWebhook adds a webhook or changes it. A new one gets the events from now on; a changed one continues where it is,
    * and delivers by its new settings what it has not delivered yet.
    *
-   * Errors: invalid_argument if the leader does not deliver to the host (webhook-hosts), or knows no such type of
-   * events; resource_exhausted if there are 32 webhooks.
+   * With access.manage on the cluster a caller sets webhooks of the cluster, which deliver every event that they select.
+   * From level 10 a user with bindings.grant at a node sets webhooks for that node. They are owned by the user, and deliver
+   * what a watch of that user would show then: nothing any more once the account or its rights are gone. A change by a
+   * caller who manages the cluster leaves the owner.
+   *
+   * Errors: invalid_argument if the leader does not deliver to the host (webhook-hosts), knows no such type of events, or
+   * if the secret of an owned webhook does not begin with the name of its tree and a dot; permission_denied if the name
+   * is that of a webhook that the caller may not change; resource_exhausted if there are 32 webhooks, or of owned ones 16
+   * together or 4 of one user.
    *
    * @generated from rpc quorate.v1.WebhookService.SetWebhook
    */
