@@ -78,7 +78,7 @@ func (c *Client) Acquire(
 		return nil, err
 	}
 	if lease.currentTTL() > 0 {
-		c.renewer.addLease(lease, time.Now().Add(lease.renewIn()))
+		c.renewer.addLease(lease, c.clock.now().Add(lease.renewIn()))
 	}
 	return lease, nil
 }
@@ -165,7 +165,7 @@ func (a *acquisition) askUntilGranted(
 		a.last = answer
 		a.request.PollMs = pollTime.Milliseconds() // the first call does not wait, so that progress is reported soon
 		a.report(Progress{time.Since(a.began), answer.GetAllocation(), answer.GetDecision()})
-		if err := sleepContext(ctx, pollPause-time.Since(sent)); err != nil {
+		if err := sleepContext(ctx, pollPause-a.client.clock.since(sent)); err != nil {
 			return nil, sent, a.typedFailure(ctx, err)
 		}
 	}
@@ -208,7 +208,7 @@ func (a *acquisition) newLease(
 	}
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.record = answer.GetAllocation()
-	if ttl := l.currentTTL(); ttl > 0 && (a.last != nil || time.Since(sent) > ttl/marginPart) {
+	if ttl := l.currentTTL(); ttl > 0 && (a.last != nil || a.client.clock.since(sent) > ttl/marginPart) {
 		if err := l.renewNow(ctx); err != nil {
 			return nil, a.typedFailure(ctx, err)
 		}

@@ -123,6 +123,9 @@ func (a *answering) WriteHeader(code int) {
 	a.begin()
 }
 
+// Flush begins it too: the recorder would change what is read by then.
+func (a *answering) Flush() { a.begin() }
+
 // Write passes a part of it on.
 func (a *answering) Write(part []byte) (int, error) {
 	a.begin()

@@ -12,8 +12,9 @@ import (
 //
 // A holder that cannot renew does not know what the servers do meanwhile. A lease therefore ends for its holder by the
 // holder's own monotonic clock: a TTL after the last successful renewal was sent, less a margin. Until then no other
-// allocation holds the same, unless the lease was preempted without notice, or the machine was suspended, which stops
-// its clock. Use the fence where these cases must do no harm.
+// allocation holds the same, unless the lease was preempted without notice. On Linux the clock counts the time in which
+// the machine is suspended, and the context of a lease whose time is over ends within a second after that; on other
+// systems it does not. Use the fence where a late step must do no harm.
 type Lease struct {
 	client *Client
 	id     string
@@ -26,7 +27,7 @@ type Lease struct {
 
 	mu          sync.Mutex
 	record      *quoratev1.Allocation
-	safe        time.Time   // zero if it has no TTL
+	safe        time.Time   // by leaseTime, as ends is; zero if it has no TTL
 	ends        time.Time   // a margin after safe; zero if it has no TTL
 	timer       *time.Timer // fires at the safe moment; nil if it has no TTL
 	over        bool
@@ -78,7 +79,7 @@ func (l *Lease) Remaining() time.Duration {
 	case l.timer == nil:
 		return 1<<63 - 1
 	}
-	return max(0, time.Until(l.safe))
+	return max(0, l.client.clock.until(l.safe))
 }
 
 // Ends returns the earliest time at which the servers may end the lease unless it is renewed, by which its holder must
@@ -87,7 +88,10 @@ func (l *Lease) Remaining() time.Duration {
 func (l *Lease) Ends() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.ends
+	if l.ends.IsZero() {
+		return l.ends
+	}
+	return l.client.clock.public(l.ends)
 }
 
 // Release releases the allocation. The context of the lease ends at once, before the servers are called, and renewals
@@ -140,10 +144,10 @@ func (l *Lease) applyRenewal(record *quoratev1.Allocation, sent time.Time, ledge
 	l.ends = sent.Add(lasts)
 	l.safe = l.ends.Add(-l.marginOf(ttlOf(record)))
 	if l.timer == nil {
-		l.timer = time.AfterFunc(time.Until(l.safe), l.expireIfDue)
+		l.timer = time.AfterFunc(l.client.clock.until(l.safe), l.expireIfDue)
 		return
 	}
-	l.timer.Reset(time.Until(l.safe))
+	l.timer.Reset(l.client.clock.until(l.safe))
 }
 
 // The margin is a tenth of the TTL and at most longestMargin, unless the caller chose another.
@@ -167,7 +171,7 @@ func ttlOf(record *quoratev1.Allocation) time.Duration {
 // expireIfDue ends the lease unless a renewal has just extended it.
 func (l *Lease) expireIfDue() {
 	l.mu.Lock()
-	early := time.Now().Before(l.safe)
+	early := l.client.clock.until(l.safe) > 0
 	lost := &LostError{ID: l.id, How: Unrenewed, By: l.record.GetRevokedBy(), cause: l.lastFailure}
 	l.mu.Unlock()
 	if early {
@@ -177,6 +181,12 @@ func (l *Lease) expireIfDue() {
 		lost.How, lost.cause = Preempted, nil
 	}
 	l.endLease(lost)
+}
+
+func (l *Lease) isOver() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
 }
 
 // noteFailure keeps the failure of an attempt to renew.

@@ -26,6 +26,7 @@ type settings struct {
 	tokenFile      string
 	insecureToken  bool
 	batches        int // calls or batches of one method under way at a time; 0 if calls are not joined
+	clock          leaseTime
 }
 
 func defaultSettings() settings {
@@ -34,6 +35,7 @@ func defaultSettings() settings {
 		patience:       30 * time.Second,
 		notice:         func(error) {},
 		batches:        defaultBatches,
+		clock:          leaseTime{suspendedTime},
 	}
 }
 

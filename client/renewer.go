@@ -32,11 +32,13 @@ type renewer struct {
 	running     bool
 	changed     chan struct{} // has a token after due has changed
 	revocations revocationWatcher
+	suspensions suspensionWatcher
 }
 
 func newRenewer(c *Client) *renewer {
 	r := &renewer{client: c, due: map[*Lease]time.Time{}, changed: make(chan struct{}, 1)}
 	r.revocations = revocationWatcher{renewer: r, watched: map[string]*Lease{}}
+	r.suspensions = suspensionWatcher{clock: c.clock, leases: map[*Lease]struct{}{}}
 	return r
 }
 
@@ -44,8 +46,12 @@ func newRenewer(c *Client) *renewer {
 func (r *renewer) addLease(l *Lease, due time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if l.isOver() {
+		return
+	}
 	r.due[l] = due
 	r.revocations.addLease(l, l.currentTTL())
+	r.suspensions.addLease(r, l)
 	if !r.running {
 		r.running = true
 		go r.renewLoop()
@@ -53,8 +59,16 @@ func (r *renewer) addLease(l *Lease, due time.Time) {
 	r.notifyLoop()
 }
 
-// dropLease stops renewing a lease.
+// dropLease forgets a lease that has ended.
 func (r *renewer) dropLease(l *Lease) {
+	r.mu.Lock()
+	r.suspensions.dropLease(l)
+	r.mu.Unlock()
+	r.stopRenewing(l)
+}
+
+// stopRenewing does not renew a lease any more, which may last for a while yet.
+func (r *renewer) stopRenewing(l *Lease) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.due, l)
@@ -67,7 +81,7 @@ func (r *renewer) renewNow(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l, watched := r.revocations.watched[id]; watched {
-		r.due[l] = time.Now()
+		r.due[l] = r.client.clock.now()
 		r.notifyLoop()
 	}
 }
@@ -92,7 +106,7 @@ func (r *renewer) setDue(l *Lease, due time.Time) {
 // renewLoop renews until there are no leases.
 func (r *renewer) renewLoop() {
 	for {
-		batch, pause := r.nextBatch(time.Now())
+		batch, pause := r.nextBatch(r.client.clock.now())
 		switch {
 		case len(batch) > 0:
 			r.renewBatch(batch)
@@ -153,9 +167,9 @@ func (r *renewer) renewBatch(batch []*Lease) {
 	r.mu.Unlock()
 	for i, l := range batch {
 		if again := l.applyOutcome(outcomes[i], try.sentAt); again > 0 {
-			r.setDue(l, time.Now().Add(again))
+			r.setDue(l, r.client.clock.now().Add(again))
 		} else {
-			r.dropLease(l)
+			r.stopRenewing(l)
 		}
 	}
 }
@@ -178,7 +192,7 @@ func (r *renewer) retryLater(batch []*Lease, fault error) {
 		pause = max(pause, asked)
 	}
 	r.failures++
-	now := time.Now()
+	now := r.client.clock.now()
 	for _, l := range batch {
 		l.noteFailure(fault)
 		if _, kept := r.due[l]; kept {

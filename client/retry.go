@@ -40,7 +40,7 @@ type retrier struct {
 type attemptControl struct {
 	// timeout, if not 0, allows one attempt only and bounds it.
 	timeout time.Duration
-	// sentAt is when the last attempt began.
+	// sentAt is when the last attempt began, by leaseTime.
 	sentAt time.Time
 }
 
@@ -206,7 +206,7 @@ func (r *retrier) beginAttempt(ctx context.Context, request connect.AnyRequest) 
 	if a == nil {
 		return limit
 	}
-	a.sentAt = time.Now()
+	a.sentAt = r.settings.clock.now()
 	return cmp.Or(a.timeout, limit)
 }
 

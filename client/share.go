@@ -74,7 +74,7 @@ func (c ShareConfig) withDefaults() (ShareConfig, error) {
 //     it continues, before its next effect. If it can be paused between the check and the effect, only the resource
 //     itself can refuse it: pass Fence along.
 //
-// A machine that is suspended stops its monotonic clock, which no process notices; see Lease.
+// A machine that is suspended stops its monotonic clock, which only Linux tells; see Lease.
 type Share struct {
 	client *Client
 	config ShareConfig

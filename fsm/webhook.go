@@ -101,8 +101,9 @@ func encodeWebhook(w *quota.Webhook) *logv1.WebhookRecord {
 
 func decodeWebhook(r *logv1.WebhookRecord) *quota.Webhook {
 	return &quota.Webhook{
-		WebhookSpec: decodeWebhookSpec(r.GetWebhook()), Owner: r.GetOwner(), Version: r.GetVersion(), Cursor: decodePosition(r.GetCursor()),
-		State: quota.WebhookState(min(r.GetState(), math.MaxUint8)), Delivered: r.GetDelivered(), Gaps: r.GetGaps(),
+		WebhookSpec: decodeWebhookSpec(r.GetWebhook()), Owner: r.GetOwner(), Version: r.GetVersion(),
+		Cursor: decodePosition(r.GetCursor()),
+		State:  quota.WebhookState(min(r.GetState(), math.MaxUint8)), Delivered: r.GetDelivered(), Gaps: r.GetGaps(),
 		FailingSince: quota.Stamp{At: quota.Instant(r.GetFailingSinceMs()), Wall: r.GetFailingSinceWallMs()},
 		LastError:    r.GetLastError(),
 	}

@@ -45,8 +45,8 @@ type Config struct {
 	Hosts Hosts
 	// SecretsDir is the folder with a file for each secret.
 	SecretsDir string
-	// TypeOf is the type of an event, such as "allocation.granted", and Encode its details as JSON in the present state; nil
-	// if the owner of the webhook may see nothing of it.
+	// TypeOf is the type of an event, such as "allocation.granted", and Encode its details as JSON in the present state;
+	// nil if the owner of the webhook may see nothing of it.
 	TypeOf func(cluster.WatchEvent) string
 	Encode func(ledger.View, *quota.Webhook, cluster.WatchEvent) ([]byte, error)
 }

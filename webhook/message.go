@@ -53,14 +53,15 @@ type eventPlace struct {
 	Truncated bool   `json:"truncated,omitempty"`
 }
 
-// eventMessage is the message of an event; false if the owner of the webhook may see nothing of it. One whose details are
-// too large, or cannot be written, names it only.
-func (d *Deliverer) eventMessage(ctx context.Context, hook *quota.Webhook, e cluster.WatchEvent) (message, bool, error) {
-	m := message{
+// eventMessage is the message of an event; false if the owner of the webhook may see nothing of it. One whose details
+// are too large, or cannot be written, names it only.
+func (d *Deliverer) eventMessage(
+	ctx context.Context, hook *quota.Webhook, e cluster.WatchEvent,
+) (m message, seen bool, err error) {
+	m = message{
 		id: fmt.Sprintf("%s-%d-%d", d.config.ClusterName, e.Index, e.Number), cursor: positionOf(e.Position),
 	}
 	var details []byte
-	var err error
 	_, failed := d.config.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
 		details, err = d.config.Encode(v, hook, e)
 	})

@@ -38,8 +38,8 @@ func (v View) ReaderOf(by *access.Caller) (Reader, *quota.Error) {
 	return Reader{v, id}, nil
 }
 
-// ReaderOfUser is that of a user who is not calling, with the rights that it has now; see [access.Book.IdentifyUser]. In
-// an open cluster it sees everything, as every caller does.
+// ReaderOfUser is that of a user who is not calling, with the rights that it has now; see [access.Book.IdentifyUser].
+// In an open cluster it sees everything, as every caller does.
 func (v View) ReaderOfUser(user string) (Reader, *quota.Error) {
 	if v.ledger.book.Mode() != access.Guarded {
 		return Reader{view: v}, nil

@@ -24,8 +24,8 @@ func (g *guarded) hooksOf(account string) (names []string) {
 	return names
 }
 
-// TestWebhooksOfNodes: who gives rights at a node has webhooks of it, owned, with secrets of the tree; others neither see
-// nor change them, and those of the cluster stay with its administrators.
+// TestWebhooksOfNodes: who gives rights at a node has webhooks of it, owned, with secrets of the tree; others neither
+// see nor change them, and those of the cluster stay with its administrators.
 func TestWebhooksOfNodes(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t, cernTree(), "anna", "peter", "hans", "heidi", "carl")

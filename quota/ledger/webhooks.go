@@ -387,8 +387,8 @@ func (l guard) permitSystem(what string) *quota.Error {
 // Webhooks are all webhooks, by name. They must not be changed.
 func (v View) Webhooks() []*quota.Webhook { return v.ledger.webhooks.all }
 
-// Webhooks are those that the caller may see, by name: all with the right audit.read on the cluster, and otherwise those
-// that it may manage. They must not be changed.
+// Webhooks are those that the caller may see, by name: all with the right audit.read on the cluster, and otherwise
+// those that it may manage. They must not be changed.
 func (r Reader) Webhooks() (list []*quota.Webhook) {
 	all := r.May(access.AuditRead, "", "")
 	for _, w := range r.view.Webhooks() {

@@ -70,14 +70,14 @@ func eventTypes() []string {
 }
 
 // EncodeEvent is an event for a webhook: the JSON of the message that a watch sends, without user data, which may be
-// secret. That of a webhook with an owner has what the owner may see in this state; nil if that is nothing. The same event
-// has the same bytes on all servers of a version, unless rights have changed meanwhile.
+// secret. That of a webhook with an owner has what the owner may see in this state; nil if that is nothing. The same
+// event has the same bytes on all servers of a version, unless rights have changed meanwhile.
 func EncodeEvent(v ledger.View, hook *quota.Webhook, e cluster.WatchEvent) ([]byte, error) {
 	message := wholeMessage(&e)
 	if hook.Owner != "" {
 		reader, refused := v.ReaderOfUser(hook.Owner)
 		if refused != nil {
-			return nil, nil // the account was disabled or deleted
+			return nil, nil //nolint:nilerr // the account was disabled or deleted: it sees nothing
 		}
 		w := Watcher{filter: watchFilter{tree: hook.Tree, node: hook.Node}}
 		if message = w.shown(reader, &e); message == nil {

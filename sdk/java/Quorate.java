@@ -1,6 +1,7 @@
 import java.io.DataInputStream;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.ConnectException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -9,6 +10,8 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
@@ -36,6 +39,8 @@ public final class Quorate {
     private static final Duration ATTEMPT_TIMEOUT = Duration.ofSeconds(5), PATIENCE = Duration.ofSeconds(30);
     private static final long POLL_MS = 10_000, FIRST_PAUSE_MS = 50, LONGEST_PAUSE_MS = 1000, LONGEST_HINT_MS = 60_000;
     private static final int MOST_RENEWALS = 1000, MOST_WATCHED = 1000, MOST_BYTES = 64 << 20;
+    /** How often leases look at their clock, in nanoseconds. */
+    private static final long SUSPENSION_CHECK = 1_000_000_000;
     private static final Duration WATCHED_TTL = Duration.ofSeconds(10), SILENCE = Duration.ofSeconds(20);
     /** Methods that would do something else when they are repeated: make another token, or find the secret spent. */
     private static final Set<String> UNREPEATABLE = Set.of("AccessService/Bootstrap", "AccessService/CreateToken",
@@ -178,7 +183,7 @@ public final class Quorate {
      * an allocation without an id get one, the same for all attempts. Throws CallException.
      */
     public Map<String, Object> call(String method, Map<String, Object> request, Duration timeout) {
-        return call(method, withIds(method, request), System.nanoTime() + timeout.toNanos(), new long[1]);
+        return call(method, withIds(method, request), now() + timeout.toNanos(), new long[1]);
     }
 
     private static Map<String, Object> withIds(String method, Map<String, Object> request) {
@@ -196,12 +201,12 @@ public final class Quorate {
         while (true) {
             long limit = ATTEMPT_TIMEOUT.toNanos() + number(request.get("pollMs")) * 1_000_000;
             try {
-                return attempt(method, request, Math.min(limit, until - System.nanoTime()), sentAt);
+                return attempt(method, request, Math.min(limit, until - now()), sentAt);
             } catch (CallException e) {
                 if (!e.isTransient() || UNREPEATABLE.contains(method) && e.mayBeDone()) throw e;
                 failure = failure != null && failure.mayBeDone() && !e.mayBeDone() ? failure : e;
                 long pause = pauses.next(e);
-                if (System.nanoTime() + pause * 1_000_000 >= until) throw failure;
+                if (now() + pause * 1_000_000 >= until) throw failure;
                 sleep(pause);
             }
         }
@@ -209,14 +214,14 @@ public final class Quorate {
 
     /** Makes one attempt. A server that refuses a token which its source has replaced meanwhile is asked once more. */
     private Map<String, Object> attempt(String method, Map<String, Object> request, long nanos, long[] sentAt) {
-        long until = System.nanoTime() + nanos;
+        long until = now() + nanos;
         String first = token();
         try {
             return attempt(method, request, nanos, sentAt, first);
         } catch (CallException e) {
             String newer = e.isRefusalOfCaller() ? token() : first;
             if (Objects.equals(newer, first)) throw e;
-            return attempt(method, request, until - System.nanoTime(), sentAt, newer);
+            return attempt(method, request, until - now(), sentAt, newer);
         }
     }
 
@@ -224,7 +229,7 @@ public final class Quorate {
     private Map<String, Object> attempt(String method, Map<String, Object> request, long nanos, long[] sentAt,
         String token) {
         int index = current.get();
-        sentAt[0] = System.nanoTime();
+        sentAt[0] = now();
         long limit = Math.max(nanos, 1_000_000);
         HttpRequest.Builder post = request(index, method, "application/json", token).header("Connect-Timeout-Ms",
             String.valueOf(limit / 1_000_000)).POST(HttpRequest.BodyPublishers.ofString(Json.write(request)));
@@ -383,7 +388,7 @@ public final class Quorate {
     public Lease acquire(Map<String, Object> request, Options options) {
         Map<String, Object> asked = new LinkedHashMap<>(withIds("AllocationService/Allocate", request));
         asked.putIfAbsent("mode", "MODE_WAIT");
-        long until = System.nanoTime() + (options.timeout == null ? Long.MAX_VALUE / 2 : options.timeout.toNanos());
+        long until = now() + (options.timeout == null ? Long.MAX_VALUE / 2 : options.timeout.toNanos());
         if (options.timeout != null && asked.get("mode").equals("MODE_WAIT")) {
             asked.putIfAbsent("waitMs", Math.min(Math.max(options.timeout.toMillis(), 1000), 7L * 24 * 3600 * 1000));
         }
@@ -392,7 +397,7 @@ public final class Quorate {
         try {
             while (true) {
                 long[] sentAt = new long[1];
-                long patience = System.nanoTime() + PATIENCE.toNanos() + POLL_MS * 1_000_000;
+                long patience = now() + PATIENCE.toNanos() + POLL_MS * 1_000_000;
                 Map<String, Object> answer = call("AllocationService/Allocate", asked, Math.min(until, patience),
                     sentAt);
                 if (!object(answer.get("allocation")).get("state").equals("ALLOCATION_STATE_WAITING")) {
@@ -401,7 +406,7 @@ public final class Quorate {
                 waited = answer;
                 asked.put("pollMs", POLL_MS);
                 if (options.progress != null) options.progress.accept(answer);
-                sleep(100 - (System.nanoTime() - sentAt[0]) / 1_000_000); // for servers that do not wait
+                sleep(100 - (now() - sentAt[0]) / 1_000_000); // for servers that do not wait
             }
         } catch (CallException e) {
             throw acquireFailure(asked, waited, until, e);
@@ -439,7 +444,7 @@ public final class Quorate {
         }
         if (!e.isTransient()) return e;
         if (waited != null || e.mayBeDone()) stopWaiting(asked);
-        boolean isOver = waited != null && System.nanoTime() >= until - LONGEST_PAUSE_MS * 2_000_000;
+        boolean isOver = waited != null && now() >= until - LONGEST_PAUSE_MS * 2_000_000;
         return isOver ? new TimedOut(object(waited.get("decision"))) : new Unavailable(e);
     }
 
@@ -459,10 +464,10 @@ public final class Quorate {
         Lease lease = new Lease(object(answer.get("allocation")), number(answer.get("fence")), options);
         long ttlNanos = lease.ttlMs() * 1_000_000;
         // The answer to a request that waited does not tell how long the lease lasts from now on.
-        if (ttlNanos > 0 && (hasWaited || System.nanoTime() - sentAt > ttlNanos / 10)) {
+        if (ttlNanos > 0 && (hasWaited || now() - sentAt > ttlNanos / 10)) {
             long[] renewedAt = new long[1];
             answer = call("AllocationService/Renew", Map.of("id", lease.id, "fence", lease.fence),
-                System.nanoTime() + PATIENCE.toNanos(), renewedAt);
+                now() + PATIENCE.toNanos(), renewedAt);
             sentAt = renewedAt[0];
         }
         lease.extend(object(answer.get("allocation")), sentAt, number(answer.get("ledgerTimeMs")));
@@ -488,11 +493,42 @@ public final class Quorate {
         }
     }
 
+    /** A clock in nanoseconds that no adjustment of the date moves and by which leases end for their holders. */
+    static long now() { return System.nanoTime() + Suspension.nanos(); }
+
+    /** The time in which the machine was suspended. On Linux, System.nanoTime leaves it out and /proc/uptime does not. */
+    static final class Suspension {
+        /** The second since the machine was started, and tests replace it; null where it is not known. */
+        static Supplier<String> uptime = Files.isReadable(Path.of("/proc/uptime")) ? Suspension::readUptime : null;
+        /** The two clocks are not read at the same moment, and one of them has hundredths of a second. */
+        private static final long STEP = 100_000_000;
+        private static long base = Long.MIN_VALUE, known, readAt;
+
+        private static String readUptime() {
+            try {
+                return Files.readString(Path.of("/proc/uptime"));
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+
+        static synchronized long nanos() {
+            long time = System.nanoTime();
+            if (uptime == null || base != Long.MIN_VALUE && time - readAt < STEP) return known;
+            String text = uptime.get();
+            long ahead = (long) (Double.parseDouble(text.substring(0, text.indexOf(' '))) * 1e9) - time;
+            if (base == Long.MIN_VALUE) base = ahead;
+            readAt = time;
+            return known = Math.max(known, (ahead - base) / STEP * STEP);
+        }
+    }
+
     /**
      * An allocation that is renewed until it is released or lost. It ends for its holder by the holder's own monotonic
      * clock: a TTL after the last successful renewal was sent, less a margin. Until then no other allocation holds the
-     * same, unless the lease was preempted without notice, or the machine was suspended. Use the fence where these must
-     * do no harm.
+     * same, unless the lease was preempted without notice. On Linux the clock counts the time in which the machine is
+     * suspended, and a lease whose time is over ends within about a second after that; on other systems it does not. Use
+     * the fence where a late step must do no harm.
      */
     public final class Lease implements AutoCloseable {
         /** The id of the allocation. */
@@ -502,7 +538,7 @@ public final class Quorate {
         private final Options options;
         private final CountDownLatch over = new CountDownLatch(1), revoked = new CountDownLatch(1);
         private volatile Map<String, Object> record; // read with the renewer locked, so without a lock of its own
-        private long safe = Long.MAX_VALUE, ends = Long.MAX_VALUE; // of System.nanoTime
+        private long safe = Long.MAX_VALUE, ends = Long.MAX_VALUE; // of now()
         private boolean isReleased;
         private Lost lost;
         private CallException failure;
@@ -540,7 +576,7 @@ public final class Quorate {
 
         /** In how long the servers may end the lease at the earliest unless it is renewed. */
         public synchronized Duration endsIn() {
-            return Duration.ofNanos(ends == Long.MAX_VALUE ? ends : ends - System.nanoTime());
+            return Duration.ofNanos(ends == Long.MAX_VALUE ? ends : ends - now());
         }
 
         /** Releases the allocation; the lease is over at once. If no server answers, it ends with its TTL. */
@@ -572,12 +608,22 @@ public final class Quorate {
             long margin = options.margin == null ? Math.min(ttl / 10, 3_000_000_000L)
                 : Math.min(options.margin.toNanos(), ttl / 3);
             safe = ends - margin;
+            setTimer();
+        }
+
+        /** Looks once a second, because no timer counts the time in which the machine is suspended. */
+        private void setTimer() {
             if (timer != null) timer.cancel(false);
-            timer = timers.schedule(this::expireIfDue, safe - System.nanoTime(), TimeUnit.NANOSECONDS);
+            timer = timers.schedule(this::lookAtClock, Math.min(safe - now(), SUSPENSION_CHECK), TimeUnit.NANOSECONDS);
+        }
+
+        private synchronized void lookAtClock() {
+            expireIfDue();
+            if (over.getCount() > 0) setTimer();
         }
 
         private synchronized void expireIfDue() {
-            if (safe == Long.MAX_VALUE || System.nanoTime() < safe) return;
+            if (safe == Long.MAX_VALUE || now() < safe) return;
             String by = (String) record.getOrDefault("revokedBy", "");
             end(by.isEmpty() ? new Lost(id, "unrenewed", "", failure) : new Lost(id, "preempted", by, null));
         }
@@ -642,7 +688,7 @@ public final class Quorate {
         }
 
         private long later(double ms) {
-            return System.nanoTime() + (long) (ms * 1_000_000 * (0.9 + ThreadLocalRandom.current().nextDouble() / 5));
+            return now() + (long) (ms * 1_000_000 * (0.9 + ThreadLocalRandom.current().nextDouble() / 5));
         }
 
         private synchronized void setDue(Lease lease, long time) {
@@ -657,13 +703,13 @@ public final class Quorate {
         /** Waits until a lease is due, and returns those to renew with it; none if there are no leases. */
         private synchronized List<Lease> nextBatch() {
             while (!due.isEmpty()) {
-                long now = System.nanoTime(), first = Collections.min(due.values()) - now;
+                long now = now(), first = Collections.min(due.values()) - now;
                 if (first <= 0) {
                     return due.keySet().stream().filter(l -> due.get(l) - l.ttlMs() * 1_000_000 / 6 <= now)
                         .sorted(Comparator.comparing(due::get)).limit(MOST_RENEWALS).toList();
                 }
                 try {
-                    wait(first / 1_000_000 + 1);
+                    wait(Math.min(first, SUSPENSION_CHECK) / 1_000_000 + 1);
                 } catch (InterruptedException e) {
                     break; // nothing interrupts this thread
                 }
@@ -716,7 +762,7 @@ public final class Quorate {
                 try {
                     watching.run(change -> {
                         Lease lease = watched.get(object(change.get("allocation")).get("id"));
-                        if (lease != null) setDue(lease, System.nanoTime());
+                        if (lease != null) setDue(lease, now());
                     });
                     position = watching.position();
                 } catch (RuntimeException e) { // refused, perhaps because the servers forgot its position
@@ -770,7 +816,7 @@ public final class Quorate {
 
         /** Reads until stop is called. */
         public void run(Consumer<Map<String, Object>> report) {
-            heard = System.nanoTime();
+            heard = now();
             Pauses pauses = new Pauses();
             while (!isStopped) {
                 int index = current.get();
@@ -790,7 +836,7 @@ public final class Quorate {
                     advance(index);
                 }
                 if (isStopped) return;
-                if (System.nanoTime() - heard > PATIENCE.toNanos()) throw new Unavailable(failure);
+                if (now() - heard > PATIENCE.toNanos()) throw new Unavailable(failure);
                 if (heard != before) pauses = new Pauses();
                 sleep(pauses.next(failure));
             }
@@ -833,7 +879,7 @@ public final class Quorate {
                     if (said.containsKey("error")) throw errorOf(object(said.get("error")));
                     return;
                 }
-                heard = System.nanoTime();
+                heard = now();
                 if (said.keySet().stream().anyMatch(CHANGES::contains)) report.accept(said);
                 from.put("afterIndex", said.getOrDefault("index", "0"));
                 from.put("afterNumber", said.getOrDefault("number", 0));

@@ -22,6 +22,7 @@ public final class QuorateTest {
         tokensAreMadeOnce();
         aReplacedTokenIsUsedAtOnce();
         theSafeMomentComesAlthoughARenewalHangs();
+        theTimeOfASuspendedMachineCounts();
         tokensDoNotLeaveInPlainText();
         System.exit(0);
     }
@@ -49,7 +50,7 @@ public final class QuorateTest {
 
     static void callsFailOverAndKeepTheirId() throws IOException {
         Fake first = new Fake((m, r) -> problem("NO_LEADER", true, ""));
-        Fake second = new Fake((m, r) -> "{\"allocation\":{\"id\":\"x\"}}");
+        Fake second = new Fake((m, r) -> "{\"allocation\":{\"id\":\"" + r.getOrDefault("id", "") + "\"}}");
         Quorate client = new Quorate(List.of(first.url, second.url));
         client.call("AllocationService/Allocate", Map.of());
         check(1, first.asked.size());
@@ -99,6 +100,21 @@ public final class QuorateTest {
             check("unauthenticated", e.code);
         }
         check(3, server.asked.size());
+    }
+
+    static void theTimeOfASuspendedMachineCounts() throws Exception {
+        Fake server = new Fake((method, r) ->
+            "{\"allocation\":{\"id\":\"x\",\"ttlMs\":\"600000\",\"expiresLedgerMs\":\"601000\",\"state\":\"HELD\"},"
+                + "\"fence\":\"7\",\"ledgerTimeMs\":\"1000\"}");
+        Quorate.Lease lease = new Quorate(List.of(server.url)).acquire(Map.of("id", "x"), new Quorate.Options());
+        long left = lease.endsIn().toSeconds();
+        assert left > 500 : left;
+        if (Quorate.Suspension.uptime == null) return; // it is not known on this system
+        var uptime = Quorate.Suspension.uptime;
+        Quorate.Suspension.uptime = () -> Double.parseDouble(uptime.get().split(" ")[0]) + 3600 + " 0";
+        assert lease.await(Duration.ofMinutes(1)) : "it is not lost";
+        check("unrenewed", lease.lost().how);
+        Quorate.Suspension.uptime = uptime;
     }
 
     static void theSafeMomentComesAlthoughARenewalHangs() throws Exception {

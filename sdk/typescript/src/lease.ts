@@ -17,9 +17,10 @@ export const renewPart = 3;
  *
  * A holder that cannot renew does not know what the servers do meanwhile. A lease therefore ends for its holder by the
  * holder's own monotonic clock: a TTL after the last successful renewal was sent, less a margin. Until then no other
- * allocation holds the same, unless the lease was preempted without notice, or the machine was suspended, which stops
- * its clock. Use the fence where these cases must do no harm. A timer may be late when the thread is busy or the page
- * is in the background, so call check before each step that needs the lease: it looks at the clock.
+ * allocation holds the same, unless the lease was preempted without notice. In Node on Linux the clock counts the time
+ * in which the machine is suspended, and a lease whose time is over ends within about a second after that; elsewhere it
+ * may not. Use the fence where a late step must do no harm. A timer may be late when the thread is busy or the page is
+ * in the background, so call check before each step that needs the lease: it looks at the clock.
  */
 export class Lease implements AsyncDisposable {
   readonly #client: Client;

@@ -11,8 +11,18 @@ import { frame, grant, inTurn, problem, withServers, type Answer } from "./fake_
 
 const claims = [{ tree: "t", amounts: { cores: 1n } }];
 
+/** Grants what it is asked for, but does not answer the first time. */
+function grantSecond(): (method: string, request: Record<string, unknown>) => Answer {
+  let isFirst = true;
+  return (_, request) => {
+    const answer: Answer = isFirst ? [0, {}] : [200, grant(request["id"])];
+    isFirst = false;
+    return answer;
+  };
+}
+
 test("a call fails over and keeps its id", () => withServers(
-  [inTurn([503, problem("unavailable", "NO_LEADER")]), inTurn([0, {}], [200, grant("x")])],
+  [inTurn([503, problem("unavailable", "NO_LEADER")]), grantSecond()],
   {}, async (client, [first, second]) => {
     await client.allocations.allocate({ claims });
     const asked = [...first!.asked, ...second!.asked];

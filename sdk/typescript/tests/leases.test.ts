@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, LeaseLostError, LeaseReleasedError, TimedOutError, UnavailableError, v1 } from "../src/index.js";
+import { machine } from "../src/clock.js";
 import { grant, problem, renewAll, renewed, withServers, type Answer } from "./fake_server.js";
 
 const request = { id: "x", claims: [{ tree: "t", amounts: { cores: 1n } }] };
@@ -67,6 +68,22 @@ test("the safe moment comes although a renewal hangs", () => withServers(
     assert.ok(performance.now() - sent < 1000);
     assert.ok(lease.endsInMs > 0);
     assert.throws(() => lease.check(), /could not be renewed in time/);
+  }));
+
+test("the time of a suspended machine counts", () => withServers(
+  [(method, r) => leaseAnswer(method, r, 9_000)], {}, async (client) => {
+    const told = machine.suspendedMs();
+    const lease = await client.acquire(request);
+    assert.ok(lease.remainingMs > 1_000, String(lease.remainingMs));
+    const suspendedMs = machine.suspendedMs;
+    machine.suspendedMs = () => told + 3_600_000;
+    try {
+      assert.equal(lease.remainingMs, 0);
+      await over(lease.signal);
+      assert.throws(() => lease.check(), /could not be renewed in time/);
+    } finally {
+      machine.suspendedMs = suspendedMs;
+    }
   }));
 
 test("check looks at the clock when timers are late", () => withServers(
