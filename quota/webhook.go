@@ -77,7 +77,7 @@ func (s WebhookState) String() string {
 
 // Bounds of webhooks.
 const (
-	MaxWebhooks     = 32
+	MaxWebhooks = 32
 	// MaxOwnedWebhooks are those of users together, MaxWebhooksOfOwner those of one: the others stay for the cluster.
 	MaxOwnedWebhooks   = 16
 	MaxWebhooksOfOwner = 4

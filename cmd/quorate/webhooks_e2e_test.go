@@ -228,8 +228,8 @@ func TestWebhookThatCannotDeliver(t *testing.T) {
 	})
 }
 
-// TestWebhookOfANode: the administrator of a node has its events delivered, and no others; nothing any more when she has
-// lost her rights. Others neither see nor change the webhook.
+// TestWebhookOfANode: the administrator of a node has its events delivered, and no others; nothing any more when she
+// has lost her rights. Others neither see nor change the webhook.
 func TestWebhookOfANode(t *testing.T) {
 	t.Parallel()
 	receiver, secrets := newHookReceiver(t), secretsFolder(t)
@@ -262,15 +262,15 @@ func TestWebhookOfANode(t *testing.T) {
 	playSteps(t, list[1], []step{
 		{as("admin", "access account update anna --disable"), 0, ""},
 		{as("hans", "allocate --id three --at cern:atlas/physics --amount cores=1"), 0, "granted"},
-		{as("admin", "webhooks set last " + receiver.URL + " --secret pager --type allocation.granted"), 0, "is active"},
+		{as("admin", "webhooks set last "+receiver.URL+" --secret pager --type allocation.granted"), 0, "is active"},
 		{as("hans", "allocate --id four --at cern:atlas/physics --amount cores=1"), 0, "granted"},
 	})
 	awaitCondition(t, "the webhook of the cluster delivers nothing", func() bool {
 		return slices.Contains(receiver.received(t), "granted four")
 	})
 	awaitCondition(t, "the webhook of the node does not go on", func() bool {
-		for _, line := range strings.Split(runCommand(t, strings.Fields(as("admin", "webhooks --server "+
-			list[1].baseURL()))...).stdout, "\n") {
+		for line := range strings.Lines(runCommand(t, strings.Fields(as("admin", "webhooks --server "+
+			list[1].baseURL()))...).stdout) {
 			if fields := strings.Fields(line); len(fields) > 5 && fields[0] == "atlas" {
 				return fields[5] == "0"
 			}

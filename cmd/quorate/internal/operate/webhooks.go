@@ -66,7 +66,9 @@ func (o *webhookOptions) list(ctx context.Context) error {
 
 // webhookRows is the table of webhooks, one per row.
 func webhookRows(list []*quoratev1.Webhook) [][]string {
-	rows := [][]string{{"NAME", "URL", "OWNER", "STATE", "CURSOR", "BEHIND", "DELIVERED", "GAPS", "FAILING SINCE", "LAST ERROR"}}
+	rows := [][]string{{
+		"NAME", "URL", "OWNER", "STATE", "CURSOR", "BEHIND", "DELIVERED", "GAPS", "FAILING SINCE", "LAST ERROR",
+	}}
 	for _, w := range list {
 		behind := strconv.FormatInt(w.GetBehind(), 10)
 		if w.GetForgotten() {
@@ -77,7 +79,8 @@ func webhookRows(list []*quoratev1.Webhook) [][]string {
 			since = cli.FormatTime(w.GetFailingSince())
 		}
 		rows = append(rows, []string{
-			w.GetSpec().GetName(), w.GetSpec().GetUrl(), cmp.Or(w.GetOwner(), "cluster"), webhookState(w), formatPosition(w.GetCursor()), behind,
+			w.GetSpec().GetName(), w.GetSpec().GetUrl(), cmp.Or(w.GetOwner(), "cluster"), webhookState(w),
+			formatPosition(w.GetCursor()), behind,
 			strconv.FormatUint(w.GetDelivered(), 10), strconv.FormatUint(w.GetGaps(), 10), since, w.GetLastError(),
 		})
 	}
