@@ -75,6 +75,9 @@ func (r Rule) firstInstant(date time.Time, clock clockTime) quota.CivilTime {
 	for at := shown.Add(-mostAhead).In(r.location); ; {
 		_, ahead := at.Zone()
 		_, changes := at.ZoneBounds()
+		if !changes.IsZero() && !changes.After(at) {
+			changes = at.Add(time.Hour) // Go 1.26 tells a past end on the last day of leap years
+		}
 		if is := shown.Add(-time.Duration(ahead) * time.Second); is.After(at) {
 			at = is
 		}

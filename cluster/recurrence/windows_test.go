@@ -60,6 +60,19 @@ func TestWindowsOnDaysWithoutMidnight(t *testing.T) {
 	}
 }
 
+// TestWindowsAtTheEndOfLeapYears: on their last day Go 1.26 tells an end of the present offset that is over, of years
+// behind the last change that a table lists.
+func TestWindowsAtTheEndOfLeapYears(t *testing.T) {
+	for _, c := range []struct{ rule, after, want string }{
+		{"daily 18:00-08:00 Europe/Zurich", "2028-12-30T12:00", "12-30T17:00-12-31T07:00 12-31T17:00-01-01T07:00"},
+		{"daily 10:00-11:00 Europe/Zurich", "2040-12-30T12:00", "12-31T09:00-12-31T10:00 01-01T09:00-01-01T10:00"},
+		{"monthly 31 10:00-12:00 America/New_York", "2044-12-02T00:00", "12-31T15:00-12-31T17:00 01-31T15:00-01-31T17:00"},
+		{"daily 00:00-00:30 Australia/Sydney", "2048-12-31T00:00", "12-31T13:00-12-31T13:30 01-01T13:00-01-01T13:30"},
+	} {
+		checkTwoWindows(t, c.rule, c.after, c.want)
+	}
+}
+
 // checkTwoWindows compares the first two windows of a rule after an instant.
 func checkTwoWindows(t *testing.T, text, begins, want string) {
 	t.Helper()
