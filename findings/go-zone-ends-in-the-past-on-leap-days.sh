@@ -2,9 +2,9 @@
 # One would believe: the end that time.Time.ZoneBounds tells is behind the instant that is asked about, so that a loop
 # over the changes of a clock goes forwards by taking each end as the next instant.
 # What happens (Go 1.26.8, time/tzdata): on the last day of a leap year, in the years behind the last change that the
-# table lists (from 2038 on; with tables of "zic -b slim", as distributions have them, already in 2024 or 2028), the end
-# is the midnight before, in UTC: a span that the rule of the zone yields ends 365 days after the year's begin. The
-# offset itself is right.
+# table lists (from 2038 on; with the smaller tables of "zic -b slim" from the first leap year behind that change), the
+# end is the midnight before, in UTC: the last span of a year that the rule of the zone yields ends 365 days after the
+# year's begin. The offset itself is right.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
