@@ -104,13 +104,13 @@ func TestReadsKnowThePresentLedgerTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
 		c.CreateTree()
+		ends := time.Now().Add(time.Minute) // or later: until its answer is here, time passes
 		until := c.MustPropose(leaseRequest("j", time.Minute)).Allocation.Info().ExpiresAt
-		granted := time.Now()
 		for range 300 { // 200 ms apart
 			time.Sleep(200*time.Millisecond + time.Millisecond/2)
 			for _, n := range c.Nodes() {
 				for _, stale := range []bool{false, true} {
-					checkRemainingTime(t, n, stale, until, time.Minute-time.Since(granted))
+					checkRemainingTime(t, n, stale, until, ends)
 				}
 			}
 		}
@@ -118,7 +118,7 @@ func TestReadsKnowThePresentLedgerTime(t *testing.T) {
 }
 
 // checkRemainingTime reads lease j of a node, and checks what is left of it if it has not ended.
-func checkRemainingTime(t *testing.T, n *cluster.Node, stale bool, until quota.Instant, want time.Duration) {
+func checkRemainingTime(t *testing.T, n *cluster.Node, stale bool, until quota.Instant, ends time.Time) {
 	t.Helper()
 	var lease quota.AllocationInfo
 	info, err := n.Read(t.Context(), cluster.ReadOptions{Stale: stale}, func(v ledger.View) {
@@ -130,6 +130,7 @@ func checkRemainingTime(t *testing.T, n *cluster.Node, stale bool, until quota.I
 	if err != nil {
 		t.Fatal(err)
 	}
+	want := time.Until(ends)
 	if lease.State != quota.Held {
 		if want > 0 {
 			t.Errorf("it ended %v too early", want)
