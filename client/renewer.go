@@ -62,15 +62,20 @@ func (r *renewer) addLease(l *Lease, due time.Time) {
 // dropLease forgets a lease that has ended.
 func (r *renewer) dropLease(l *Lease) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.suspensions.dropLease(l)
-	r.mu.Unlock()
-	r.stopRenewing(l)
+	r.dropDue(l)
 }
 
 // stopRenewing does not renew a lease any more, which may last for a while yet.
 func (r *renewer) stopRenewing(l *Lease) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.dropDue(l)
+}
+
+// dropDue is stopRenewing with mu held.
+func (r *renewer) dropDue(l *Lease) {
 	delete(r.due, l)
 	r.revocations.dropLease(l)
 	r.notifyLoop()

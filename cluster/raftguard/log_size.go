@@ -21,6 +21,8 @@ type LogSize struct {
 	first uint64
 	start uint64
 	sums  []uint64
+	// gone is the last entry that was removed at the beginning.
+	gone uint64
 }
 
 // NewLogSize wraps a log store.
@@ -36,7 +38,8 @@ func (s *LogSize) GetLog(index uint64, entry *raft.Log) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if index < s.first || index >= s.nextIndex() {
+	isKnown := index >= s.first && index < s.nextIndex()
+	if !isKnown && index > s.gone { // otherwise it was deleted while it was read
 		s.recordEntry(entry)
 	}
 	return nil
@@ -66,6 +69,7 @@ func (s *LogSize) DeleteRange(from, to uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if to+1 < s.nextIndex() {
+		s.gone = max(s.gone, to)
 		s.forgetBefore(to + 1)
 	} else {
 		s.forgetFrom(from)

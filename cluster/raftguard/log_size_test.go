@@ -51,6 +51,40 @@ func TestLogSizeKnowsEveryEntry(t *testing.T) {
 	}
 }
 
+// deletingStore deletes the beginning of a log while an entry of it is read.
+type deletingStore struct {
+	*raft.InmemStore
+	during func()
+}
+
+func (s deletingStore) GetLog(index uint64, entry *raft.Log) error {
+	err := s.InmemStore.GetLog(index, entry)
+	s.during()
+	return err
+}
+
+// TestLogSizeAfterAReadOfADeletedEntry: such a read does not make it forget the others.
+func TestLogSizeAfterAReadOfADeletedEntry(t *testing.T) {
+	inner := deletingStore{InmemStore: raft.NewInmemStore(), during: func() {}}
+	logs := raftguard.NewLogSize(&inner)
+	for index := uint64(1); index <= 10; index++ {
+		if err := logs.StoreLog(&raft.Log{Index: index, Data: make([]byte, 100)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inner.during = func() {
+		if err := logs.DeleteRange(1, 5); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := logs.GetLog(3, &raft.Log{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := logs.BytesBetween(5, 10); got != 500 {
+		t.Errorf("the five entries of 100 bytes that are left have %d bytes", got)
+	}
+}
+
 func compareSizes(t *testing.T, logs *raftguard.LogSize, inner *raft.InmemStore, random *rand.Rand) {
 	t.Helper()
 	first, _ := inner.FirstIndex()

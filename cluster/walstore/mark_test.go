@@ -8,22 +8,29 @@ import (
 	"time"
 )
 
+func newTestMark(t *testing.T, folder string) *ackMark {
+	t.Helper()
+	if err := createMark(folder); err != nil {
+		t.Fatal(err)
+	}
+	mark, err := openMark(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mark
+}
+
 // TestTheMarkIsSyncedWithinASecond appends every 10 ms for ten seconds: what was acknowledged a second ago is always on
 // the disk, and the disk is not asked for more than one sync a second.
 func TestTheMarkIsSyncedWithinASecond(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		if err := createMark(folder); err != nil {
-			t.Fatal(err)
-		}
-		mark, err := openMark(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mark := newTestMark(t, folder)
 		var synced uint64
 		syncs := 0
 		mark.sync = func() error {
 			syncs++
+			var err error
 			synced, err = mark.read()
 			return err
 		}
@@ -63,13 +70,7 @@ func TestTheMarkIsSyncedWithinASecond(t *testing.T) {
 func TestAMarkThatCannotBeSyncedFailsTheLog(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		if err := createMark(folder); err != nil {
-			t.Fatal(err)
-		}
-		mark, err := openMark(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mark := newTestMark(t, folder)
 		broken := errors.New("input/output error")
 		mark.sync = func() error { return broken }
 		if err := mark.write(1); err != nil {

@@ -30,6 +30,7 @@ func TestWebhooksOfNodes(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t, cernTree(), "anna", "peter", "hans", "heidi", "carl")
 	g.must("root", pagerHook())
+	g.must("root", hookAt("ours", "atlas", "pager"))
 	w := g.must("anna", hookAt("atlas", "atlas", "cern.atlas")).Webhook
 	if w.Owner != "account/anna" {
 		t.Errorf("the owner is %q", w.Owner)
@@ -41,6 +42,7 @@ func TestWebhooksOfNodes(t *testing.T) {
 	g.refused("anna", hookAt("cms", "cms", "cern.atlas"), quota.NotFound, "there is no node cern:cms")
 	g.refused("anna", hookAt("b", "atlas", "pager"), quota.Invalid, `begins with "cern."`)
 	g.refused("anna", hookAt("pager", "atlas", "cern.atlas"), quota.Forbidden, "choose another name")
+	g.refused("anna", hookAt("ours", "atlas", "cern.atlas"), quota.Forbidden, "choose another name")
 	g.refused("anna", pagerHook(), quota.Forbidden, "access.manage at the cluster")
 	g.refused("hans", hookAt("h", "atlas/physics/higgs", "cern.h"), quota.Forbidden, "lacks the right bindings.grant")
 	g.refused("carl", quota.ManageWebhook{Name: "atlas", Action: quota.RemoveWebhook}, quota.NotFound,
@@ -49,7 +51,9 @@ func TestWebhooksOfNodes(t *testing.T) {
 		`there is no webhook "none"`)
 	g.refused("anna", quota.ManageWebhook{Name: "pager", Action: quota.RemoveWebhook}, quota.NotFound,
 		`there is no webhook "pager"`)
-	for account, want := range map[string]string{"root": "[atlas pager]", "anna": "[atlas]", "peter": "[]", "carl": "[]"} {
+	for account, want := range map[string]string{
+		"root": "[atlas ours pager]", "anna": "[atlas]", "peter": "[]", "carl": "[]",
+	} {
 		if got := fmt.Sprint(g.hooksOf(account)); got != want {
 			t.Errorf("%s sees %s, want %s", account, got, want)
 		}

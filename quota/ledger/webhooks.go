@@ -392,16 +392,16 @@ func (v View) Webhooks() []*quota.Webhook { return v.ledger.webhooks.all }
 func (r Reader) Webhooks() (list []*quota.Webhook) {
 	all := r.May(access.AuditRead, "", "")
 	for _, w := range r.view.Webhooks() {
-		if all || r.ManagesWebhook(w.WebhookSpec) {
+		if all || r.ManagesWebhook(w) {
 			list = append(list, w)
 		}
 	}
 	return list
 }
 
-// ManagesWebhook is true if the caller manages the cluster, or the node of a webhook.
-func (r Reader) ManagesWebhook(spec quota.WebhookSpec) bool {
-	return r.May(access.AccessManage, "", "") || spec.Tree != "" && r.May(access.BindingsGrant, spec.Tree, spec.Node)
+// ManagesWebhook is true if the caller manages the cluster, or the node of a webhook that is not of the cluster.
+func (r Reader) ManagesWebhook(w *quota.Webhook) bool {
+	return r.May(access.AccessManage, "", "") || w.Owner != "" && r.May(access.BindingsGrant, w.Tree, w.Node)
 }
 
 // Webhooks are all webhooks, by name. They must not be changed.
@@ -424,7 +424,7 @@ func (v verifier) checkWebhooks() error {
 		refused := s.checkSpec(quota.SetWebhook{WebhookSpec: w.WebhookSpec}, w.Owner)
 		switch {
 		case w.Owner != "" && (w.Tree == "" || !access.IsUser(w.Owner)):
-			return fmt.Errorf("webhook %q is of %q, which is no user, or it has no tree", w.Name, w.Owner)
+			return fmt.Errorf("webhook %q is of %q, which is not a user, or it has no tree", w.Name, w.Owner)
 		case refused != nil:
 			return fmt.Errorf("webhook %q: %w", w.Name, refused)
 		case i > 0 && s.all[i-1].Name >= w.Name || len(s.all) > quota.MaxWebhooks:

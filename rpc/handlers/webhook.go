@@ -142,7 +142,7 @@ func (s WebhookService) ListWebhooks(
 	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
 		for _, hook := range v.Webhooks() {
 			shown := s.fromWebhook(hook)
-			if !v.ManagesWebhook(hook.WebhookSpec) {
+			if !v.ManagesWebhook(hook) {
 				shown.Spec.Url = originOf(hook.URL)
 			}
 			answer.Webhooks = append(answer.Webhooks, shown)

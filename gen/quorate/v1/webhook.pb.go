@@ -82,7 +82,7 @@ type WebhookSpec struct {
 	// The name of the webhook: letters, digits and _ . @ + -.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Where events are posted. The setting webhook-hosts of the servers must allow the host. Without the right
-	// access.manage on the cluster, or bindings.grant at the node of the webhook, lists show it without path and query.
+	// access.manage on the cluster, or of an owned webhook bindings.grant at its node, lists show it without path and query.
 	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
 	// The name of the secret that signs: a file in the webhook-secrets-dir of each server.
 	Secret string `protobuf:"bytes,3,opt,name=secret,proto3" json:"secret,omitempty"`

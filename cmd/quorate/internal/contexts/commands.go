@@ -12,7 +12,7 @@ import (
 // NewContextCmd is "quorate context".
 func NewContextCmd(c *cli.Env) *cobra.Command {
 	group := cli.NewGroup("context", "Name clusters with the credentials for them, and choose one",
-		newSetCmd(c), newUseCmd(c), newListCmd(c), newDeleteCmd(c))
+		newSetCmd(c), newUseCmd(c), newListCmd(c), newRemoveCmd(c))
 	group.Long = `Name clusters with the credentials for them, and choose one. Commands use the current context, or the one that
 --context or QUORATE_CONTEXT names. What flags and other variables of the environment name comes before that of the
 context. The current context does not apply to commands for which --server or QUORATE_SERVER names other servers.
@@ -67,7 +67,7 @@ func newUseCmd(c *cli.Env) *cobra.Command {
 	}
 }
 
-func newDeleteCmd(c *cli.Env) *cobra.Command {
+func newRemoveCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "remove NAME",
 		Short:             "Remove a context; its token file and keys stay",

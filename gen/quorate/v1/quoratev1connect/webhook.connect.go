@@ -50,7 +50,7 @@ const (
 // WebhookServiceClient is a client for the quorate.v1.WebhookService service.
 type WebhookServiceClient interface {
 	// ListWebhooks lists webhooks with how far they are: all with the right audit.read on the cluster, and otherwise those
-	// of the nodes at which the caller has bindings.grant.
+	// that have an owner and are of nodes at which the caller has bindings.grant.
 	ListWebhooks(context.Context, *v1.ListWebhooksRequest) (*v1.ListWebhooksResponse, error)
 	// SetWebhook adds a webhook or changes it. A new one gets the events from now on; a changed one continues where it is,
 	// and delivers by its new settings what it has not delivered yet.
@@ -158,7 +158,7 @@ func (c *webhookServiceClient) ResumeWebhook(ctx context.Context, req *v1.Resume
 // WebhookServiceHandler is an implementation of the quorate.v1.WebhookService service.
 type WebhookServiceHandler interface {
 	// ListWebhooks lists webhooks with how far they are: all with the right audit.read on the cluster, and otherwise those
-	// of the nodes at which the caller has bindings.grant.
+	// that have an owner and are of nodes at which the caller has bindings.grant.
 	ListWebhooks(context.Context, *v1.ListWebhooksRequest) (*v1.ListWebhooksResponse, error)
 	// SetWebhook adds a webhook or changes it. A new one gets the events from now on; a changed one continues where it is,
 	// and delivers by its new settings what it has not delivered yet.

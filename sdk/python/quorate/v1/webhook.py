@@ -35,8 +35,8 @@ class WebhookSpec(Message):
 
     url: str = ""
     """Where events are posted. The setting webhook-hosts of the servers must allow the host. Without the right
-    access.manage on the cluster, or bindings.grant at the node of the webhook, lists show it without path and
-    query.
+    access.manage on the cluster, or of an owned webhook bindings.grant at its node, lists show it without
+    path and query.
     """
 
     secret: str = ""
@@ -215,7 +215,7 @@ class WebhookService(Service):
         self, request: ListWebhooksRequest, timeout: Optional[float] = None
     ) -> ListWebhooksResponse:
         """ListWebhooks lists webhooks with how far they are: all with the right audit.read on the cluster, and
-        otherwise those of the nodes at which the caller has bindings.grant.
+        otherwise those that have an owner and are of nodes at which the caller has bindings.grant.
         """
         return self.call_unary("ListWebhooks", request, ListWebhooksResponse, timeout)
 

@@ -31,7 +31,7 @@ export type WebhookSpec = Message<"quorate.v1.WebhookSpec"> & {
 
   /**
    * Where events are posted. The setting webhook-hosts of the servers must allow the host. Without the right
-   * access.manage on the cluster, or bindings.grant at the node of the webhook, lists show it without path and query.
+   * access.manage on the cluster, or of an owned webhook bindings.grant at its node, lists show it without path and query.
    *
    * @generated from field: string url = 2;
    */
@@ -482,7 +482,7 @@ export const WebhookStateSchema: GenEnum<WebhookState> = /*@__PURE__*/
 export const WebhookService: GenService<{
   /**
    * ListWebhooks lists webhooks with how far they are: all with the right audit.read on the cluster, and otherwise those
-   * of the nodes at which the caller has bindings.grant.
+   * that have an owner and are of nodes at which the caller has bindings.grant.
    *
    * @generated from rpc quorate.v1.WebhookService.ListWebhooks
    */
