@@ -178,7 +178,8 @@ while :; do sleep 1; done
 	}
 	run := exec.Command(r.shell[0], append(r.shell[1:len(r.shell):len(r.shell)], "step.sh")...)
 	run.Dir, run.SysProcAttr = s.folder, &syscall.SysProcAttr{Setpgid: r.ownGroup}
-	run.Env = append(run.Env, "QUORATE_SERVER="+f.baseURL(), "PATH="+s.folder+":"+os.Getenv("PATH"))
+	run.Env = append(run.Env, "QUORATE_SERVER="+f.baseURL(), "PATH="+s.folder+":"+os.Getenv("PATH"),
+		"GITHUB_ACTIONS=", "GITEA_ACTIONS=", "GITLAB_CI=", "JENKINS_URL=", "BUILDKITE=") // this may be a job itself
 	for _, variable := range r.environment {
 		run.Env = append(run.Env, strings.ReplaceAll(variable, "durable-4711", filepath.Base(s.folder)))
 	}
