@@ -43,6 +43,10 @@ function pageOf(file, path) {
   return target === "" || target.endsWith("/") ? target + "index.html" : target;
 }
 
+const index = files.filter((name) => /localSearchIndex/.test(name)).map((name) => readFileSync(join(dist, name), "utf8"));
+if (index.length === 0) faults.push("the search has no index");
+if (index.some((text) => text.includes("adr/0001"))) faults.push("the search finds decision records");
+
 if (pages.size < 50 || checked < 500) faults.push(`only ${pages.size} pages and ${checked} anchors were found`);
 if (faults.length > 0) {
   console.error(faults.join("\n"));

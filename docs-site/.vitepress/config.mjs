@@ -10,6 +10,12 @@ const site = join(dirname(fileURLToPath(import.meta.url)), "..");
 const { older } = JSON.parse(readFileSync(join(site, "versions.json"), "utf8"));
 const version = process.env.VERSION || "devel";
 
+// indexed is what the search reads of a page: nothing of decision records, which say why and not how.
+function indexed(source, env, markdown) {
+  const html = markdown.render(source, env);
+  return env.relativePath.startsWith("adr/") ? "" : html;
+}
+
 export default defineConfig({
   title: "Quorate",
   description: "A replicated quota and lease service",
@@ -33,11 +39,11 @@ export default defineConfig({
     config: (markdown) => markdown.use(removeComments).use(rewriteLinks),
   },
   themeConfig: {
-    search: { provider: "local", options: { detailedView: true } },
+    search: { provider: "local", options: { detailedView: true, _render: indexed } },
     outline: [2, 3],
     sidebar: sidebar(join(site, ".pages")),
     nav: [
-      { text: "Features", link: "/features" },
+      { text: "Tutorial", link: "/share-accounts" },
       { text: "Operations", link: "/operations" },
       { text: "API", link: "/reference/" },
       { text: version, items: [
