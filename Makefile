@@ -232,7 +232,7 @@ package release: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/
 package: $(BIN)/goreleaser ## build archives, packages and checksums of a release into .cache/package/dist; publishes nothing
 	goreleaser release --snapshot --clean
 
-release: $(BIN)/goreleaser ## make a draft of a release from the tag of this commit; see docs/releasing.md
+release: $(BIN)/goreleaser ## make a draft of a release from the tag of this commit; see CONTRIBUTING.md
 	goreleaser release --clean
 
 verify-package: package ## install, start, upgrade and remove the packages in clean roots; needs Debian and root
@@ -293,7 +293,7 @@ sim: ## clusters in virtual time, SIMCOUNT (20) runs, and chaos in virtual time,
 	go test -count $(SIMCOUNT) ./cluster/...
 	go test -count 1 -timeout 30m ./chaos/simtest -args -seeds $(SIMSEEDS) -first $(SEED)
 
-scale: ## a cluster with 100,000 nodes of trees and 1,000,000 leases in virtual time; 5 minutes, 6 GB; see docs/scaling.md
+scale: ## a cluster with 100,000 nodes of trees and 1,000,000 leases in virtual time; 5 minutes, 6 GB; see docs/performance.md
 	go test -count 1 -v -timeout 60m ./cluster/clustertest -run '^TestScale$$' -args -nodes 100000 -leases 1000000 -steady 6m
 
 e2e: ## run all tests of the real binary, verbosely

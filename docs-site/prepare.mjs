@@ -12,7 +12,9 @@ const pages = join(here, ".pages");
 
 rmSync(pages, { recursive: true, force: true });
 cpSync(join(here, "../docs"), pages, { recursive: true });
-cpSync(join(here, "index.md"), join(pages, "index.md"));
+// Links of the home page lead to files of the repository there, and to pages of the same folder here.
+const home = readFileSync(join(here, "index.md"), "utf8").replaceAll("](../docs/", "](./");
+writeFileSync(join(pages, "index.md"), home);
 mkdirSync(join(pages, "reference"));
 const text = readFileSync(join(here, "../rpc/openapi/openapi.yaml"), "utf8");
 const document = parse(text, { maxAliasCount: 0 });

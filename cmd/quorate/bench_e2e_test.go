@@ -398,7 +398,7 @@ func TestBenchExamples(t *testing.T) {
 // TestBenchmarkingPage checks that the page describes each option, workload and field of the JSON output.
 func TestBenchmarkingPage(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/benchmarking.md")
+	text, err := os.ReadFile("../../docs/performance.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,13 +22,16 @@ import (
 // complete output, and "[exit N]" is its exit code if it is not 0. Run the tests with -args -rewrite to rewrite the
 // transcripts, and review the diff.
 var pages = []string{
-	"docs/from-zuul.md", "docs/zuul-waiting.md", "docs/from-keystone.md", "docs/from-yunikorn.md",
-	"docs/from-quota-manager.md", "docs/from-boskos.md", "docs/configuration.md", "docs/policies.md", "docs/requests.md", "docs/leases.md",
-	"docs/features.md", "docs/command-line.md", "docs/api.md",
+	"docs-site/index.md", "docs/share-accounts.md",
+	"docs/from-zuul.md", "docs/from-yunikorn.md", "docs/from-quota-manager.md", "docs/from-boskos.md",
+	"docs/configuration.md", "docs/policies.md", "docs/requests.md", "docs/leases.md", "docs/command-line.md", "docs/api.md",
+	// transcripts of what pages only describe
+	"cmd/quorate/testdata/features.txt", "cmd/quorate/testdata/zuul-waiting.txt", "cmd/quorate/testdata/from-keystone.txt",
 }
 
 // quickPages run in short mode: one with Quorate's own commands, one with the protocol of another system.
 var quickPages = map[string]bool{
+	"docs-site/index.md": true, "docs/share-accounts.md": true,
 	"docs/requests.md": true, "docs/from-boskos.md": true, "docs/command-line.md": true, "docs/api.md": true,
 }
 

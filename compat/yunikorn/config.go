@@ -2,7 +2,7 @@
 // queues, users and groups from the public API.
 //
 // The reference is release 1.9.0 of the scheduler core: a configuration is accepted exactly if that accepts it.
-// docs/compatibility/yunikorn.md lists where the answers differ, and why.
+// docs/from-yunikorn.md lists where the answers differ, and why.
 package yunikorn
 
 import (

@@ -1,31 +1,30 @@
-// The order of pages, by who reads them. A page of docs/ that is missing here makes the build fail.
+// The order of pages: the path of a new user, then what is looked up. A page of docs/ that is missing here makes the
+// build fail.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const groups = [
-  ["Use", ["features", "requests", "leases", "ci", "shares", "configuration", "policies", "dashboard"]],
-  ["Call", ["command-line", "clients", "api", "webhooks"]],
-  ["Run", ["operations", "server", "fronting", "access", "security", "metrics", "tracing", "limits", "scaling"]],
-  ["Connect", ["with-kubernetes", "with-openstack", "from-boskos", "from-keystone", "from-quota-manager",
-    "from-yunikorn", "from-zuul", "zuul-waiting"]],
-  ["Compatibility", ["compatibility", "compatibility/boskos", "compatibility/keystone", "compatibility/quota-manager",
-    "compatibility/yunikorn", "compatibility/zuul"]],
-  ["Rely on", ["consistency", "performance", "benchmarking"]],
-  ["Contribute", ["architecture", "glossary", "releasing", "adr/README"]],
+  ["Begin", ["index", "share-accounts"]],
+  ["Choose the rules", ["policies", "configuration"]],
+  ["Use it", ["requests", "leases", "ci", "clients", "dashboard"]],
+  ["Guard it", ["access", "security"]],
+  ["Run it", ["operations", "server", "fronting", "metrics", "webhooks"]],
+  ["Connect it", ["with-kubernetes", "with-openstack", "from-boskos", "from-quota-manager", "from-yunikorn", "from-zuul"]],
+  ["Look something up", ["features", "command-line", "api", "limits", "consistency", "performance", "glossary"]],
+  ["Contribute", ["architecture", "adr/README"]],
 ];
 
 // sidebar lists all pages with their titles.
 export function sidebar(pages) {
   const listed = new Set(groups.flatMap(([, names]) => names));
-  for (const folder of ["", "compatibility/"]) {
-    for (const file of readdirSync(join(pages, folder))) {
-      const name = folder + file.replace(/\.md$/, "");
-      if (file.endsWith(".md") && name !== "index" && !listed.has(name)) {
-        throw new Error(`docs/${name}.md is not in the sidebar: add it to docs-site/.vitepress/sidebar.mjs`);
-      }
+  for (const file of readdirSync(pages)) {
+    const name = file.replace(/\.md$/, "");
+    if (file.endsWith(".md") && !listed.has(name)) {
+      throw new Error(`docs/${name}.md is not in the sidebar: add it to docs-site/.vitepress/sidebar.mjs`);
     }
   }
-  const entry = (name) => ({ text: titleOf(join(pages, name + ".md")), link: "/" + name.replace(/README$/, "") });
+  const entry = (name) => name === "index" ? { text: "Install, and the first five minutes", link: "/" }
+    : { text: titleOf(join(pages, name + ".md")), link: "/" + name.replace(/README$/, "") };
   return [
     ...groups.map(([text, names]) => ({ text, collapsed: false, items: names.map(entry) })),
     { text: "API reference", collapsed: true, items: referenceEntries(pages, entry) },

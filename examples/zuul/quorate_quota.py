@@ -10,7 +10,7 @@ A launcher asks before it boots the nodes of a request, and says when they are g
     ...
     quota.release(request.id)
 
-With wait=SECONDS a request that does not fit waits in the queue instead, see docs/zuul-waiting.md.
+With wait=SECONDS a request that does not fit waits in the queue instead, see docs/from-zuul.md.
 
 The id of the node request is the id of the allocation: asking twice holds once, also after a crash of the launcher.
 Each allocation is a lease, which a thread renews; if the launcher dies, it ends after the TTL. A new launcher process

@@ -23,7 +23,7 @@
 //     is an allocation of its own, ID@TREE. One that is allocated again after its end has a number in its id, because
 //     ids of allocations are not used twice.
 //   - A refused call changes nothing, and its error names the limits in the way.
-//   - The defects of the library are not reproduced: docs/compatibility/quota-manager.md lists them.
+//   - The defects of the library are not reproduced: docs/from-quota-manager.md lists them.
 //
 // Several managers, in one process or in several, may use one cluster.
 package quota

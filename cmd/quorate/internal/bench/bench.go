@@ -64,7 +64,7 @@ Calls are sent one by one. With --join the Go client joins concurrent calls into
 programs. With --cluster the command starts its own servers on this machine and removes them at the end.
 
 Results of different runs do not compare well: measure what you want to compare in turns, and take medians. With -o json
-the output has all measurements and histograms; docs/benchmarking.md describes it. The exit code is 1 if an operation
+the output has all measurements and histograms; docs/performance.md describes it. The exit code is 1 if an operation
 failed, if the usage is not zero at the end, or after an interruption.`, workloads.String())
 }
 

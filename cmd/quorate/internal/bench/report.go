@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-// Report is the output of the command. Its JSON form is stable: fields may be added. docs/benchmarking.md describes it.
+// Report is the output of the command. Its JSON form is stable: fields may be added. docs/performance.md describes it.
 type Report struct {
 	Version  string   `json:"version"`
 	Workload string   `json:"workload"`
