@@ -94,15 +94,6 @@ type TreeAdmins struct {
 	Admins []string
 }
 
-// TreesWithAdmins are the trees that name admins, by name.
-func (v View) TreesWithAdmins() []TreeAdmins {
-	var list []TreeAdmins
-	for _, name := range v.ledger.forest.governedTrees() {
-		list = append(list, TreeAdmins{name, v.ledger.forest.trees[name].allAdmins()})
-	}
-	return list
-}
-
 // governedTrees are the trees that name admins, sorted.
 func (f *forest) governedTrees() []string {
 	var list []string
@@ -113,60 +104,6 @@ func (f *forest) governedTrees() []string {
 	}
 	slices.Sort(list)
 	return list
-}
-
-// accessMoment is what a command of the book needs to know of the ledger.
-func (l guard) accessMoment() access.Moment {
-	return access.Moment{
-		Wall: l.now.Wall, Index: l.index, NodeBindings: l.forest.countBindings(), BindsRole: l.forest.bindsRole,
-		KeepsLife: l.level >= quota.LevelTen && l.book.Mode() == access.Guarded && !l.may(access.AccessManage, nil),
-	}
-}
-
-// countBindings counts the bindings of all nodes.
-func (f *forest) countBindings() int {
-	count := 0
-	f.walkBindings(func(_ *node, list []access.Binding) { count += len(list) })
-	return count
-}
-
-// bindsRole is true if a binding of a node has a role.
-func (f *forest) bindsRole(role string) bool {
-	found := false
-	f.walkBindings(func(_ *node, list []access.Binding) {
-		found = found || slices.ContainsFunc(list, func(b access.Binding) bool { return b.Role == role })
-	})
-	return found
-}
-
-// walkBindings visits all nodes with bindings, in no order.
-func (f *forest) walkBindings(visit func(*node, []access.Binding)) {
-	for _, t := range f.trees {
-		t.root.walk(func(n *node) bool {
-			if len(n.spec.Bindings) > 0 {
-				visit(n, n.spec.Bindings)
-			}
-			return true
-		})
-	}
-}
-
-// useBook makes the book of a change the present one.
-func (l guard) useBook(c access.Change) {
-	l.book, l.forest.configured = c.After, l.index
-	if c.ChangesRoles() {
-		l.forest.walkBindings(func(n *node, list []access.Binding) {
-			n.bindings = access.Compile(list, l.book.Roles(), access.NodeScope)
-		})
-	}
-	l.reserveIDs()
-}
-
-// reserveIDs collects the reserved prefixes of all bindings.
-func (l guard) reserveIDs() {
-	l.reserved = access.ReservedIDs{}
-	l.reserved.Add(l.book.Section().Bindings)
-	l.forest.walkBindings(func(_ *node, list []access.Binding) { l.reserved.Add(list) })
 }
 
 // permitAccess refuses a command of the book that its caller may not give.
@@ -182,28 +119,4 @@ func (l guard) permitAccess(c access.Command) *quota.Error {
 		access.Refuse, access.Unrefuse, access.SetMode, access.ReplaceSection:
 	}
 	return l.needCluster(access.AccessManage)
-}
-
-// accessRefusal is a refusal of package access as one of the ledger.
-func accessRefusal(err *access.Error) *quota.Error {
-	kinds := map[access.ErrorKind]quota.Kind{
-		access.Invalid: quota.Invalid, access.NotFound: quota.NotFound, access.AlreadyExists: quota.IDTaken,
-		access.InUse: quota.InUse, access.Full: quota.Full, access.Conflict: quota.InUse,
-		access.LastAdministrator: quota.InUse, access.Unauthenticated: quota.Unauthenticated,
-	}
-	text := err.Text
-	if err.Allowed != "" {
-		text += "; " + err.Allowed
-	}
-	return quota.Errorf(kinds[err.Kind], err.Field, "%s", text)
-}
-
-// SetAccess gives the ledger a book. It must be called before AddTree.
-func (ld *Restorer) SetAccess(s access.State) error {
-	book, err := access.Load(s)
-	if err != nil {
-		return err
-	}
-	ld.ledger.book = book
-	return nil
 }

@@ -5,9 +5,6 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// mode says whether a command is carried out.
-type mode uint8
-
 const (
 	// carryOut decides a command and commits it.
 	carryOut mode = iota

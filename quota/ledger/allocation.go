@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/idindex"
+	"github.com/quorate/quorate/quota/policy"
 )
 
 // allocations owns the records of held, waiting and ended allocations.
@@ -50,49 +51,6 @@ type Allocation struct {
 	labelled *[]quota.Label
 	// owner is the user of the caller that made the request; empty if it had none.
 	owner string
-}
-
-// details are rare properties of allocations.
-type details struct {
-	principal quota.Principal
-	mode      quota.Mode
-	// reserveFor is the requested duration of a reservation; until is its end in ledger time, 0 once it is confirmed.
-	reserveFor quota.Span
-	until      quota.Instant
-	forced     bool
-	// preempted are who ended for it, and the leases that were revoked for it. room is their number and what they gave,
-	// since LevelNine; it is never changed in place.
-	preempted []quota.Preempted
-	room      *quota.MadeRoom
-	// displaced are the claims that a reservation moved, in that order. Cancel restores them.
-	displaced []displacement
-	// undo is further state that the end of a reservation needs.
-	undo *undoRecord
-	// waitFor, keep and priority are the queueing parameters of the request.
-	waitFor, keep quota.Span
-	priority      int64
-	// waiting is the place in the queue; nil unless the request waits. It is never changed in place.
-	waiting *waiting
-	// resize is the record in the queue of the Resize that waits for the allocation; nil for most.
-	resize *Allocation
-	lease  *lease // nil for most
-	// declared is the time that the request declared, endsAt the end of it; 0 if there is none, and endsAt until the
-	// allocation is held. A part that was split off has only the end.
-	declared quota.Span
-	endsAt   quota.Instant
-	// resized is nil unless the request had ranges, or the allocation was resized, transferred or split. It is never
-	// changed in place.
-	resized *resized
-}
-
-// displacement is a claim that was moved, or an allocation that was preempted.
-type displacement struct {
-	id    string
-	claim int
-	// from is the identity of the claim's former node, with its arrival number there. home is that of the node that the
-	// claim belongs to, 0 if it is the same. seat is the new arrival number, 0 if the claim was preempted.
-	from, home      uint64
-	fromSeq, newSeq uint64
 }
 
 type ending struct {
@@ -366,4 +324,40 @@ func (c *placedClaim) matchesClaim(request *quota.Claim) bool {
 	}
 	return c.standing() == request.Standing && len(request.Ranges) == 0 &&
 		slices.EqualFunc(c.picks(), request.Picks, samePick)
+}
+
+// isSoft is true if the node of the claim is found by soft borrowing.
+func (c *placedClaim) isSoft() bool { return c.at.borrows == policy.BorrowSoft && !c.isForced() }
+
+// isForced is true if the claim is held at its node regardless of limits.
+func (c *placedClaim) isForced() bool { return c.more != nil && c.more.forced }
+
+// countedAt is the node where a claim counts for a holder: usage of principals counts at the claim's home.
+func (c *placedClaim) countedAt(h quota.Holder) *node {
+	if h.Kind == quota.TheNode {
+		return c.at
+	}
+	return c.home()
+}
+
+func (a *Allocation) countsFor(c *placedClaim, h quota.Holder) bool {
+	switch h.Kind {
+	case quota.AUser:
+		return a.principal().User == h.Name
+	case quota.AGroup:
+		return c.more != nil && c.more.group == h.Name
+	case quota.TheNode:
+	}
+	return true
+}
+
+// countOf is the number of items of a resource that the claim holds.
+func (c *placedClaim) countOf(resource string) quota.Amount {
+	n := quota.Amount(0)
+	for _, h := range c.heldItems() {
+		if h.resource == resource {
+			n++
+		}
+	}
+	return n
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/quota"
-	"github.com/quorate/quorate/quota/internal/rankqueue"
 )
 
 // deniedList is a list of claims of a request that cannot be granted now.
@@ -137,30 +136,6 @@ func denialOf(denied []deniedList) quota.Decision {
 	return d
 }
 
-// alternative is a list of claims that may be granted to a waiting request. It is in the queue of what blocks it.
-type alternative struct {
-	of *waiter
-	// number is that of the list in the request, from 1; 0 if the request has no alternatives.
-	number int
-	// wanted are the claims with the current paths of their nodes, claims the nodes where they are.
-	wanted []quota.Claim
-	claims []placedClaim
-	// unconfiguredPaths are the parts of the claims' paths below configured nodes; nil if all nodes are configured.
-	unconfiguredPaths []string
-	// resized and lease are those of the record if it has the claims of this alternative.
-	resized *resized
-	lease   *lease
-
-	turn      rankqueue.Rank
-	blockedIn *blockerQueue
-	// need is the least amount of the blocked resource with which the alternative could fit.
-	need quota.Amount
-	// headSince is when the alternative first became the head of a queue; 0 if it has not.
-	headSince quota.Instant
-	// awaitsRevocation is true while leases revoked for the request are still held.
-	awaitsRevocation bool
-}
-
 // addAlternatives gives a request, whose turn is known, the lists that it waits for, and notes what blocks each.
 func (q *waitQueue) addAlternatives(w *waiter, lists []deniedList) {
 	for i := range lists {
@@ -174,13 +149,6 @@ func (q *waitQueue) addAlternatives(w *waiter, lists []deniedList) {
 		}
 		w.addAlternative(a, list.number, wanted).need = need
 	}
-}
-
-// soleWaiter is a request with one alternative in one piece of memory.
-type soleWaiter struct {
-	waiter
-	alternative alternative
-	list        [1]*alternative
 }
 
 // addAlternative adds the claims of a, which is a new record, as the last alternative.
@@ -202,21 +170,6 @@ func (alt *alternative) placeAt(a *Allocation, wanted []quota.Claim) {
 	alt.wanted, alt.claims, alt.lease = wanted, a.claims, a.more.lease
 	alt.unconfiguredPaths = nil
 	alt.useConfiguredNodes()
-}
-
-// isSpanning is true for claims in several trees.
-func (alt *alternative) isSpanning() bool {
-	for i := range alt.claims {
-		if alt.claims[i].at.tree != alt.claims[0].at.tree {
-			return true
-		}
-	}
-	return false
-}
-
-// claimsFrom is true if a claim is in the tree.
-func (alt *alternative) claimsFrom(t *tree) bool {
-	return slices.ContainsFunc(alt.claims, func(c placedClaim) bool { return c.at.tree == t })
 }
 
 // asked is the request for the claims of this alternative.
@@ -278,26 +231,4 @@ func (w *waiter) addPlacesTo(info *quota.WaitingInfo) {
 			info.Alternatives = append(info.Alternatives, place)
 		}
 	}
-}
-
-// given is the number of the alternative that the allocation was granted; 0 if its request had none, or holds nothing.
-func (a *Allocation) given() int {
-	if a.fence == 0 || a.more == nil || a.more.resized == nil {
-		return 0
-	}
-	return a.more.resized.given
-}
-
-// anyOf are the alternatives of the request; nil if it had none.
-func (a *Allocation) anyOf() [][]quota.Claim {
-	if a.more == nil || a.more.resized == nil {
-		return nil
-	}
-	return a.more.resized.anyOf
-}
-
-func sameLists(lists, others [][]quota.Claim) bool {
-	return slices.EqualFunc(lists, others, func(list, other []quota.Claim) bool {
-		return slices.EqualFunc(list, other, sameClaim)
-	})
 }

@@ -2,8 +2,6 @@ package ledger
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
@@ -123,39 +121,6 @@ func (l guard) applyByRule(r *quota.LimitRequest, n *node, p plan, m mode) Outco
 	return l.installRequest(nil, r, quota.AutoApprover, p, m)
 }
 
-// checkAutoApprove refuses a rule that cannot be.
-func checkAutoApprove(a quota.AutoApprove, field string) *quota.Error {
-	switch {
-	case a == quota.AutoApprove{}:
-		return nil
-	case a.AtMost < 1 || a.AtMost > quota.MaxAutoApprovePercent:
-		return quota.Errorf(quota.Invalid, field+".at_most_percent",
-			"a rule may raise limits by 1 to %d percent, not %d", quota.MaxAutoApprovePercent, a.AtMost)
-	case a.Every < quota.MinAutoApproveEvery || a.Every > quota.MaxAutoApproveEvery:
-		return quota.Errorf(quota.Invalid, field+".every_ms",
-			"a rule must wait %d to %d ms between two requests of one node, not %d", quota.MinAutoApproveEvery,
-			quota.MaxAutoApproveEvery, a.Every)
-	}
-	return nil
-}
-
-// autoApproveText is absent for no rule.
-func autoApproveText(a quota.AutoApprove) string {
-	if a == (quota.AutoApprove{}) {
-		return ""
-	}
-	text := fmt.Sprintf("at most %d%% every %s", a.AtMost, daysText(a.Every))
-	if a.WithinHeadroom {
-		text += " within headroom"
-	}
-	return text
-}
-
-const (
-	oneHour quota.Span = 60 * 60 * 1000
-	oneDay             = 24 * oneHour
-)
-
 // roundUp rounds a span that is left up to hours, or if it is shorter to minutes.
 func roundUp(s quota.Span) quota.Span {
 	unit := oneHour
@@ -163,14 +128,4 @@ func roundUp(s quota.Span) quota.Span {
 		unit = oneHour / 60
 	}
 	return (s + unit - 1) / unit * unit
-}
-
-// daysText is a span with its days, such as 30d or 1d6h.
-func daysText(s quota.Span) string {
-	var text strings.Builder
-	if days := s / oneDay; days > 0 {
-		text.WriteString(strconv.FormatInt(int64(days), 10) + "d")
-	}
-	text.WriteString(spanText(s % oneDay))
-	return text.String()
 }

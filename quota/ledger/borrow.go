@@ -8,12 +8,6 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// isSoft is true if the node of the claim is found by soft borrowing.
-func (c *placedClaim) isSoft() bool { return c.at.borrows == policy.BorrowSoft && !c.isForced() }
-
-// isForced is true if the claim is held at its node regardless of limits.
-func (c *placedClaim) isForced() bool { return c.more != nil && c.more.forced }
-
 // checkSoft refuses requests with several claims in a tree with soft borrowing, which places one claim of a tree at a
 // time.
 func (a *Allocation) checkSoft() *quota.Error {
@@ -325,4 +319,33 @@ func (v victimOrder) next() {
 	} else {
 		v.groups.Remove(g)
 	}
+}
+
+// evict removes a claim in favour of the new one, for which a node lacks capacity. share is the node whose share the
+// new claim fits into; nil if its priority is the reason.
+func (s *softPlacement) evict(victim formerPlace, full, share *node) {
+	s.out = append(s.out, evictedClaim{victim, s.reasonToEvict(victim, full, share)})
+	s.removeClaim(victim.claimRef)
+}
+
+// reasonToEvict is nil before LevelNine.
+func (s *softPlacement) reasonToEvict(victim formerPlace, full, share *node) *quota.Reason {
+	if s.ledger.level < quota.LevelNine {
+		return nil
+	}
+	a, _ := s.ledger.allocations.held.Get(victim.fence)
+	c := &a.claims[victim.claim]
+	r := &quota.Reason{
+		Kind: quota.ByPriority, Tree: full.treeName, Node: full.path, Priority: c.standing().Priority,
+		RequestPriority: s.claim.standing().Priority, Amounts: full.amountsMissing(s.claim, c),
+	}
+	home := c.home()
+	// A claim below the share may have been pushed out of it in this search, by priority.
+	if share != nil && (r.Priority >= r.RequestPriority || !home.within(share)) {
+		r.Kind, r.Share = quota.ByShare, share.path
+		if home != c.at {
+			r.Borrower = home.path
+		}
+	}
+	return r
 }

@@ -258,3 +258,19 @@ func (c *placedClaim) appendAmounts(text []byte) []byte {
 	}
 	return text
 }
+
+// rehoming is a claim that a draft counts at its home again instead of where it borrows; see rebuildBorrowIndexes.
+type rehoming struct {
+	from, home *node // nodes of the draft
+	amounts    []placedAmount
+}
+
+// within is true if the node is top or below it.
+func (n *node) within(top *node) bool {
+	for ; n != nil; n = n.parent {
+		if n == top {
+			return true
+		}
+	}
+	return false
+}

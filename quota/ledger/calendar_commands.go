@@ -7,49 +7,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// scheduleLimits makes a scheduled limit, and begins its first window if that is due.
-func (pl planner) scheduleLimits(c quota.ScheduleLimits, m mode) Outcome {
-	s := &scheduledLimit{ScheduledLimit: quota.ScheduledLimit{
-		ID: c.ID, Tree: c.Tree, Node: c.Node, Adjustments: c.Adjustments, Windows: pl.calendar.beginNow(c.Windows),
-		Rule: c.Rule, RuleBegins: c.RuleBegins, RuleEnds: c.RuleEnds, Actor: c.Actor, Reason: c.Reason,
-	}}
-	if s.Rule != "" {
-		s.Windows = pl.calendar.remaining(s.Windows)
-	}
-	if err := pl.calendar.checkNew(s); err != nil {
-		return Outcome{Refused: err}
-	}
-	t := pl.forest.trees[c.Tree]
-	if t == nil {
-		return Outcome{Refused: quota.Errorf(quota.NotFound, "place.tree", "there is no tree %q", quota.Clip(c.Tree))}
-	}
-	var err *quota.Error
-	if s.node, err = t.configured(c.Node, "place.node"); err != nil {
-		return Outcome{Refused: err}
-	}
-	if out, known := pl.calendar.repeatOf(s, c.Windows); known {
-		return out
-	}
-	if err := pl.calendar.checkPlace(s); err != nil {
-		return Outcome{Refused: err}
-	}
-	changes := s.changes(quota.Added)
-	if err := pl.permitSchedule(s.node, c.Actor, c.Reason, changes); err != nil {
-		return Outcome{Refused: err}
-	}
-	if err := pl.calendar.checkAttached(s, s.Windows, s.attach, s.detach); err != nil {
-		return Outcome{Refused: err}
-	}
-	if m == carryOut {
-		pl.calendar.add(s)
-		pl.calendar.note(quota.EventLimitScheduled, s, c.Actor, nil)
-		pl.calendar.beginIfDue(s)
-		pl.journal.changes = changes
-	}
-	info := s.info()
-	return Outcome{ScheduledLimit: &info}
-}
-
 // beginNow replaces a begin of 0 by now.
 func (c *calendar) beginNow(windows []quota.CivilWindow) []quota.CivilWindow {
 	if len(windows) == 0 || windows[0].From != 0 {
@@ -58,17 +15,6 @@ func (c *calendar) beginNow(windows []quota.CivilWindow) []quota.CivilWindow {
 	windows = slices.Clone(windows)
 	windows[0].From = c.civil.now
 	return windows
-}
-
-// permitSchedule asks for what a change of the node's limits needs.
-func (pl planner) permitSchedule(n *node, actor, reason string, changes []quota.Change) *quota.Error {
-	out, _ := pl.checkChange(quota.ChangeMeta{Actor: actor, Reason: reason}, plan{
-		changes: changes,
-		locate: func(quota.Change) changedNode {
-			return changedNode{was: n, above: n.parent, isRoot: n.parent == nil}
-		},
-	})
-	return out.Refused
 }
 
 // changes are what audit records say of a scheduled limit.
@@ -271,43 +217,7 @@ func (c *calendar) checkAttached(s *scheduledLimit, windows []quota.CivilWindow,
 	return nil
 }
 
-// cancelScheduled ends a scheduled limit with all its windows.
-func (pl planner) cancelScheduled(c quota.CancelScheduledLimit, m mode) Outcome {
-	s := pl.calendar.find(c.ID)
-	if s == nil {
-		return Outcome{Refused: noScheduledLimit(c.ID)}
-	}
-	changes := s.changes(quota.Removed)
-	if err := pl.permitSchedule(s.node, c.Actor, c.Reason, changes); err != nil {
-		return Outcome{Refused: err}
-	}
-	place := slices.Clone(s.node.scheduled)
-	if err := pl.calendar.checkAttached(s, s.Windows, s.detach, func() { s.node.scheduled = place }); err != nil {
-		return Outcome{Refused: err}
-	}
-	info := s.info()
-	if m == carryOut {
-		pl.calendar.remove(s, c.Actor)
-		pl.journal.changes = changes
-	}
-	return Outcome{ScheduledLimit: &info}
-}
-
 // noScheduledLimit is the refusal of an id that is not known, or that the caller may not know.
 func noScheduledLimit(id string) *quota.Error {
 	return quota.Errorf(quota.NotFound, "id", "no limit is scheduled as %q; it may have ended", quota.Clip(id))
-}
-
-// ScheduledLimits are those at or below a node of a tree, in the order in which they were made; with an empty tree
-// those of all trees. They must not be changed.
-func (v View) ScheduledLimits(tree, node string) []quota.ScheduledLimit {
-	var list []quota.ScheduledLimit
-	for _, s := range v.ledger.calendar.all {
-		if tree == "" || s.node.treeName == tree && quota.IsWithin(s.node.path, node) {
-			is := s.info()
-			is.Skipped = s.skippedAfter(v.ledger.civil.now)
-			list = append(list, is)
-		}
-	}
-	return list
 }

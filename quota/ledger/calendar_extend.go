@@ -118,18 +118,3 @@ func (s *scheduledLimit) skippedAfter(now quota.CivilTime) []quota.SkippedWindow
 	}
 	return s.Skipped[i:]
 }
-
-// SchedulesToExtend are the recurring scheduled limits that have less than half of the windows that they may have. They
-// must not be changed.
-func (v View) SchedulesToExtend() []quota.ScheduledLimit {
-	var list []quota.ScheduledLimit
-	now := v.ledger.civil.now
-	for _, s := range v.ledger.calendar.all {
-		if s.recurs(now) && len(s.Windows)+len(s.skippedAfter(now)) < quota.MaxWindows/2 {
-			is := s.info()
-			is.Skipped = s.skippedAfter(now)
-			list = append(list, is)
-		}
-	}
-	return list
-}

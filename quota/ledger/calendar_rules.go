@@ -190,3 +190,38 @@ func (f familyTimes) at(key familyKey) func(quota.CivilTime) (policy.Family, boo
 		return was, known
 	}
 }
+
+// keptAdjustments are those whose node and resource stay.
+func (s *treeTransition) keptAdjustments(limit *scheduledLimit) []quota.LimitAdjustment {
+	if s.draft == nil || s.next[limit.node] == nil {
+		return nil
+	}
+	var kept []quota.LimitAdjustment
+	for _, a := range limit.Adjustments {
+		was, is := s.old.resource(a.Resource), s.draft.resource(a.Resource)
+		if is != nil && was.Unit == is.Unit {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
+// carrySchedules lets the nodes of a draft have the scheduled limits of those that they continue.
+func (s *treeTransition) carrySchedules() {
+	s.draft.root.walk(func(n *node) bool {
+		if n.from == nil || len(n.from.scheduled) == 0 {
+			return true
+		}
+		for _, limit := range n.from.scheduled {
+			if kept := s.keptAdjustments(limit); len(kept) > 0 {
+				drafted := *limit
+				drafted.Adjustments = kept
+				n.scheduled = append(n.scheduled, &drafted)
+			}
+		}
+		for r := range n.ceilings {
+			n.ceilings[r] = n.ceiling(r)
+		}
+		return true
+	})
+}

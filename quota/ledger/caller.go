@@ -22,16 +22,6 @@ func (l *Ledger) guard() guard {
 	return guard{l, &l.caller, &l.accessPath, l.now}
 }
 
-// caller is who asks for the command that is being carried out. The zero value may do everything.
-type caller struct {
-	// who is nil if nothing is known of the caller.
-	who *access.Caller
-	// rights is nil if rights are not asked: in an open ledger, and for the ledger's own questions.
-	rights *access.Identity
-	// refusal, in a watching ledger, is the first reason for which a guarded one would have refused the command.
-	refusal *quota.Error
-}
-
 // beginCaller sets the caller of a command. A guarded ledger refuses one whose credential does not hold; a watching one
 // notes it.
 func (l guard) beginCaller(from Origin) *quota.Error {
@@ -64,21 +54,6 @@ func (l guard) identify(by *access.Caller) (*access.Identity, *quota.Error) {
 	return id, nil
 }
 
-// identified is the last identity, because the commands behind each other are often of one caller. It is not part of
-// the state.
-type identified struct {
-	who  *access.Caller
-	book *access.Book
-	wall int64
-	id   *access.Identity
-}
-
-// holds is true if identifying the caller again would give the same identity. The same book accepts what it accepted
-// until the token ends: its refusals end with time, and do not begin. An earlier time decides anew.
-func (i *identified) holds(who *access.Caller, book *access.Book, wall int64) bool {
-	return i.who == who && i.book == book && wall >= i.wall && i.id.HoldsAt(wall)
-}
-
 // endCaller forgets the caller of a command, and answers what a guarded ledger would have refused.
 func (l guard) endCaller() *quota.Error {
 	refusal := l.caller.refusal
@@ -95,14 +70,6 @@ func (l guard) forbid(err *quota.Error) *quota.Error {
 		l.caller.refusal = err
 	}
 	return nil
-}
-
-// user is the name of the caller's user; empty if it is not known.
-func (c *caller) user() string {
-	if c.who == nil {
-		return ""
-	}
-	return c.who.User
 }
 
 // hasShare reports whether the caller is a user who may have only a part of what all users share. In an open ledger
@@ -129,17 +96,6 @@ func (l guard) ownerName() string {
 
 // maxOwners bounds the names of owners that allocations share.
 const maxOwners = 10_000
-
-// name is the caller in refusals.
-func (c *caller) name() string {
-	switch {
-	case c.who == nil || c.who.Kind == access.Anonymous:
-		return "a caller without a credential"
-	case c.who.User == "":
-		return c.who.Kind.String()
-	}
-	return c.who.User
-}
 
 // pathOf are the tables of bindings from a node up, and that of the cluster. It is valid until the next call.
 func (l guard) pathOf(n *node) access.Path {

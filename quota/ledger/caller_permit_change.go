@@ -100,3 +100,58 @@ func (a *Allocation) claimsAt(tree, path string) bool {
 		return c.asked.treeName == tree && (c.asked.path == path || a.ended == nil && c.home().path == path)
 	})
 }
+
+// webhookOwner is the user who owns what it sets; empty for callers who manage the cluster.
+func (l guard) webhookOwner() string {
+	if l.may(access.AccessManage, nil) {
+		return ""
+	}
+	return l.caller.user()
+}
+
+// permitSetWebhook asks for the right to manage the access of the cluster, because a receiver learns of all that its
+// webhook selects, or else for that to give rights at the node: then the webhook delivers what its owner may see.
+func (l guard) permitSetWebhook(c quota.SetWebhook) *quota.Error {
+	refused := l.needCluster(access.AccessManage)
+	if refused == nil || !l.mayOwnWebhooks() || c.Tree == "" {
+		return refused
+	}
+	if err := l.needVerb(access.BindingsGrant, c.Tree, c.Node, "node"); err != nil {
+		return err
+	}
+	if was := l.webhooks.find(c.Name); was != nil && !l.managesWebhook(was) {
+		return quota.Errorf(quota.Forbidden, "name", "%s may not change the webhook of this name; choose another name",
+			l.caller.name())
+	}
+	return nil
+}
+
+// permitManageWebhook asks for the same at the webhook that there is. For other users there is none.
+func (l guard) permitManageWebhook(c quota.ManageWebhook) *quota.Error {
+	refused := l.needCluster(access.AccessManage)
+	if refused == nil || !l.mayOwnWebhooks() {
+		return refused
+	}
+	if was := l.webhooks.find(c.Name); was == nil || !l.managesWebhook(was) {
+		return quota.Errorf(quota.NotFound, "name", "there is no webhook %q, or %s may not see it", quota.Clip(c.Name),
+			l.caller.name())
+	}
+	return nil
+}
+
+// mayOwnWebhooks is true for users, who can be asked again for their rights when an event is delivered.
+func (l guard) mayOwnWebhooks() bool {
+	return l.level >= quota.LevelTen && l.caller.who != nil && l.caller.who.IsUser()
+}
+
+func (l guard) managesWebhook(w *quota.Webhook) bool {
+	return w.Owner != "" && l.may(access.BindingsGrant, l.forest.nearestNode(w.Tree, w.Node))
+}
+
+// permitSystem refuses what only the cluster itself proposes.
+func (l guard) permitSystem(what string) *quota.Error {
+	if l.caller.rights.Kind() == access.System {
+		return nil
+	}
+	return quota.Errorf(quota.Forbidden, "", "only the cluster itself %s", what)
+}

@@ -1,22 +1,13 @@
 package ledger
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/policy"
 )
-
-// changedNode is where a change of the configuration stands, before it is made: rights are those before the change.
-type changedNode struct {
-	// was is the node, above the nearest one that exists above where it will be. A new node has only above; a node of a
-	// new tree has neither.
-	was, above *node
-	isRoot     bool
-	// isNewTree is true if the tree is added or removed.
-	isNewTree bool
-}
 
 // permitPlan refuses a change of the configuration that its caller may not make: each difference asks for what the
 // table of package access says, and who gives a role must have all of it there.
@@ -175,14 +166,6 @@ var changeFields = map[string]access.Field{
 	"approvals": access.ApprovalsField, "tenants_see": access.TenantsSeeField,
 }
 
-// givenRights are bindings that a change adds at a node.
-type givenRights struct {
-	tree, path string
-	at         changedNode
-	added      []access.Binding
-	roles      access.Roles
-}
-
 // permitGiven refuses bindings that give more than the caller has itself.
 func (l guard) permitGiven(g givenRights) *quota.Error {
 	for _, b := range g.added {
@@ -208,6 +191,179 @@ func (l guard) permitSection(c *access.Change) *quota.Error {
 	case !missing.IsEmpty():
 		return quota.Errorf(quota.Forbidden, "access", "%s may not give roles on the cluster, because it lacks %s there",
 			l.caller.name(), missing.String())
+	}
+	return nil
+}
+
+// scheduleLimits makes a scheduled limit, and begins its first window if that is due.
+func (pl planner) scheduleLimits(c quota.ScheduleLimits, m mode) Outcome {
+	s := &scheduledLimit{ScheduledLimit: quota.ScheduledLimit{
+		ID: c.ID, Tree: c.Tree, Node: c.Node, Adjustments: c.Adjustments, Windows: pl.calendar.beginNow(c.Windows),
+		Rule: c.Rule, RuleBegins: c.RuleBegins, RuleEnds: c.RuleEnds, Actor: c.Actor, Reason: c.Reason,
+	}}
+	if s.Rule != "" {
+		s.Windows = pl.calendar.remaining(s.Windows)
+	}
+	if err := pl.calendar.checkNew(s); err != nil {
+		return Outcome{Refused: err}
+	}
+	t := pl.forest.trees[c.Tree]
+	if t == nil {
+		return Outcome{Refused: quota.Errorf(quota.NotFound, "place.tree", "there is no tree %q", quota.Clip(c.Tree))}
+	}
+	var err *quota.Error
+	if s.node, err = t.configured(c.Node, "place.node"); err != nil {
+		return Outcome{Refused: err}
+	}
+	if out, known := pl.calendar.repeatOf(s, c.Windows); known {
+		return out
+	}
+	if err := pl.calendar.checkPlace(s); err != nil {
+		return Outcome{Refused: err}
+	}
+	changes := s.changes(quota.Added)
+	if err := pl.permitSchedule(s.node, c.Actor, c.Reason, changes); err != nil {
+		return Outcome{Refused: err}
+	}
+	if err := pl.calendar.checkAttached(s, s.Windows, s.attach, s.detach); err != nil {
+		return Outcome{Refused: err}
+	}
+	if m == carryOut {
+		pl.calendar.add(s)
+		pl.calendar.note(quota.EventLimitScheduled, s, c.Actor, nil)
+		pl.calendar.beginIfDue(s)
+		pl.journal.changes = changes
+	}
+	info := s.info()
+	return Outcome{ScheduledLimit: &info}
+}
+
+// permitSchedule asks for what a change of the node's limits needs.
+func (pl planner) permitSchedule(n *node, actor, reason string, changes []quota.Change) *quota.Error {
+	out, _ := pl.checkChange(quota.ChangeMeta{Actor: actor, Reason: reason}, plan{
+		changes: changes,
+		locate: func(quota.Change) changedNode {
+			return changedNode{was: n, above: n.parent, isRoot: n.parent == nil}
+		},
+	})
+	return out.Refused
+}
+
+// cancelScheduled ends a scheduled limit with all its windows.
+func (pl planner) cancelScheduled(c quota.CancelScheduledLimit, m mode) Outcome {
+	s := pl.calendar.find(c.ID)
+	if s == nil {
+		return Outcome{Refused: noScheduledLimit(c.ID)}
+	}
+	changes := s.changes(quota.Removed)
+	if err := pl.permitSchedule(s.node, c.Actor, c.Reason, changes); err != nil {
+		return Outcome{Refused: err}
+	}
+	place := slices.Clone(s.node.scheduled)
+	if err := pl.calendar.checkAttached(s, s.Windows, s.detach, func() { s.node.scheduled = place }); err != nil {
+		return Outcome{Refused: err}
+	}
+	info := s.info()
+	if m == carryOut {
+		pl.calendar.remove(s, c.Actor)
+		pl.journal.changes = changes
+	}
+	return Outcome{ScheduledLimit: &info}
+}
+
+// commitPlan carries out a plan and remembers it in the history.
+// A dry run answers the present revision, because the change would make the next one, and the effects of the change.
+func (pl planner) commitPlan(meta quota.ChangeMeta, p plan, m mode) Outcome {
+	if out, settled := pl.checkChange(meta, p); settled {
+		return out
+	}
+	answer := quota.Configuration{Changes: p.changes, Over: p.over}
+	switch {
+	case m == dryRun:
+		answer.Effects = p.effects()
+	case len(p.changes) > 0:
+		pl.install(meta, p)
+	}
+	answer.Revision = pl.history.revision
+	return Outcome{Configuration: &answer}
+}
+
+// checkChange answers a repeated request with its first result, and refuses a wrong expected revision, an invalid plan,
+// and an actor without permission.
+func (pl planner) checkChange(m quota.ChangeMeta, p plan) (Outcome, bool) {
+	if out, known := pl.history.checkMeta(m, p.at); known {
+		return out, true
+	}
+	if p.refused != nil {
+		return Outcome{Refused: p.refused}, true
+	}
+	if err := pl.checkPermission(m, p); err != nil {
+		return Outcome{Refused: err}, true
+	}
+	if err := pl.guard().permitPlan(p); err != nil {
+		return Outcome{Refused: err}, true
+	}
+	return Outcome{}, false
+}
+
+// planApply checks an ApplyTrees, of whole trees or of one subtree.
+func (pl planner) planApply(c quota.ApplyTrees) plan {
+	if c.At == nil {
+		return pl.planTrees(c)
+	}
+	p := pl.planSubtree(c)
+	p.at = c.At
+	return p
+}
+
+// planSubtree checks the change of one subtree. It is a change of the whole tree in which the rest is as it is now, so
+// every rule, right and difference is that of a change of the tree.
+func (pl planner) planSubtree(c quota.ApplyTrees) plan {
+	if err := checkSubtreeCommand(c); err != nil {
+		return refusedPlan(err)
+	}
+	t := pl.forest.trees[c.At.Tree]
+	if t == nil {
+		return refusedPlan(quota.Errorf(quota.NotFound, "at.tree", "there is no tree %q", quota.Clip(c.At.Tree)))
+	}
+	if c.At.Node == "" {
+		return pl.planTrees(quota.ApplyTrees{Trees: c.Trees})
+	}
+	top, err := t.configured(c.At.Node, "at.node")
+	if err != nil {
+		return refusedPlan(err)
+	}
+	part := subtreeText{tree: t, at: *c.At, spec: c.Trees[0]}
+	if err := part.check(); err != nil {
+		return refusedPlan(err)
+	}
+	if err := pl.guard().permitTop(top, part); err != nil {
+		return refusedPlan(err)
+	}
+	whole, shift := part.wholeTree()
+	p := pl.planTrees(quota.ApplyTrees{Trees: []quota.TreeSpec{whole}})
+	if p.refused != nil {
+		p.refused = shiftNodeField(p.refused, shift)
+	}
+	return p
+}
+
+// permitTop asks for what the differences of the subtree's own node need before the policy of its parent is asked about
+// them, because a refusal by that policy would tell of limits which the caller may not see.
+func (l guard) permitTop(top *node, part subtreeText) *quota.Error {
+	if l.caller.rights == nil {
+		return nil
+	}
+	i := slices.IndexFunc(part.spec.Nodes, func(n quota.NodeSpec) bool { return n.Path == top.path })
+	d := differ{tree: top.treeName}
+	d.spec(top.path, top.spec, &part.spec.Nodes[i], true)
+	for _, c := range d.changes {
+		err := l.forbid(l.permitDifference(c, func(quota.Change) changedNode {
+			return changedNode{was: top, above: top.parent}
+		}))
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -16,96 +14,10 @@ import (
 // part of the state. Dry runs, which have no index, make none, and what an undone step leaves does no harm: a node that
 // is named needlessly is read once more. ADR 0105 has the reasons.
 
-// nodeMark is a node's place in the list of its tree.
-type nodeMark struct {
-	// changed is the index of the last entry that changed the node, 0 for none; only then it is in the list. queued is
-	// that of the last one that changed a request which waits there.
-	changed, queued uint64
-	newer, older    *node
-}
-
-// treeMarks lists the changed nodes of a tree.
-type treeMarks struct {
-	newest *node
-	// many is the index of the last entry after which any node may have changed; the list has none from before it. queued
-	// is the last index of its nodes.
-	many, queued uint64
-}
-
 // changedAfter is true if an entry after an index has changed a node.
 func (m *treeMarks) changedAfter(index uint64) bool {
 	return m.many > index || m.newest != nil && m.newest.mark.changed > index
 }
-
-// remove takes a node out of the list.
-func (m *treeMarks) remove(n *node) {
-	if n.mark.changed == 0 {
-		return
-	}
-	if n.mark.newer != nil {
-		n.mark.newer.mark.older = n.mark.older
-	} else {
-		m.newest = n.mark.older
-	}
-	if n.mark.older != nil {
-		n.mark.older.mark.newer = n.mark.newer
-	}
-	n.mark = nodeMark{}
-}
-
-// putFirst moves a node to the front.
-func (m *treeMarks) putFirst(n *node, index uint64) {
-	if m.newest != n {
-		queued := n.mark.queued
-		m.remove(n)
-		n.mark = nodeMark{queued: queued, older: m.newest}
-		if m.newest != nil {
-			m.newest.mark.newer = n
-		}
-		m.newest = n
-	}
-	n.mark.changed = index
-}
-
-// clear empties the list.
-func (m *treeMarks) clear() {
-	for n := m.newest; n != nil; {
-		older := n.mark.older
-		n.mark = nodeMark{}
-		n = older
-	}
-	m.newest = nil
-}
-
-// markNode notes that the present entry changes a node, which must be in its tree.
-func (f *forest) markNode(n *node) {
-	if n.mark.changed < f.index {
-		n.tree.marks.putFirst(n, f.index)
-	}
-}
-
-// markTree notes that the present entry changes the configuration of a tree. It must be called when the tree has its
-// new nodes.
-func (f *forest) markTree(s *treeTransition) {
-	if t := f.trees[s.treeName()]; t != nil {
-		t.marks.clear()
-		t.marks.many, t.marks.queued = f.index, f.index
-	}
-}
-
-// markQueue notes that the present entry changes how a request waits, or whether it does.
-func (f *forest) markQueue(alt *alternative) {
-	for i := range alt.claims {
-		n := alt.claims[i].at
-		if n.mark.queued < f.index && n.tree.byPath[n.path] == n {
-			f.markNode(n)
-			n.mark.queued, n.tree.marks.queued = f.index, f.index
-		}
-	}
-}
-
-// markChanged notes that the entry at an index changes an item; a dry run has the index 0.
-func (s *stock) markChanged(index uint64) { s.changed = max(s.changed, index) }
 
 // markHolders notes the nodes of allocations that the present command has changed without charging or refunding a
 // claim.
@@ -231,28 +143,4 @@ func (l *changeList) addItems(t *tree, c *quota.TreeChanges) {
 			c.Items = append(c.Items, r.Name)
 		}
 	}
-}
-
-// checkMarks checks that the list of a tree has exactly its nodes with a mark, in order, and linked both ways.
-func (v verifier) checkMarks(t *tree) error {
-	listed, newer, last := 0, (*node)(nil), uint64(math.MaxUint64)
-	for n := t.marks.newest; n != nil; newer, n = n, n.mark.older {
-		if n.mark.newer != newer || n.mark.changed > last {
-			return fmt.Errorf("%s was changed by entry %d, and is in the wrong place among changed nodes", n.place(),
-				n.mark.changed)
-		}
-		if t.byPath[n.path] != n || n.mark.queued > t.marks.queued {
-			return fmt.Errorf("%s is among the changed nodes of tree %s, and should not be", n.place(), t.name)
-		}
-		listed, last = listed+1, n.mark.changed
-	}
-	for _, n := range t.byPath {
-		if n.mark.changed > 0 {
-			listed--
-		}
-	}
-	if listed != 0 {
-		return fmt.Errorf("tree %s has %d more nodes in the list of changed ones than with a mark", t.name, listed)
-	}
-	return nil
 }

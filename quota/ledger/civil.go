@@ -56,11 +56,3 @@ func (l *Ledger) setCivilOffset(c quota.SetCivilOffset, m mode) Outcome {
 	}
 	return Outcome{Repeated: repeated}
 }
-
-// CivilTime is civil time as of the last command, so that it never decreases, whatever leader is asked; 0 if the
-// members have not agreed on it yet.
-func (v View) CivilTime() quota.CivilTime { return v.ledger.civil.now }
-
-// CivilOffset is what SetCivilOffset has set last: 0 if it has set nothing. Civil time is later than ledger time plus
-// the offset while it stands still.
-func (v View) CivilOffset() quota.Span { return v.ledger.civil.offset }

@@ -42,23 +42,6 @@ func refusedPlan(err *quota.Error) plan { return plan{refused: err} }
 // planner computes changes of the configuration and installs them.
 type planner struct{ *Ledger }
 
-// commitPlan carries out a plan and remembers it in the history.
-// A dry run answers the present revision, because the change would make the next one, and the effects of the change.
-func (pl planner) commitPlan(meta quota.ChangeMeta, p plan, m mode) Outcome {
-	if out, settled := pl.checkChange(meta, p); settled {
-		return out
-	}
-	answer := quota.Configuration{Changes: p.changes, Over: p.over}
-	switch {
-	case m == dryRun:
-		answer.Effects = p.effects()
-	case len(p.changes) > 0:
-		pl.install(meta, p)
-	}
-	answer.Revision = pl.history.revision
-	return Outcome{Configuration: &answer}
-}
-
 // install carries out a plan that was checked.
 func (pl planner) install(meta quota.ChangeMeta, p plan) {
 	p.commit()
@@ -79,24 +62,6 @@ func (pl planner) noteConfigured() {
 	told := *pl.history.revisions[len(pl.history.revisions)-1]
 	told.Undo, told.UndoPolicies, told.UndoAccess, told.Undoable = nil, nil, nil, false
 	pl.journal.facts = append(pl.journal.facts, Fact{Kind: FactConfigured, Revision: &told})
-}
-
-// checkChange answers a repeated request with its first result, and refuses a wrong expected revision, an invalid plan,
-// and an actor without permission.
-func (pl planner) checkChange(m quota.ChangeMeta, p plan) (Outcome, bool) {
-	if out, known := pl.history.checkMeta(m, p.at); known {
-		return out, true
-	}
-	if p.refused != nil {
-		return Outcome{Refused: p.refused}, true
-	}
-	if err := pl.checkPermission(m, p); err != nil {
-		return Outcome{Refused: err}, true
-	}
-	if err := pl.guard().permitPlan(p); err != nil {
-		return Outcome{Refused: err}, true
-	}
-	return Outcome{}, false
 }
 
 // checkMeta answers a repeated request with its first result, and refuses a wrong expectation about the configuration,

@@ -220,20 +220,70 @@ func bindingText(b access.Binding) string {
 	return text
 }
 
-// bindingsSize is the size of bindings, see quota.Sizes.
-func bindingsSize(list []access.Binding) int64 {
-	n := int64(0)
-	for _, b := range list {
-		n += bindingBytes + int64(len(b.Role)+len(b.IDs)) + sizeOfTexts(b.HoldAs.Names)
-		for _, s := range b.To {
-			n += subjectBytes + int64(len(s.Name))
-		}
+// useBook makes the book of a change the present one.
+func (l guard) useBook(c access.Change) {
+	l.book, l.forest.configured = c.After, l.index
+	if c.ChangesRoles() {
+		l.forest.walkBindings(func(n *node, list []access.Binding) {
+			n.bindings = access.Compile(list, l.book.Roles(), access.NodeScope)
+		})
 	}
-	return n
+	l.reserveIDs()
 }
 
-// Estimated bytes of a binding and of one of its subjects, with the compiled form.
-const (
-	bindingBytes = 256
-	subjectBytes = 128
-)
+// reserveIDs collects the reserved prefixes of all bindings.
+func (l guard) reserveIDs() {
+	l.reserved = access.ReservedIDs{}
+	l.reserved.Add(l.book.Section().Bindings)
+	l.forest.walkBindings(func(_ *node, list []access.Binding) { l.reserved.Add(list) })
+}
+
+// accessMoment is what a command of the book needs to know of the ledger.
+func (l guard) accessMoment() access.Moment {
+	return access.Moment{
+		Wall: l.now.Wall, Index: l.index, NodeBindings: l.forest.countBindings(), BindsRole: l.forest.bindsRole,
+		KeepsLife: l.level >= quota.LevelTen && l.book.Mode() == access.Guarded && !l.may(access.AccessManage, nil),
+	}
+}
+
+// countBindings counts the bindings of all nodes.
+func (f *forest) countBindings() int {
+	count := 0
+	f.walkBindings(func(_ *node, list []access.Binding) { count += len(list) })
+	return count
+}
+
+// bindsRole is true if a binding of a node has a role.
+func (f *forest) bindsRole(role string) bool {
+	found := false
+	f.walkBindings(func(_ *node, list []access.Binding) {
+		found = found || slices.ContainsFunc(list, func(b access.Binding) bool { return b.Role == role })
+	})
+	return found
+}
+
+// walkBindings visits all nodes with bindings, in no order.
+func (f *forest) walkBindings(visit func(*node, []access.Binding)) {
+	for _, t := range f.trees {
+		t.root.walk(func(n *node) bool {
+			if len(n.spec.Bindings) > 0 {
+				visit(n, n.spec.Bindings)
+			}
+			return true
+		})
+	}
+}
+
+// accessRefusal is a refusal of package access as one of the ledger.
+func accessRefusal(err *access.Error) *quota.Error {
+	kinds := map[access.ErrorKind]quota.Kind{
+		access.Invalid: quota.Invalid, access.NotFound: quota.NotFound, access.AlreadyExists: quota.IDTaken,
+		access.InUse: quota.InUse, access.Full: quota.Full, access.Conflict: quota.InUse,
+		access.LastAdministrator: quota.InUse, access.Unauthenticated: quota.Unauthenticated,
+	}
+	text := err.Text
+	if err.Allowed != "" {
+		text += "; " + err.Allowed
+	}
+	return quota.Errorf(kinds[err.Kind], err.Field, "%s", text)
+}

@@ -390,3 +390,21 @@ func who(actor string) string {
 	}
 	return actor
 }
+
+// changedNode is where a change of the configuration stands, before it is made: rights are those before the change.
+type changedNode struct {
+	// was is the node, above the nearest one that exists above where it will be. A new node has only above; a node of a
+	// new tree has neither.
+	was, above *node
+	isRoot     bool
+	// isNewTree is true if the tree is added or removed.
+	isNewTree bool
+}
+
+// givenRights are bindings that a change adds at a node.
+type givenRights struct {
+	tree, path string
+	at         changedNode
+	added      []access.Binding
+	roles      access.Roles
+}

@@ -3,7 +3,6 @@ package ledger
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/policy"
@@ -123,63 +122,6 @@ func (t *tree) connect(field string, specs []quota.NodeSpec) *quota.Error {
 	return nil
 }
 
-func byPath(a, b *node) int { return strings.Compare(a.path, b.path) }
-
-// deriveSettings derives from the configuration of the node and what its parent hands down: policy, defaults and
-// ceilings.
-func (n *node) deriveSettings() {
-	switch {
-	case n.spec.Policy != "":
-		n.policy = n.tree.policies.find(n.spec.Policy)
-	case n.parent != nil:
-		n.policy = n.parent.policy
-	default:
-		n.policy = n.tree.policies.find(quota.DefaultPolicy)
-	}
-	n.borrows = n.policy.Borrowing
-	n.special = n.borrows != policy.BorrowNothing || n.parent != nil && n.parent.special
-	n.strict = n.queuesStrictly()
-	n.inheritThresholds()
-	n.inheritDefaults()
-	n.ceilings = make([]quota.Amount, len(n.limits))
-	for r := range n.limits {
-		n.ceilings[r] = n.ceiling(r)
-	}
-}
-
-// ceiling is what the plain check holds the subtree to. In a cohort a limit is not a cap: checkBounded looks at it.
-func (n *node) ceiling(r int) quota.Amount {
-	if n.borrows == policy.BorrowBounded {
-		return quota.MaxAmount
-	}
-	return n.effective(r).Ceiling()
-}
-
-// inheritDefaults lays the node's own defaults over those from above.
-func (n *node) inheritDefaults() {
-	n.fallbacks = nil
-	if n.parent != nil {
-		n.fallbacks = n.parent.fallbacks
-	}
-	if len(n.spec.Defaults) == 0 {
-		return
-	}
-	own := make([]quota.Limit, len(n.limits))
-	copy(own, n.fallbacks)
-	for _, d := range n.spec.Defaults {
-		own[n.tree.resource(d.Resource).index] = d.Limit
-	}
-	n.fallbacks = own
-}
-
-// queuesStrictly is what the node says of its queueing, or else its parent.
-func (n *node) queuesStrictly() bool {
-	if n.spec.Queueing == quota.InheritQueueing {
-		return n.parent != nil && n.parent.strict
-	}
-	return n.spec.Queueing == quota.Strict
-}
-
 // draftNode checks one node of a specification and puts it into the draft. Fields of refusals are relative to the node.
 func (f *forest) draftNode(t *tree, spec quota.NodeSpec, i int) *quota.Error {
 	if (i == 0) != (spec.Path == "") {
@@ -243,18 +185,6 @@ func (t *tree) draftLimits(spec *quota.NodeSpec) (*node, *quota.Error) {
 		n.limits[t.resource(s.Resource).index] = s.Limit
 	}
 	return n, nil
-}
-
-// blank is a node without limits, identity and usage that stands nowhere yet.
-func (t *tree) blank(spec *quota.NodeSpec) *node {
-	n := len(t.resources)
-	amounts := make([]quota.Amount, 2*n)
-	made := &node{
-		address: &address{t.name, spec.Path}, tree: t, spec: spec, limits: make([]quota.Limit, n), own: amounts[:n:n],
-		subtree: amounts[n:],
-	}
-	made.borrow, made.lend = made.spread(nil), made.spread(nil)
-	return made
 }
 
 // checkLimits refuses a list of limits that cannot be.
@@ -370,15 +300,6 @@ func (t *tree) policyConflicts(field string, specs []quota.NodeSpec) []policyCon
 		}
 	}
 	return list
-}
-
-// spread lays bounds over the resources of the tree; what is absent is not bounded.
-func (n *node) spread(set []quota.ResourceLimit) []quota.Amount {
-	most := slices.Repeat([]quota.Amount{quota.MaxAmount}, len(n.tree.resources))
-	for _, s := range set {
-		most[n.tree.resource(s.Resource).index] = s.Limit.Ceiling()
-	}
-	return most
 }
 
 // cohortAbove is the nearest ancestor in a cohort, or nil.

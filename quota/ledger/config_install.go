@@ -36,12 +36,6 @@ func (pl planner) installTrees(s *treeTransition) {
 	}
 }
 
-// assignID gives a new node its identity.
-func (n *node) assignID(f *forest) {
-	f.nodeID++
-	n.id = f.nodeID
-}
-
 // replaceTree replaces a tree by the draft that continues it.
 func (pl planner) replaceTree(s *treeTransition) {
 	t := s.old
@@ -158,9 +152,6 @@ func (n *node) relate(drafted *node) {
 		n.parent = drafted.parent.successor()
 	}
 }
-
-// byConfiguration is recorded as the cause of the end of a request whose node or resource was removed.
-const byConfiguration = "configuration"
 
 // requeueWaiters updates waiting requests with claims in changed trees after moves of their nodes, ends those that the
 // configuration now refuses, and assigns the requests that wait in such a tree to queues again. Its cost grows with the
@@ -288,5 +279,60 @@ func (pl planner) requeueTrees(steps []*treeTransition) {
 	pl.requeueWaiters(changed)
 	if len(pl.queue.queuesForLedger) > 0 {
 		pl.queue.markDirty(pl.queue.queuesForLedger[0])
+	}
+}
+
+// noteConfigured records a tree whose configuration has changed, if it has thresholds or had some that are crossed.
+func (f *forest) noteConfigured(s *treeTransition) {
+	if t := f.trees[s.treeName()]; t != nil && t.hasAnyThresholds() {
+		f.rewarned = append(f.rewarned, t)
+	}
+}
+
+// followResize is followMove for a resize.
+func (pl planner) followResize(alt *alternative) bool {
+	a, _ := pl.allocations.held.Get(alt.of.resizes)
+	moved := *alt
+	moved.wanted, moved.claims = slices.Clone(alt.wanted), slices.Clone(alt.claims)
+	for i := range alt.claims {
+		if a.claimAskedAt(alt.claims[i].asked) >= 0 {
+			continue
+		}
+		path, exists := pl.presentPath(alt, i)
+		if !exists {
+			return false
+		}
+		moved.wanted[i].Node = path
+	}
+	if _, refused := pl.placeResize(&moved); refused != nil && refused.Kind != quota.Full {
+		return false
+	}
+	pl.placeResizeClaims(&moved, a)
+	alt.wanted, alt.claims, alt.unconfiguredPaths = moved.wanted, moved.claims, moved.unconfiguredPaths
+	return true
+}
+
+// follow ends the scheduled limits that have no place in a configuration that is about to be installed: their node is
+// removed, or their resource is not what it was.
+func (c *calendar) follow(s *treeTransition) {
+	for _, limit := range slices.Clone(c.all) {
+		if s.old == nil || limit.node.tree != s.old {
+			continue
+		}
+		kept := s.keptAdjustments(limit)
+		if len(kept) == 0 {
+			c.remove(limit, byConfiguration)
+			continue
+		}
+		limit.Adjustments = kept
+	}
+}
+
+// markTree notes that the present entry changes the configuration of a tree. It must be called when the tree has its
+// new nodes.
+func (f *forest) markTree(s *treeTransition) {
+	if t := f.trees[s.treeName()]; t != nil {
+		t.marks.clear()
+		t.marks.many, t.marks.queued = f.index, f.index
 	}
 }

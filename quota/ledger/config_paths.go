@@ -207,14 +207,6 @@ func (s *treeTransition) keepDynamic() {
 	})
 }
 
-// attachTo puts a node into its tree.
-func (n *node) attachTo(parent *node) {
-	n.parent = parent
-	i, _ := slices.BinarySearchFunc(parent.children, n, byPath)
-	parent.children = slices.Insert(parent.children, i, n)
-	n.tree.byPath[n.path] = n
-}
-
 // carryUsage gives the draft's nodes the usage of their predecessors, and sums it.
 func (s *treeTransition) carryUsage() {
 	from := s.old.places(s.draft.resources)

@@ -10,26 +10,6 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// builtIn are the policies that every configuration may name; tests add more.
-var builtIn = policy.Presets()
-
-// policySet is the policies that a configuration may name: the built-in ones and those that it defines. It is never
-// changed: a change of definitions makes another one, in which a policy whose rules stay is the same value. So equal
-// pointers mean that no rule of a node has changed.
-type policySet struct {
-	specs   []quota.PolicySpec // by name
-	defined map[string]*policy.Policy
-}
-
-// find returns a policy by its name, or nil. A definition precedes a built-in policy of its name, which a later version
-// may have introduced.
-func (s *policySet) find(name string) *policy.Policy {
-	if p := s.defined[name]; p != nil {
-		return p
-	}
-	return builtIn[name]
-}
-
 // names lists all policies, for messages.
 func (s *policySet) names() string {
 	if len(s.defined) == 0 {
@@ -47,15 +27,6 @@ func (s *policySet) spec(name string) (quota.PolicySpec, bool) {
 		return quota.PolicySpec{Name: name}, false
 	}
 	return s.specs[i], true
-}
-
-// bytes is the size of the definitions, see quota.Sizes.
-func (s *policySet) bytes() int64 {
-	n := int64(0)
-	for i := range s.specs {
-		n += policySpecSize(&s.specs[i])
-	}
-	return n
 }
 
 // with adds a definition, which must come after those that are there.
@@ -304,30 +275,4 @@ func (t *tree) usedPolicies() []quota.PolicySpec {
 		return true
 	})
 	return slices.DeleteFunc(slices.Clone(t.policies.specs), func(s quota.PolicySpec) bool { return !used[s.Name] })
-}
-
-// policySpecSize is the size of a definition.
-func policySpecSize(s *quota.PolicySpec) int64 {
-	n := int64(specBytes + len(s.Name) + len(s.Base))
-	for _, sw := range policy.Switches() {
-		n += int64(len(*sw.Field(s)))
-	}
-	return n
-}
-
-// checkPolicies verifies that all trees use the policies of the ledger, and that those are what is defined.
-func (v verifier) checkPolicies() error {
-	for i, spec := range v.forest.policies.specs {
-		p, problem := builtIn.Define(spec)
-		if problem != nil || !p.SameRules(v.forest.policies.defined[spec.Name]) ||
-			i > 0 && v.forest.policies.specs[i-1].Name >= spec.Name {
-			return fmt.Errorf("policy %s is not what is defined, or out of order", spec.Name)
-		}
-	}
-	for _, t := range v.forest.trees {
-		if t.policies != v.forest.policies {
-			return fmt.Errorf("tree %s does not use the policies of the ledger", t.name)
-		}
-	}
-	return nil
 }

@@ -9,62 +9,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// rules are the principal limits of one node, indexed by name. They are rebuilt with every configuration, so that usage
-// and configuration never depend on each other.
-type rules struct {
-	users, groups map[string]*rule
-	anyUser       *rule
-}
-
-// rule is what one entry says.
-type rule struct {
-	*quota.PrincipalLimit
-	most  []quota.Amount // by resource index; MaxAmount if not limited
-	order int            // in which the names of groups are looked for
-}
-
-// user is the rule for a user: the named one replaces the wildcard's as a whole. Nil if there is none.
-func (r *rules) user(name string) *rule {
-	if r == nil {
-		return nil
-	}
-	if named := r.users[name]; named != nil {
-		return named
-	}
-	return r.anyUser
-}
-
-// group is the rule for a group or for the shared limit. Nil if there is none.
-func (r *rules) group(name string) *rule {
-	if r == nil {
-		return nil
-	}
-	return r.groups[name]
-}
-
-// of is the rule for a holder.
-func (r *rules) of(who quota.Holder) *rule {
-	if who.Kind == quota.AGroup {
-		return r.group(who.Name)
-	}
-	return r.user(who.Name)
-}
-
-// choose returns the group that a user with these groups counts for, if the node decides it: the first in the order of
-// the configuration, else the shared one.
-func (r *rules) choose(groups []string) (string, bool) {
-	if r == nil {
-		return "", false
-	}
-	first, name := r.groups[quota.Wildcard], quota.Wildcard
-	for _, g := range groups {
-		if named := r.groups[g]; named != nil && (first == nil || named.order < first.order) {
-			first, name = named, g
-		}
-	}
-	return name, first != nil
-}
-
 // draftPrincipals checks the principal limits of a node and makes its rules; nil if there are none.
 func (f *forest) draftPrincipals(t *tree, spec *quota.NodeSpec, field string) (*rules, *quota.Error) {
 	if spec.Applications < 0 || spec.Applications > quota.MaxAmount {

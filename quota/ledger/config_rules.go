@@ -273,3 +273,11 @@ func claimsFromAny(r *quota.Allocate, trees map[string]bool) bool {
 func claimFromAny(claims []quota.Claim, trees map[string]bool) bool {
 	return slices.ContainsFunc(claims, func(c quota.Claim) bool { return trees[c.Tree] })
 }
+
+// overuse lists the limits of a draft that are exceeded, at most room entries.
+func (s *treeTransition) overuse(room int) []quota.Overuse {
+	if s.draft == nil || s.old == nil {
+		return nil
+	}
+	return s.draft.over(room)
+}

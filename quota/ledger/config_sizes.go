@@ -1,6 +1,12 @@
 package ledger
 
-import "github.com/quorate/quorate/quota"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/quorate/quorate/quota"
+)
 
 // newSizes are the sizes of the ledger after a change, and by how many bytes it grows.
 type newSizes struct {
@@ -47,4 +53,47 @@ func (t *tree) size() int {
 		return 0
 	}
 	return len(t.byPath)
+}
+
+// checkAutoApprove refuses a rule that cannot be.
+func checkAutoApprove(a quota.AutoApprove, field string) *quota.Error {
+	switch {
+	case a == quota.AutoApprove{}:
+		return nil
+	case a.AtMost < 1 || a.AtMost > quota.MaxAutoApprovePercent:
+		return quota.Errorf(quota.Invalid, field+".at_most_percent",
+			"a rule may raise limits by 1 to %d percent, not %d", quota.MaxAutoApprovePercent, a.AtMost)
+	case a.Every < quota.MinAutoApproveEvery || a.Every > quota.MaxAutoApproveEvery:
+		return quota.Errorf(quota.Invalid, field+".every_ms",
+			"a rule must wait %d to %d ms between two requests of one node, not %d", quota.MinAutoApproveEvery,
+			quota.MaxAutoApproveEvery, a.Every)
+	}
+	return nil
+}
+
+// autoApproveText is absent for no rule.
+func autoApproveText(a quota.AutoApprove) string {
+	if a == (quota.AutoApprove{}) {
+		return ""
+	}
+	text := fmt.Sprintf("at most %d%% every %s", a.AtMost, daysText(a.Every))
+	if a.WithinHeadroom {
+		text += " within headroom"
+	}
+	return text
+}
+
+const (
+	oneHour quota.Span = 60 * 60 * 1000
+	oneDay             = 24 * oneHour
+)
+
+// daysText is a span with its days, such as 30d or 1d6h.
+func daysText(s quota.Span) string {
+	var text strings.Builder
+	if days := s / oneDay; days > 0 {
+		text.WriteString(strconv.FormatInt(int64(days), 10) + "d")
+	}
+	text.WriteString(spanText(s % oneDay))
+	return text.String()
 }

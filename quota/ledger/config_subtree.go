@@ -9,68 +9,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// planApply checks an ApplyTrees, of whole trees or of one subtree.
-func (pl planner) planApply(c quota.ApplyTrees) plan {
-	if c.At == nil {
-		return pl.planTrees(c)
-	}
-	p := pl.planSubtree(c)
-	p.at = c.At
-	return p
-}
-
-// planSubtree checks the change of one subtree. It is a change of the whole tree in which the rest is as it is now, so
-// every rule, right and difference is that of a change of the tree.
-func (pl planner) planSubtree(c quota.ApplyTrees) plan {
-	if err := checkSubtreeCommand(c); err != nil {
-		return refusedPlan(err)
-	}
-	t := pl.forest.trees[c.At.Tree]
-	if t == nil {
-		return refusedPlan(quota.Errorf(quota.NotFound, "at.tree", "there is no tree %q", quota.Clip(c.At.Tree)))
-	}
-	if c.At.Node == "" {
-		return pl.planTrees(quota.ApplyTrees{Trees: c.Trees})
-	}
-	top, err := t.configured(c.At.Node, "at.node")
-	if err != nil {
-		return refusedPlan(err)
-	}
-	part := subtreeText{tree: t, at: *c.At, spec: c.Trees[0]}
-	if err := part.check(); err != nil {
-		return refusedPlan(err)
-	}
-	if err := pl.guard().permitTop(top, part); err != nil {
-		return refusedPlan(err)
-	}
-	whole, shift := part.wholeTree()
-	p := pl.planTrees(quota.ApplyTrees{Trees: []quota.TreeSpec{whole}})
-	if p.refused != nil {
-		p.refused = shiftNodeField(p.refused, shift)
-	}
-	return p
-}
-
-// permitTop asks for what the differences of the subtree's own node need before the policy of its parent is asked about
-// them, because a refusal by that policy would tell of limits which the caller may not see.
-func (l guard) permitTop(top *node, part subtreeText) *quota.Error {
-	if l.caller.rights == nil {
-		return nil
-	}
-	i := slices.IndexFunc(part.spec.Nodes, func(n quota.NodeSpec) bool { return n.Path == top.path })
-	d := differ{tree: top.treeName}
-	d.spec(top.path, top.spec, &part.spec.Nodes[i], true)
-	for _, c := range d.changes {
-		err := l.forbid(l.permitDifference(c, func(quota.Change) changedNode {
-			return changedNode{was: top, above: top.parent}
-		}))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // checkSubtreeCommand refuses a command that changes more than one tree.
 func checkSubtreeCommand(c quota.ApplyTrees) *quota.Error {
 	outside := ""

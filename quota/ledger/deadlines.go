@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/heap"
@@ -124,88 +123,4 @@ func (a *Allocation) endsAt() quota.Instant {
 		return max(expires, end)
 	}
 	return min(expires, end)
-}
-
-// NextDue returns when the ledger needs its next Expire, which may be in the past; false if it needs none.
-func (v View) NextDue() (quota.Instant, bool) {
-	first, waits := v.nextDeadline()
-	if scheduled, ok := v.ledger.calendar.due.next(); ok {
-		at := v.ledger.civil.instantOf(quota.CivilTime(scheduled.at), v.ledger.now.At)
-		if !waits || at < first {
-			return at, true
-		}
-	}
-	return first, waits
-}
-
-// nextDeadline is the next deadline in ledger time.
-func (v View) nextDeadline() (quota.Instant, bool) {
-	next, ok := v.ledger.deadlines.next()
-	return next.at, ok
-}
-
-// checkDue verifies that exactly the expected deadlines are set.
-func (v verifier) checkDue() error {
-	expected, leases := 0, 0
-	for fence, a := range v.allocations.held.All() {
-		if a.State() != quota.Reserved && a.more != nil && (len(a.more.displaced) > 0 || a.more.undo != nil) {
-			return fmt.Errorf("allocation %q is held for good, but remembers whom it displaced", a.id)
-		}
-		if a.holdsLease() {
-			leases++
-		}
-		at := a.endsAt()
-		if at == 0 {
-			continue
-		}
-		expected++
-		if known := v.deadlines.byKey[dueKey{dueAllocation, fence}]; known == nil || known.at != at {
-			return fmt.Errorf("allocation %q ends at %d, but has no deadline then", a.id, at)
-		}
-	}
-	for turn, it := range v.inventory.items.All() {
-		at := it.dueAt()
-		if at == 0 {
-			continue
-		}
-		expected++
-		if known := v.deadlines.byKey[dueKey{dueItem, turn}]; known == nil || known.at != at {
-			return fmt.Errorf("item %s changes at %d, but has no deadline then", it.name, at)
-		}
-	}
-	for w := range v.queue.all.All() {
-		expected++
-		place := w.record.more.waiting
-		if known := v.deadlines.byKey[dueKey{dueWaiter, place.arrival}]; known == nil || known.at != place.endsAt() {
-			return fmt.Errorf("request %q leaves the queue at %d, but has no deadline then",
-				w.record.id, place.endsAt())
-		}
-	}
-	for _, r := range v.requests.all {
-		if r.State != quota.RequestOpen {
-			continue
-		}
-		expected++
-		if known := v.deadlines.byKey[dueKey{dueRequest, r.Number}]; known == nil || known.at != r.Ends {
-			return fmt.Errorf("request for limits %d expires at %d, but has no deadline then", r.Number, r.Ends)
-		}
-	}
-	for id, n := range v.forest.onHold {
-		for kind, at := range map[dueKind]quota.Instant{dueHold: n.hold.Until, dueDrain: n.hold.DrainAt} {
-			if at == 0 {
-				continue
-			}
-			expected++
-			if known := v.deadlines.byKey[dueKey{kind, id}]; known == nil || known.at != at {
-				return fmt.Errorf("the hold of %s changes at %d, but has no deadline then", n.place(), at)
-			}
-		}
-	}
-	if counted := v.deadlines.leases; counted != leases {
-		return fmt.Errorf("%d leases are held, but %d are counted", leases, counted)
-	}
-	if waiting := v.deadlines.order.Len(); waiting != expected || len(v.deadlines.byKey) != expected {
-		return fmt.Errorf("%d instants are to be waited for, but %d are", expected, waiting)
-	}
-	return nil
 }

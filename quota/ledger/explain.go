@@ -208,25 +208,6 @@ func (c *placedClaim) givesItems(v quota.Violation) quota.Amount {
 	return sum
 }
 
-// countedAt is the node where a claim counts for a holder: usage of principals counts at the claim's home.
-func (c *placedClaim) countedAt(h quota.Holder) *node {
-	if h.Kind == quota.TheNode {
-		return c.at
-	}
-	return c.home()
-}
-
-func (a *Allocation) countsFor(c *placedClaim, h quota.Holder) bool {
-	switch h.Kind {
-	case quota.AUser:
-		return a.principal().User == h.Name
-	case quota.AGroup:
-		return c.more != nil && c.more.group == h.Name
-	case quota.TheNode:
-	}
-	return true
-}
-
 // runOf returns the run of an allocation's application where a number of applications is violated, and the number of
 // its claims in it; nil if there is none.
 func (f *forest) runOf(a *Allocation, v quota.Violation) (r *run, claims int) {

@@ -84,11 +84,6 @@ func (s *blockerSearch) addLevels(violations []quota.Violation) {
 	}
 }
 
-// hasHolders is true for limits of what allocations hold.
-func hasHolders(kind quota.ViolationKind) bool {
-	return kind == quota.OfResource || kind == quota.OfItems || kind == quota.OfApplications
-}
-
 // findHolders adds up what the newest allocations hold of the noted limits.
 func (s *blockerSearch) findHolders() {
 	if len(s.levels) == 0 {

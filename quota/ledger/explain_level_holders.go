@@ -172,25 +172,3 @@ func (t *levelTotals) addTo(level *quota.LevelHolders, used quota.Amount, id str
 	level.Allocations = level.Allocations[:min(len(level.Allocations), quota.MaxBlockers)]
 	level.OtherAllocations -= len(level.Allocations)
 }
-
-// shownHolders are who is in the way as far as the caller may see the totals of their levels.
-func (r Reader) shownHolders(list []quota.LevelHolders) []quota.LevelHolders {
-	var shown []quota.LevelHolders
-	for _, level := range list {
-		switch r.seenOf(r.view.ledger.forest.nearestNode(level.Tree, level.Node)) {
-		case quota.SeeTotals:
-		case quota.SeeNames:
-			level.Others, level.OtherAllocations, level.OtherAhead = 0, 0, 0
-			level.Ahead = slices.Clone(level.Ahead)
-			for i := range level.Ahead {
-				level.Ahead[i].Position = 0
-			}
-		case quota.SeeNothing:
-			continue
-		}
-		if hasHolders(level.Kind) || len(level.Ahead)+level.OtherAhead > 0 {
-			shown = append(shown, level)
-		}
-	}
-	return shown
-}

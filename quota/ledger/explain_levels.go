@@ -74,17 +74,3 @@ func withPlacedAmounts(c quota.Allocate, d *quota.Decision) quota.Allocate {
 	c.AnyOf[d.Alternative-1] = list
 	return c
 }
-
-// shownLevels are the levels as far as the caller may see them. Of a level whose totals it does not see, it learns no
-// limit that does not stop the request, because requests do not have to pass such limits everywhere.
-func (r Reader) shownLevels(list []quota.LevelCheck) []quota.LevelCheck {
-	var shown []quota.LevelCheck
-	for _, c := range list {
-		see := r.seenOf(r.view.ledger.forest.nearestNode(c.Tree, c.Node))
-		hidden := see == quota.SeeNothing || see == quota.SeeNames && !c.IsOfEveryRequest()
-		if !hidden || c.Verdict == quota.LevelExceeded {
-			shown = append(shown, c.ShownAs(see))
-		}
-	}
-	return shown
-}

@@ -34,15 +34,6 @@ func (r *raised) revert() {
 	}
 }
 
-// swapLimit puts another limit in force, as SetLimits does.
-func (n *node) swapLimit(resource int, limit quota.Limit) {
-	n.limits[resource] = limit
-	n.ceilings[resource] = n.ceiling(resource)
-	if n.pools != nil {
-		n.setPoolLimit(resource, n.effective(resource).Ceiling())
-	}
-}
-
 // raises finds raises in four steps: raise every violated limit until there are no violations; lower what was raised
 // too far; leave out what is not needed; raise what the policies then require. The raises are in the order in which
 // they can be applied, parents before children. It returns nil if a limit cannot be high enough, or a policy forbids

@@ -206,30 +206,6 @@ func (n *node) walk(yield func(*node) bool) bool {
 // request is admitted they are detached: they have a parent and limits but are not yet in the tree. They are removed at
 // the end of the command that empties them.
 
-// addDynamicNodes creates the missing nodes from the nearest existing one to a path, sharing those of earlier claims.
-func (a *Allocation) addDynamicNodes(near *node, path string) *node {
-	n := near
-	rest := strings.TrimPrefix(path[len(near.path):], "/")
-	for name := range strings.SplitSeq(rest, "/") {
-		n = a.addDynamicNode(n, quota.ChildPath(n.path, strings.Clone(name)))
-	}
-	return n
-}
-
-func (a *Allocation) addDynamicNode(parent *node, path string) *node {
-	for i := range a.claims {
-		for n := a.claims[i].at; n != nil && n.isDetached(); n = n.parent {
-			if n.tree == parent.tree && n.path == path {
-				return n
-			}
-		}
-	}
-	n := parent.tree.blank(&quota.NodeSpec{Path: path})
-	n.parent, n.dynamic = parent, true
-	n.deriveSettings()
-	return n
-}
-
 // isDetached is true for a dynamic node that is not in its tree yet.
 func (n *node) isDetached() bool { return n.dynamic && n.id == 0 }
 
@@ -277,30 +253,6 @@ func (f *forest) checkDynamicNodes(a *Allocation) *quota.Error {
 	return nil
 }
 
-// attachDynamicNodes adds the detached nodes of an allocation to their trees.
-func (f *forest) attachDynamicNodes(a *Allocation) {
-	for _, n := range a.newDynamicNodes() {
-		n.assignID(f)
-		n.attachTo(n.parent)
-		f.nodes++
-		f.bytes += n.bytes()
-	}
-}
-
-// attachDynamicNodes adds the detached nodes of an allocation as a step of the transaction.
-func (t *staged) attachDynamicNodes(a *Allocation) {
-	sprouts := a.newDynamicNodes()
-	before := t.ledger.forest.nodeID
-	t.ledger.forest.attachDynamicNodes(a)
-	t.onUndo(func() {
-		for _, n := range slices.Backward(sprouts) {
-			t.ledger.forest.detachNode(n)
-			n.id = 0
-		}
-		t.ledger.forest.nodeID = before
-	})
-}
-
 func (f *forest) detachNode(n *node) {
 	siblings := n.parent.children
 	n.parent.children = slices.Delete(siblings, slices.Index(siblings, n), slices.Index(siblings, n)+1)
@@ -343,4 +295,82 @@ func (f *forest) markChanged(t *tree) {
 		f.version++
 		t.version = f.version
 	}
+}
+
+// ceiling is what the plain check holds the subtree to. In a cohort a limit is not a cap: checkBounded looks at it.
+func (n *node) ceiling(r int) quota.Amount {
+	if n.borrows == policy.BorrowBounded {
+		return quota.MaxAmount
+	}
+	return n.effective(r).Ceiling()
+}
+
+// byConfiguration is recorded as the cause of the end of a request whose node or resource was removed.
+const byConfiguration = "configuration"
+
+// policySet is the policies that a configuration may name: the built-in ones and those that it defines. It is never
+// changed: a change of definitions makes another one, in which a policy whose rules stay is the same value. So equal
+// pointers mean that no rule of a node has changed.
+type policySet struct {
+	specs   []quota.PolicySpec // by name
+	defined map[string]*policy.Policy
+}
+
+// nodeHold is the hold of the node for readers.
+func (n *node) nodeHold() quota.NodeHoldInfo {
+	return quota.NodeHoldInfo{Tree: n.treeName, Node: n.path, NodeHold: n.hold.NodeHold}
+}
+
+// holdAbove is the nearest hold of the node or of one above it, for readers; nil if there is none.
+func (n *node) holdAbove() *quota.NodeHoldInfo {
+	for ; n != nil; n = n.parent {
+		if n.hold != nil {
+			hold := n.nodeHold()
+			return &hold
+		}
+	}
+	return nil
+}
+
+// HoldImage is a hold in a snapshot.
+type HoldImage struct {
+	quota.NodeHold
+	// DrainAt is when the next step of the drain is due, 0 if all leases have been revoked. It goes on after the fence
+	// DrainAfter.
+	DrainAt    quota.Instant
+	DrainAfter uint64
+}
+
+// swapLimit puts another limit in force, as SetLimits does.
+func (n *node) swapLimit(resource int, limit quota.Limit) {
+	n.limits[resource] = limit
+	n.ceilings[resource] = n.ceiling(resource)
+	if n.pools != nil {
+		n.setPoolLimit(resource, n.effective(resource).Ceiling())
+	}
+}
+
+func (t *tree) registered() []quota.Resource {
+	list := make([]quota.Resource, len(t.resources))
+	for i, r := range t.resources {
+		list[i] = r.Resource
+	}
+	return list
+}
+
+// comparePaths orders paths like walk: by name at each level, which is byte order with the slash first.
+func comparePaths(a, b string) int {
+	for i := 0; i < len(a) && i < len(b); i++ {
+		if a[i] != b[i] {
+			return rank(a[i]) - rank(b[i])
+		}
+	}
+	return len(a) - len(b)
+}
+
+func rank(c byte) int {
+	if c == '/' {
+		return 0
+	}
+	return int(c)
 }

@@ -17,19 +17,6 @@ type history struct {
 	bytes     int64                      // size of the revisions, see quota.Sizes
 }
 
-// appendRevision adds a change to the history. It copies what it keeps, because a list that was grown for all changes
-// of a large tree would stay in memory for the sake of its first few.
-func (h *history) appendRevision(m quota.ChangeMeta, p plan) {
-	h.revision++
-	h.addRevision(&quota.Revision{
-		Number: h.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
-		Wall: h.now.Wall, Changes: slices.Clone(p.changes[:min(len(p.changes), quota.MaxRevisionChanges)]),
-		ChangeCount: len(p.changes),
-		Undo:        cloneExactly(p.undo), Undoable: true, UndoPolicies: p.policies.undo,
-		UndoAccess: p.undoAccess, Subtree: p.at, Request: p.request,
-	})
-}
-
 // findRequest returns the revision that a request made; nil if it is not remembered. In a guarded ledger request ids
 // belong to their actor since LevelTen: an id tells nothing of requests of others.
 func (h *history) findRequest(m quota.ChangeMeta) *quota.Revision {
@@ -130,23 +117,6 @@ func undoNodes(r *quota.Revision) int {
 		}
 	}
 	return size
-}
-
-// planRollBack plans the change to the configuration after a revision as one change.
-func (pl planner) planRollBack(c quota.RollBack) plan {
-	past, err := pl.walkBack(c.Revision)
-	if err != nil {
-		return refusedPlan(err)
-	}
-	policies, err := pl.forest.undoPolicies(past.policies)
-	if err != nil {
-		return refusedPlan(err)
-	}
-	section, err := pl.guard().planAccess(past.section)
-	if err != nil {
-		return refusedPlan(err)
-	}
-	return pl.planChanges(past.treeChanges(), policies, section)
 }
 
 // oldestReachable is the oldest revision after which every change can still be undone.

@@ -18,34 +18,6 @@ type PastConfiguration struct {
 	Access *access.Section
 }
 
-// ConfigurationAt is the configuration after a revision, 0 standing for the empty one before the first. The error is
-// NotFound if there is no such revision yet, and Invalid if the history does not reach back to it. It costs as much as
-// the changes since then, and a copy of all trees.
-func (v View) ConfigurationAt(revision uint64) (PastConfiguration, *quota.Error) {
-	past, refused := v.ledger.walkBack(revision)
-	if refused != nil {
-		return PastConfiguration{}, refused
-	}
-	section := v.Book().Section()
-	if past.section != nil {
-		section = *past.section
-	}
-	return PastConfiguration{Trees: past.trees(), Policies: past.policySpecs(), Access: &section}, nil
-}
-
-// ConfigurationAt is View.ConfigurationAt for a caller that may read the configuration of the whole cluster: rights at
-// single nodes may concern others than the nodes that had these paths then.
-func (r Reader) ConfigurationAt(revision uint64) (PastConfiguration, *quota.Error) {
-	if err := r.needOnCluster(access.ConfigRead); err != nil {
-		return PastConfiguration{}, err
-	}
-	past, refused := r.view.ConfigurationAt(revision)
-	if !r.May(access.AccessRead, "", "") {
-		past.Access = nil
-	}
-	return past, refused
-}
-
 // pastState is a walk back through the history.
 type pastState struct {
 	ledger *Ledger
@@ -167,4 +139,34 @@ func (p pastState) trees() []quota.TreeSpec {
 func (p pastState) policySpecs() []quota.PolicySpec {
 	specs := restoredPolicies(p.ledger.forest.policies.specs, p.policies)
 	return slices.SortedFunc(maps.Values(specs), func(a, b quota.PolicySpec) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// appendRevision adds a change to the history. It copies what it keeps, because a list that was grown for all changes
+// of a large tree would stay in memory for the sake of its first few.
+func (h *history) appendRevision(m quota.ChangeMeta, p plan) {
+	h.revision++
+	h.addRevision(&quota.Revision{
+		Number: h.revision, Actor: m.Actor, Reason: m.Reason, RequestID: m.RequestID, Fingerprint: m.Fingerprint,
+		Wall: h.now.Wall, Changes: slices.Clone(p.changes[:min(len(p.changes), quota.MaxRevisionChanges)]),
+		ChangeCount: len(p.changes),
+		Undo:        cloneExactly(p.undo), Undoable: true, UndoPolicies: p.policies.undo,
+		UndoAccess: p.undoAccess, Subtree: p.at, Request: p.request,
+	})
+}
+
+// planRollBack plans the change to the configuration after a revision as one change.
+func (pl planner) planRollBack(c quota.RollBack) plan {
+	past, err := pl.walkBack(c.Revision)
+	if err != nil {
+		return refusedPlan(err)
+	}
+	policies, err := pl.forest.undoPolicies(past.policies)
+	if err != nil {
+		return refusedPlan(err)
+	}
+	section, err := pl.guard().planAccess(past.section)
+	if err != nil {
+		return refusedPlan(err)
+	}
+	return pl.planChanges(past.treeChanges(), policies, section)
 }

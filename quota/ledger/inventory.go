@@ -84,30 +84,6 @@ func (s *stock) creatableIn(state string) int {
 	return max(0, spec.Max-len(s.byName))
 }
 
-// changeItem replaces the record of an item; was is nil for a new item, is for a removed one. Changing back reverts it.
-func (inv *inventory) changeItem(was, is *item) {
-	inv.noteItem(was, is)
-	cmp.Or(is, was).stock.markChanged(inv.index)
-	if was != nil {
-		was.stock.countLeaving(was, -1)
-		was.stock.removeIdle(was)
-		inv.items.Delete(was.stateSeq)
-		inv.deadlines.drop(dueKey{dueItem, was.stateSeq})
-	}
-	switch {
-	case was == nil:
-		is.stock.addItem(is.name)
-	case is == nil:
-		was.stock.removeItem(was.name)
-		return
-	}
-	is.stock.countLeaving(is, 1)
-	is.stock.byName[is.name] = is
-	inv.items.Set(is.stateSeq, is)
-	is.stock.addIdle(is)
-	inv.deadlines.set(dueKey{dueItem, is.stateSeq}, is.dueAt())
-}
-
 func (s *stock) countLeaving(it *item, n int) {
 	if it.leaving {
 		s.leaving += n
@@ -167,14 +143,6 @@ func (it *item) stateDeadline() *quota.Turn {
 		return &turns[i]
 	}
 	return nil
-}
-
-// takenItem is the record of an idle item that an allocation takes. A retired item that is one too many leaves when it
-// is returned: nothing but its state has marked it so far.
-func (inv *inventory) takenItem(it *item, state string, owner uint64) *item {
-	is := inv.withNewState(it, state, owner)
-	is.leaving = it.isRetired() && it.stock.surplus() >= 0
-	return is
 }
 
 // nextStateSeq assigns the next place in the order of age.
@@ -308,12 +276,51 @@ func (a *Allocation) itemsOf(i int) []quota.HeldItem {
 	return list
 }
 
-// advanceItem applies an item's deadline: ends its lifespan or turns its state.
-func (inv *inventory) advanceItem(turn uint64) {
-	it, _ := inv.items.Get(turn)
-	if it.expires.At != 0 && it.expires.At <= inv.now.At {
-		inv.placeIdle(it, inv.retiredItem(it, ""))
-		return
+// touched is when an item last changed, or when its owner, which may be nil, last renewed.
+func (it *item) touched(owner *Allocation) quota.Stamp {
+	if owner != nil && owner.lease().touched.At > it.updated.At {
+		return owner.lease().touched
 	}
-	inv.placeIdle(it, inv.idleItem(it, it.stateDeadline().To))
+	return it.updated
+}
+
+// ItemImage is one item. Its holder follows from the held allocations.
+type ItemImage struct {
+	quota.ItemName
+	State string
+	// Turn is the item's place in the order of age.
+	Turn uint64
+	// Updated is the time of the last change, Since when state or owner last changed.
+	Updated quota.Stamp
+	Since   quota.Instant
+	// Expires is when the item is removed; its wall-clock time is for people.
+	Expires quota.Stamp
+	Data    []quota.Label
+	Leaving bool
+}
+
+// itemInfo copies an item for a reader.
+func (inv *inventory) itemInfo(it *item) quota.ItemInfo {
+	info := quota.ItemInfo{
+		ItemName: quota.ItemName{Tree: it.stock.tree, Resource: it.stock.resource.Name, Name: it.name}, State: it.state,
+		Data:    slices.Clone(it.data),
+		Expires: it.expires.At, ExpiresWall: it.expires.Wall, Leaving: it.leaving,
+	}
+	owner, _ := inv.allocations.held.Get(it.owner)
+	if owner != nil {
+		info.Owner, info.Allocation, info.Fence = owner.principal().User, owner.id, owner.fence
+		info.HeldUntil = owner.expiresAt()
+	}
+	touched := it.touched(owner)
+	info.Updated, info.UpdatedWall = touched.At, touched.Wall
+	return info
+}
+
+// itemInfos copies several items for a reader.
+func (inv *inventory) itemInfos(list []*item) []quota.ItemInfo {
+	infos := make([]quota.ItemInfo, len(list))
+	for i, it := range list {
+		infos[i] = inv.itemInfo(it)
+	}
+	return infos
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -374,3 +375,48 @@ func (a *Allocation) withoutItems(gone itemSet) *Allocation {
 	}
 	return &is
 }
+
+// changeItem replaces the record of an item; was is nil for a new item, is for a removed one. Changing back reverts it.
+func (inv *inventory) changeItem(was, is *item) {
+	inv.noteItem(was, is)
+	cmp.Or(is, was).stock.markChanged(inv.index)
+	if was != nil {
+		was.stock.countLeaving(was, -1)
+		was.stock.removeIdle(was)
+		inv.items.Delete(was.stateSeq)
+		inv.deadlines.drop(dueKey{dueItem, was.stateSeq})
+	}
+	switch {
+	case was == nil:
+		is.stock.addItem(is.name)
+	case is == nil:
+		was.stock.removeItem(was.name)
+		return
+	}
+	is.stock.countLeaving(is, 1)
+	is.stock.byName[is.name] = is
+	inv.items.Set(is.stateSeq, is)
+	is.stock.addIdle(is)
+	inv.deadlines.set(dueKey{dueItem, is.stateSeq}, is.dueAt())
+}
+
+// takenItem is the record of an idle item that an allocation takes. A retired item that is one too many leaves when it
+// is returned: nothing but its state has marked it so far.
+func (inv *inventory) takenItem(it *item, state string, owner uint64) *item {
+	is := inv.withNewState(it, state, owner)
+	is.leaving = it.isRetired() && it.stock.surplus() >= 0
+	return is
+}
+
+// advanceItem applies an item's deadline: ends its lifespan or turns its state.
+func (inv *inventory) advanceItem(turn uint64) {
+	it, _ := inv.items.Get(turn)
+	if it.expires.At != 0 && it.expires.At <= inv.now.At {
+		inv.placeIdle(it, inv.retiredItem(it, ""))
+		return
+	}
+	inv.placeIdle(it, inv.idleItem(it, it.stateDeadline().To))
+}
+
+// itemNameRule formats the rule for names of items with the maximum length, the extra characters and the given name.
+const itemNameRule = "an item's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q"

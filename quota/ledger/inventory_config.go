@@ -9,9 +9,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// itemNameRule formats the rule for names of items with the maximum length, the extra characters and the given name.
-const itemNameRule = "an item's name is 1 to %d letters, digits and %s, beginning with a letter, digit or _; got %q"
-
 // checkItemSpec refuses an invalid specification of items. The default TTL must not exceed mostTTL.
 func (f *forest) checkItemSpec(r quota.Resource, mostTTL quota.Span, field string) *quota.Error {
 	s := r.Items

@@ -23,45 +23,6 @@ type journal struct {
 	denials map[string]*userDenials
 }
 
-// Events returns up to max remembered events that pass the filter, in its order. Requests, decisions and crossings in
-// them must not be changed.
-func (v View) Events(f quota.EventFilter, max int) quota.EventPage {
-	var page quota.EventPage
-	for _, e := range v.ledger.journal.eventsBetween(f) {
-		if f.Kind != 0 && e.Kind != f.Kind || f.ID != "" && e.ID != f.ID || f.Tree != "" && !v.concerns(e, f.Tree, f.Node) {
-			continue
-		}
-		if len(page.Events) == max {
-			return page
-		}
-		page.Events = append(page.Events, *e)
-		page.Next = e.Number
-	}
-	page.Next = 0
-	return page
-}
-
-// concerns is true if an event is about a node of a tree or below it. What happened to an allocation that is forgotten
-// meanwhile cannot be told to be there.
-func (v View) concerns(e *quota.Event, tree, node string) bool {
-	switch {
-	case e.Tree != "":
-		return e.Tree == tree && quota.IsWithin(e.Node, node)
-	case e.Scheduled != nil:
-		return e.Scheduled.Limit.Tree == tree && quota.IsWithin(e.Scheduled.Limit.Node, node)
-	case e.Crossing != nil:
-		return e.Crossing.Tree == tree && quota.IsWithin(e.Crossing.Node, node)
-	case e.Request != nil:
-		return e.Request.HasClaim(
-			func(c quota.Claim) bool { return c.Tree == tree && quota.IsWithin(c.Node, node) })
-	}
-	a := v.ledger.allocations.findByID(e.ID)
-	return a != nil && slices.ContainsFunc(a.Info().Claims,
-		func(c quota.ClaimInfo) bool {
-			return c.Tree == tree && (quota.IsWithin(c.Node, node) || quota.IsWithin(c.Placed, node))
-		})
-}
-
 // eventsBetween are those that the numbers of a filter select, in its order.
 func (j *journal) eventsBetween(f quota.EventFilter) iter.Seq2[int, *quota.Event] {
 	list := j.eventsAfter(f.After)

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/quorate/quorate/quota"
@@ -77,22 +76,4 @@ func (j *journal) isBeyondShare(of *userDenials) bool {
 	most := max(1, j.bounds.Events/quota.DenialsPerUser)
 	return len(of.numbers) > most ||
 		j.boundsBytes() && of.bytes > j.bounds.EventBytes/quota.DenialsPerUser && len(of.numbers) > 1
-}
-
-// checkDenials recounts the denials of each user.
-func (v verifier) checkDenials() error {
-	is := &journal{environment: v.journal.environment}
-	for _, e := range v.journal.events {
-		is.countDenial(e)
-	}
-	if len(is.denials) != len(v.journal.denials) {
-		return fmt.Errorf("%d users have denials, but %d are counted", len(is.denials), len(v.journal.denials))
-	}
-	for owner, of := range is.denials {
-		was := v.journal.denials[owner]
-		if was == nil || !slices.Equal(of.numbers, was.numbers) || of.bytes != was.bytes {
-			return fmt.Errorf("%s has the denials %+v, but %+v are counted", owner, of, was)
-		}
-	}
-	return nil
 }

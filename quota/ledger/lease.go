@@ -2,38 +2,9 @@ package ledger
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/quorate/quorate/quota"
 )
-
-// lease are the properties of allocations that have a TTL, carry user data or were renewed.
-type lease struct {
-	// asked is the TTL of the request, 0 for the default; ttl is the duration of a renewal, 0 if the allocation is not a
-	// lease.
-	asked, ttl quota.Span
-	// expires is when the lease ends unless it is renewed; 0 while it is only reserved.
-	expires quota.Instant
-	// revokedBy is the id of the allocation that the lease is revoked for; then no renewal extends it.
-	revokedBy string
-	// reason says why it is revoked; nil unless it is, since LevelNine.
-	reason *quota.Reason
-	// unclaimed is true until the caller claims what was granted from the queue: a lease, and since LevelTen also an
-	// allocation without a TTL, which has an end until then.
-	unclaimed bool
-	// touched is the time of the last renewal.
-	touched quota.Stamp
-	// askedData are the user data of the request, data the present ones. An ended allocation has neither.
-	askedData, data []quota.Label
-}
-
-// lease returns the properties of the lease; zero for most allocations.
-func (a *Allocation) lease() lease {
-	if a.more == nil || a.more.lease == nil {
-		return lease{}
-	}
-	return *a.more.lease
-}
 
 // IsLease reports whether the allocation is or was a lease. It may be called at any time, on any goroutine.
 func (a *Allocation) IsLease() bool { return a.lease().ttl > 0 }
@@ -60,13 +31,6 @@ func (l *Ledger) replaceLease(a *Allocation) *Allocation {
 	l.allocations.replaceRecord(a)
 	l.deadlines.add(a)
 	return a
-}
-
-// begin starts the TTL of a lease that is granted or confirmed.
-func (b *lease) begin(now quota.Stamp) {
-	if b.ttl > 0 {
-		b.expires = now.At + quota.Instant(b.ttl)
-	}
 }
 
 // checkLease refuses an invalid TTL or invalid user data.
@@ -96,16 +60,6 @@ func (b *lease) claim(now quota.Stamp) {
 		b.begin(now)
 	}
 }
-
-// holdsLease reports whether the allocation is held as a lease. What waits for its caller without a TTL is none.
-func (a *Allocation) holdsLease() bool {
-	is := a.lease()
-	return a.State() == quota.Held && is.isRevocable()
-}
-
-// isRevocable reports whether a lease is held, and so ends with a grace span when it must make room. An allocation
-// without a TTL has none, whether it was claimed or not.
-func (b *lease) isRevocable() bool { return b.expires != 0 && b.ttl > 0 }
 
 // initLease determines the TTL of a request whose claims are placed: its own, or else the shortest default.
 func (a *Allocation) initLease(request *quota.Allocate) *quota.Error {
@@ -316,25 +270,4 @@ func (e *environment) checkLaid(data, change []quota.Label, field string) *quota
 		return err
 	}
 	return e.checkData(overlayData(data, change), field)
-}
-
-// overlayData merges a change into user data: an empty value removes a key.
-func overlayData(data, change []quota.Label) []quota.Label {
-	if len(change) == 0 {
-		return data
-	}
-	laid := slices.Clone(data)
-	for _, pair := range change {
-		i, known := slices.BinarySearchFunc(laid, pair.Key,
-			func(l quota.Label, key string) int { return strings.Compare(l.Key, key) })
-		switch {
-		case known && pair.Value == "":
-			laid = slices.Delete(laid, i, i+1)
-		case known:
-			laid[i].Value = pair.Value
-		case pair.Value != "":
-			laid = slices.Insert(laid, i, pair)
-		}
-	}
-	return laid
 }

@@ -373,3 +373,24 @@ func (l guard) requestInfo(r *quota.LimitRequest) *quota.LimitRequestInfo {
 	info := Reader{l.View(), l.caller.rights}.requestInfo(r)
 	return &info
 }
+
+// target is the node of a request with its present limits for the resources of the request. If the node or a resource
+// does not exist any more, why says so.
+func (l guard) target(r *quota.LimitRequest) (n *node, present []quota.ResourceLimit, why string) {
+	t := l.forest.trees[r.Tree]
+	if t == nil {
+		return nil, nil, fmt.Sprintf("there is no tree %s any more", r.Tree)
+	}
+	n = t.byPath[r.Node]
+	if n == nil || n.dynamic || n.id != r.NodeID {
+		return nil, nil, fmt.Sprintf("the node that was at %s was moved or removed", quota.Place(r.Tree, r.Node))
+	}
+	for _, limit := range r.Limits {
+		resource := t.resource(limit.Resource)
+		if resource == nil {
+			return nil, nil, fmt.Sprintf("tree %s has no resource %s any more", r.Tree, limit.Resource)
+		}
+		present = append(present, quota.ResourceLimit{Resource: limit.Resource, Limit: n.limits[resource.index]})
+	}
+	return n, present, ""
+}

@@ -324,3 +324,69 @@ func (acc *accounts) member(p quota.Principal) (string, bool) {
 	}
 	return "", false
 }
+
+// rules are the principal limits of one node, indexed by name. They are rebuilt with every configuration, so that usage
+// and configuration never depend on each other.
+type rules struct {
+	users, groups map[string]*rule
+	anyUser       *rule
+}
+
+// rule is what one entry says.
+type rule struct {
+	*quota.PrincipalLimit
+	most  []quota.Amount // by resource index; MaxAmount if not limited
+	order int            // in which the names of groups are looked for
+}
+
+// user is the rule for a user: the named one replaces the wildcard's as a whole. Nil if there is none.
+func (r *rules) user(name string) *rule {
+	if r == nil {
+		return nil
+	}
+	if named := r.users[name]; named != nil {
+		return named
+	}
+	return r.anyUser
+}
+
+// group is the rule for a group or for the shared limit. Nil if there is none.
+func (r *rules) group(name string) *rule {
+	if r == nil {
+		return nil
+	}
+	return r.groups[name]
+}
+
+// of is the rule for a holder.
+func (r *rules) of(who quota.Holder) *rule {
+	if who.Kind == quota.AGroup {
+		return r.group(who.Name)
+	}
+	return r.user(who.Name)
+}
+
+// ruleAt returns the rule for a holder, and caches it with the holding for each configuration of the node.
+func (h *holding) ruleAt(n *node, by quota.Holder) *rule {
+	if h == nil {
+		return n.rules.of(by)
+	}
+	if h.lookedUp != n.rules {
+		h.lookedUp, h.rule = n.rules, n.rules.of(by)
+	}
+	return h.rule
+}
+
+func (h *holding) uses(r int) quota.Amount {
+	if h == nil {
+		return 0
+	}
+	return h.used[r]
+}
+
+func (h *holding) running() quota.Amount {
+	if h == nil {
+		return 0
+	}
+	return quota.Amount(h.applications)
+}

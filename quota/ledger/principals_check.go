@@ -197,30 +197,5 @@ func (s *standing) check(violations []quota.Violation, n *node, amounts []placed
 	})
 }
 
-// ruleAt returns the rule for a holder, and caches it with the holding for each configuration of the node.
-func (h *holding) ruleAt(n *node, by quota.Holder) *rule {
-	if h == nil {
-		return n.rules.of(by)
-	}
-	if h.lookedUp != n.rules {
-		h.lookedUp, h.rule = n.rules, n.rules.of(by)
-	}
-	return h.rule
-}
-
-func (h *holding) uses(r int) quota.Amount {
-	if h == nil {
-		return 0
-	}
-	return h.used[r]
-}
-
-func (h *holding) running() quota.Amount {
-	if h == nil {
-		return 0
-	}
-	return quota.Amount(h.applications)
-}
-
 // has reports whether an application runs.
 func (h *holding) has(application string) bool { return h != nil && h.runs[application] != nil }

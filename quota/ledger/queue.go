@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/heap"
@@ -148,39 +147,6 @@ func (q *waitQueue) countOwner(owner string, n int) {
 	}
 }
 
-// enqueue lets a denied request wait for some of its lists of claims, each in the queue of its first blocker.
-func (l *Ledger) enqueue(request *quota.Allocate, lists []deniedList, d quota.Decision, m mode) Outcome {
-	a := lists[0].tx.allocation
-	if refused := l.checkQueueShare(a.owner); refused != nil {
-		return Outcome{Refused: refused}
-	}
-	w := newWaiter(a, request)
-	if err := l.checkRequestGrowth(l.countedSize(w)); err != nil {
-		return Outcome{Refused: err}
-	}
-	if m == dryRun {
-		return Outcome{Decision: waitingDecision(d)}
-	}
-	a.more.waiting = &waiting{
-		arrival: l.queue.arrival + 1, since: l.now,
-		until:     l.now.At + quota.Instant(waitSpan(request)),
-		keepUntil: l.now.At + quota.Instant(keepSpan(request)),
-	}
-	l.queue.arrival += uint64(request.ListCount()) // each list has a turn of its own
-	w.turn = a.queueTurn()
-	l.queue.addAlternatives(w, lists)
-	l.queue.addWaiter(w)
-	for i, alt := range w.alternatives {
-		l.queue.joinQueue(alt, lists[i].blocker, alt.need)
-	}
-	l.journal.noteFact(FactWaiting, a)
-	for i := range lists {
-		l.inventory.createWanted(lists[i].tx.allocation, lists[i].violations)
-		l.revokeFor(w, &lists[i].tx)
-	}
-	return Outcome{Decision: waitingDecision(d), Allocation: w.record}
-}
-
 // checkQueueShare refuses another waiter of an owner if as many wait as may.
 func (l *Ledger) checkQueueShare(owner string) *quota.Error {
 	if l.queue.all.Len() >= l.bounds.Waiting {
@@ -233,93 +199,6 @@ func (a *Allocation) clearGrant() {
 	}
 }
 
-// useConfiguredNodes lets the claims refer to configured nodes, because dynamic ones may be removed before they are
-// granted.
-func (alt *alternative) useConfiguredNodes() {
-	for i := range alt.claims {
-		c, path := &alt.claims[i], alt.wanted[i].Node
-		for c.at.dynamic {
-			c.at = c.at.parent
-		}
-		if c.placed = c.at.address; c.at.path != path {
-			c.placed = &address{c.at.treeName, path}
-			alt.noteUnconfigured(i, strings.TrimPrefix(path[len(c.at.path):], "/"))
-		}
-		standing, picks := c.standing(), c.picks()
-		if c.more = nil; standing != (quota.Standing{}) {
-			c.more = &claimDetails{Standing: standing}
-		}
-		if len(picks) > 0 {
-			c.setItems(picks, nil)
-		}
-	}
-}
-
-// noteUnconfigured notes the part of a claim's path that is not configured.
-func (alt *alternative) noteUnconfigured(i int, rest string) {
-	if alt.unconfiguredPaths == nil {
-		alt.unconfiguredPaths = make([]string, len(alt.claims))
-	}
-	alt.unconfiguredPaths[i] = rest
-}
-
-// touch records a heartbeat from a waiting caller and extends its place in the queue by the keep span.
-func (q *waitQueue) touch(w *waiter) {
-	place := *w.record.more.waiting
-	place.keepUntil = max(place.keepUntil, q.now.At+quota.Instant(keepSpan(&w.request)))
-	if place == *w.record.more.waiting {
-		return
-	}
-	q.replaceWaiting(w, place)
-	q.deadlines.set(dueKey{dueWaiter, place.arrival}, place.endsAt())
-}
-
-// replaceWaiting gives a waiting request another record, with the claims of its first alternative.
-func (q *waitQueue) replaceWaiting(w *waiter, place waiting) {
-	is, more, first := *w.record, *w.record.more, w.alternatives[0]
-	more.waiting, more.resized = &place, first.resized
-	is.more, is.claims = &more, first.claims
-	q.replaceRecord(w, &is)
-}
-
-func (q *waitQueue) replaceRecord(w *waiter, is *Allocation) {
-	q.bytes -= q.sizeOf(w)
-	w.record = is
-	q.bytes += q.sizeOf(w)
-	if !w.isResize() {
-		q.allocations.byID.Put(is)
-		return
-	}
-	a, _ := q.allocations.held.Get(w.resizes)
-	q.allocations.replaceRecord(a.withResize(is, 0))
-}
-
-// dropWaiter ends a waiting request, or a waiting resize.
-func (l *Ledger) dropWaiter(w *waiter, end ending) *Allocation {
-	if w.isResize() {
-		a, _ := l.allocations.held.Get(w.resizes)
-		return l.dropResize(a)
-	}
-	l.queue.removeWaiter(w)
-	is, more := *w.record, *w.record.more
-	more.waiting = nil
-	is.more = &more
-	ended := l.keepEnded(&is, end)
-	if end.state != quota.Cancelled || end.by != "" {
-		l.journal.noteEvent(quota.Event{Kind: quota.EventDropped, ID: is.id, By: end.by})
-	}
-	return ended
-}
-
-// dropOverdue ends a request whose deadline has passed, or whose caller has stopped sending heartbeats.
-func (l *Ledger) dropOverdue(w *waiter) {
-	state := quota.TimedOut
-	if place := w.record.more.waiting; place.keepUntil < place.until {
-		state = quota.Abandoned
-	}
-	l.dropWaiter(w, ending{state: state})
-}
-
 // addQueueTo copies the queueing parameters of a record.
 func (m *details) addQueueTo(info *quota.AllocationInfo) {
 	info.Priority = m.priority
@@ -329,18 +208,6 @@ func (m *details) addQueueTo(info *quota.AllocationInfo) {
 			KeepUntil: w.keepUntil,
 		}
 	}
-}
-
-// currentInfo is the present state of a record, with its place in the queue if it waits.
-func (l *Ledger) currentInfo(a *Allocation) quota.AllocationInfo {
-	info := a.currentInfo()
-	switch resize := a.waitingResize(); {
-	case a.isWaiting():
-		l.queue.waiterOf(a).addPlacesTo(info.Waiting)
-	case resize != nil:
-		l.queue.waiterOf(resize).addPlacesTo(&info.Resize.Waiting)
-	}
-	return info
 }
 
 // String describes the blocker for people.
@@ -406,3 +273,58 @@ func (c *placedClaim) asksFor(resource string) bool {
 	}
 	return false
 }
+
+// alternative is a list of claims that may be granted to a waiting request. It is in the queue of what blocks it.
+type alternative struct {
+	of *waiter
+	// number is that of the list in the request, from 1; 0 if the request has no alternatives.
+	number int
+	// wanted are the claims with the current paths of their nodes, claims the nodes where they are.
+	wanted []quota.Claim
+	claims []placedClaim
+	// unconfiguredPaths are the parts of the claims' paths below configured nodes; nil if all nodes are configured.
+	unconfiguredPaths []string
+	// resized and lease are those of the record if it has the claims of this alternative.
+	resized *resized
+	lease   *lease
+
+	turn      rankqueue.Rank
+	blockedIn *blockerQueue
+	// need is the least amount of the blocked resource with which the alternative could fit.
+	need quota.Amount
+	// headSince is when the alternative first became the head of a queue; 0 if it has not.
+	headSince quota.Instant
+	// awaitsRevocation is true while leases revoked for the request are still held.
+	awaitsRevocation bool
+}
+
+// soleWaiter is a request with one alternative in one piece of memory.
+type soleWaiter struct {
+	waiter
+	alternative alternative
+	list        [1]*alternative
+}
+
+// isSpanning is true for claims in several trees.
+func (alt *alternative) isSpanning() bool {
+	for i := range alt.claims {
+		if alt.claims[i].at.tree != alt.claims[0].at.tree {
+			return true
+		}
+	}
+	return false
+}
+
+// claimsFrom is true if a claim is in the tree.
+func (alt *alternative) claimsFrom(t *tree) bool {
+	return slices.ContainsFunc(alt.claims, func(c placedClaim) bool { return c.at.tree == t })
+}
+
+func sameLists(lists, others [][]quota.Claim) bool {
+	return slices.EqualFunc(lists, others, func(list, other []quota.Claim) bool {
+		return slices.EqualFunc(list, other, sameClaim)
+	})
+}
+
+// isResize is true for a resize that waits, as opposed to a request.
+func (w *waiter) isResize() bool { return w.resizes != 0 }

@@ -426,3 +426,33 @@ func (q *waitQueue) unblockItems(r *resource, state, item string) {
 		}
 	}
 }
+
+// markDirty schedules all waiters of a queue for a retry, from the head on.
+func (q *waitQueue) markDirty(bq *blockerQueue) {
+	bq.from, bq.next = rankqueue.First(), rankqueue.First()
+	q.dirty.Push(bq)
+}
+
+func (q *waitQueue) clearDirty(bq *blockerQueue) {
+	q.dirty.Remove(bq)
+	bq.retryAll = false
+}
+
+// isSoft is true for the queue of requests that found no node by soft borrowing.
+func (key blocker) isSoft() bool {
+	return key.node != nil && key.resource == nil && !key.isHold && key.holder.Kind == quota.TheNode &&
+		key.node.borrows == policy.BorrowSoft
+}
+
+// firstAwaitingRevocation is the first waiter in the queue that awaits revocations; nil if there is none.
+func (bq *blockerQueue) firstAwaitingRevocation() *alternative {
+	if bq.revocationsPending == 0 {
+		return nil
+	}
+	for alt := range bq.waiters.All() {
+		if alt.awaitsRevocation {
+			return alt
+		}
+	}
+	return nil
+}

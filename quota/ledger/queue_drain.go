@@ -4,20 +4,8 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/quota"
-	"github.com/quorate/quorate/quota/internal/rankqueue"
 	"github.com/quorate/quorate/quota/policy"
 )
-
-// markDirty schedules all waiters of a queue for a retry, from the head on.
-func (q *waitQueue) markDirty(bq *blockerQueue) {
-	bq.from, bq.next = rankqueue.First(), rankqueue.First()
-	q.dirty.Push(bq)
-}
-
-func (q *waitQueue) clearDirty(bq *blockerQueue) {
-	q.dirty.Remove(bq)
-	bq.retryAll = false
-}
 
 // afterCommand runs at the end of every command that made a queue dirty or a dynamic node idle, and of every command
 // while nodes are on hold. It grants waiting requests that fit now, in the order of the queue, which establishes I7,
@@ -233,12 +221,6 @@ func (q *waitQueue) softBlockerOf(a *Allocation, n *node, violations []quota.Vio
 	return n
 }
 
-// isSoft is true for the queue of requests that found no node by soft borrowing.
-func (key blocker) isSoft() bool {
-	return key.node != nil && key.resource == nil && !key.isHold && key.holder.Kind == quota.TheNode &&
-		key.node.borrows == policy.BorrowSoft
-}
-
 // blockerFrom returns the blocker for a violated limit. For a node that the request itself would create it uses the
 // nearest existing node.
 func (q *waitQueue) blockerFrom(a *Allocation, v quota.Violation) blocker {
@@ -418,17 +400,4 @@ func (q *waitQueue) markAwaiting(w *waiter) {
 		}
 		alt.awaitsRevocation = is
 	}
-}
-
-// firstAwaitingRevocation is the first waiter in the queue that awaits revocations; nil if there is none.
-func (bq *blockerQueue) firstAwaitingRevocation() *alternative {
-	if bq.revocationsPending == 0 {
-		return nil
-	}
-	for alt := range bq.waiters.All() {
-		if alt.awaitsRevocation {
-			return alt
-		}
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"slices"
 	"sort"
 
 	"github.com/quorate/quorate/quota"
@@ -73,28 +72,6 @@ func stepsOf(c *quota.Claim, i int, field string) (quota.Amount, *quota.Error) {
 			(r.Most-least)/r.Step, r.Step, quota.MaxSteps)
 	}
 	return (r.Most - least) / r.Step, nil
-}
-
-// hasRanges is true if the request of the allocation had ranges.
-func (a *Allocation) hasRanges() bool {
-	return a.more != nil && a.more.resized != nil && asksForRanges(a.more.resized.first)
-}
-
-// rangesAt are the ranges that the request asked for at a node, with their least amounts.
-func (a *Allocation) rangesAt(tree, node string) []quota.RangeInfo {
-	if !a.hasRanges() {
-		return nil
-	}
-	first := a.more.resized.first
-	i := slices.IndexFunc(first, func(c quota.Claim) bool { return c.Tree == tree && c.Node == node })
-	if i < 0 {
-		return nil
-	}
-	var list []quota.RangeInfo
-	for _, r := range first[i].Ranges {
-		list = append(list, quota.RangeInfo{AmountRange: r, Least: amountIn(first[i].Amounts, r.Resource)})
-	}
-	return list
 }
 
 // widenRequest is widen for a new request.

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/quorate/quorate/access"
@@ -252,3 +253,54 @@ func (r Reader) ShownRevision(revision quota.Revision, tree, node string) (quota
 
 // ShownCrossing reports whether the caller may see the crossing of a threshold.
 func (r Reader) ShownCrossing(c *quota.Crossing) bool { return r.May(access.UsageRead, c.Tree, c.Node) }
+
+// Holds are the nodes on hold at a node and below it, or with an empty tree all of them, with what is left there: by
+// tree, parents before children, siblings by name. There are at most MaxHolds.
+func (v View) Holds(tree, node string) []quota.NodeHoldInfo {
+	var list []quota.NodeHoldInfo
+	for _, n := range v.ledger.forest.onHold {
+		if tree != "" && (n.treeName != tree || !quota.IsWithin(n.path, node)) {
+			continue
+		}
+		hold := n.nodeHold()
+		hold.IsUsed, hold.Revoking = n.isUsed(), n.hold.DrainAt != 0
+		for i, used := range n.subtree {
+			if used > 0 {
+				hold.Used = append(hold.Used, quota.Component{Resource: n.tree.resources[i].Name, Amount: used})
+			}
+		}
+		list = append(list, hold)
+	}
+	slices.SortFunc(list, func(a, b quota.NodeHoldInfo) int {
+		return cmp.Or(cmp.Compare(a.Tree, b.Tree), comparePaths(a.Node, b.Node))
+	})
+	return list
+}
+
+// ConfigurationAt is the configuration after a revision, 0 standing for the empty one before the first. The error is
+// NotFound if there is no such revision yet, and Invalid if the history does not reach back to it. It costs as much as
+// the changes since then, and a copy of all trees.
+func (v View) ConfigurationAt(revision uint64) (PastConfiguration, *quota.Error) {
+	past, refused := v.ledger.walkBack(revision)
+	if refused != nil {
+		return PastConfiguration{}, refused
+	}
+	section := v.Book().Section()
+	if past.section != nil {
+		section = *past.section
+	}
+	return PastConfiguration{Trees: past.trees(), Policies: past.policySpecs(), Access: &section}, nil
+}
+
+// ConfigurationAt is View.ConfigurationAt for a caller that may read the configuration of the whole cluster: rights at
+// single nodes may concern others than the nodes that had these paths then.
+func (r Reader) ConfigurationAt(revision uint64) (PastConfiguration, *quota.Error) {
+	if err := r.needOnCluster(access.ConfigRead); err != nil {
+		return PastConfiguration{}, err
+	}
+	past, refused := r.view.ConfigurationAt(revision)
+	if !r.May(access.AccessRead, "", "") {
+		past.Access = nil
+	}
+	return past, refused
+}

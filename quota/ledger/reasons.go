@@ -14,35 +14,6 @@ func (a *Allocation) reason() *quota.Reason {
 	return a.lease().reason
 }
 
-// evict removes a claim in favour of the new one, for which a node lacks capacity. share is the node whose share the
-// new claim fits into; nil if its priority is the reason.
-func (s *softPlacement) evict(victim formerPlace, full, share *node) {
-	s.out = append(s.out, evictedClaim{victim, s.reasonToEvict(victim, full, share)})
-	s.removeClaim(victim.claimRef)
-}
-
-// reasonToEvict is nil before LevelNine.
-func (s *softPlacement) reasonToEvict(victim formerPlace, full, share *node) *quota.Reason {
-	if s.ledger.level < quota.LevelNine {
-		return nil
-	}
-	a, _ := s.ledger.allocations.held.Get(victim.fence)
-	c := &a.claims[victim.claim]
-	r := &quota.Reason{
-		Kind: quota.ByPriority, Tree: full.treeName, Node: full.path, Priority: c.standing().Priority,
-		RequestPriority: s.claim.standing().Priority, Amounts: full.amountsMissing(s.claim, c),
-	}
-	home := c.home()
-	// A claim below the share may have been pushed out of it in this search, by priority.
-	if share != nil && (r.Priority >= r.RequestPriority || !home.within(share)) {
-		r.Kind, r.Share = quota.ByShare, share.path
-		if home != c.at {
-			r.Borrower = home.path
-		}
-	}
-	return r
-}
-
 // amountsMissing are the resources of which the node lacks capacity for a claim, with what another claim gives.
 func (n *node) amountsMissing(claim, gives *placedClaim) []quota.ReasonAmount {
 	var list []quota.ReasonAmount

@@ -105,32 +105,6 @@ func (c cancellation) undoReservation(a *Allocation, end ending) (ended *Allocat
 	return ended, restored
 }
 
-// undoRecord is what the end of a reservation needs, beside the displacements, to restore the state from before it. It
-// is nil unless the allocation is reserved, and was reserved since LevelFive. Its size is bounded by what the
-// reservation touched: an entry for each tree, for each item that changed hands, and for each dynamic node that lost a
-// claim.
-type undoRecord struct {
-	trees []treeVersion
-	nodes []dynamicNode // parents before children
-	items []itemBefore
-	// arrival is the last number of the queue at the time of the reservation.
-	arrival uint64
-	// liveBytes is the size of the ledger, as bounded by LiveBytes, before the reservation.
-	liveBytes int64
-}
-
-// treeVersion has the versions of a tree before and after a reservation.
-type treeVersion struct {
-	tree          string
-	before, after uint64
-}
-
-// dynamicNode is a dynamic node that lost a claim. It is removed if that was its last one.
-type dynamicNode struct {
-	tree, path string
-	id         uint64
-}
-
 // markChangedBy marks the trees in which an allocation holds something.
 func (f *forest) markChangedBy(a *Allocation) {
 	for i := range a.claims {

@@ -6,25 +6,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// itemBefore is an item that a reservation has changed.
-type itemBefore struct {
-	name quota.ItemName
-	// was is the item before the reservation; nil if there was none. Its stock is not used, because the record may have
-	// been restored from a snapshot.
-	was *item
-	// turn is the stateSeq that the item got; 0 if it was removed.
-	turn uint64
-}
-
-// itemTrace records the items that one command changes, in the order of their first changes.
-type itemTrace struct {
-	list  []itemBefore
-	index map[quota.ItemName]int
-	now   []*item // the last records of the listed items
-	// liveBytes is the size of the ledger when the trace begins.
-	liveBytes int64
-}
-
 // traceItems begins a trace if the request can become a reservation.
 func (l *Ledger) traceItems(request *quota.Allocate) {
 	if request.Mode == quota.Reserve && l.level >= quota.LevelFive {

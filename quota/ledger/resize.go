@@ -7,41 +7,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// resized is what an allocation remembers of its request if it may hold something else: because the request had ranges
-// or alternatives, or because what it holds was changed.
-type resized struct {
-	// generation is that of the last change that named one.
-	generation uint64
-	// first are the claims of the request, by which a repetition of it is known; nil if they are the present ones. If the
-	// request had alternatives, they are those of the given one.
-	first []quota.Claim
-	// anyOf are the alternatives of the request; nil for most. given is the number of the one that the record has.
-	anyOf [][]quota.Claim
-	given int
-	// splitFrom is the id of the allocation that this one was a part of; empty for most.
-	splitFrom string
-	// dropped is the highest generation of a resize that waited and was not carried out.
-	dropped uint64
-	// change is the digest of the last change, by which its repetition is known, see wantedHolding.digest; else 0.
-	change uint64
-}
-
-// generation is that of the last change that named one.
-func (a *Allocation) generation() uint64 {
-	if a.more == nil || a.more.resized == nil {
-		return 0
-	}
-	return a.more.resized.generation
-}
-
-// splitFrom is the id of the allocation that this one was split from; empty for most.
-func (a *Allocation) splitFrom() string {
-	if a.more == nil || a.more.resized == nil {
-		return ""
-	}
-	return a.more.resized.splitFrom
-}
-
 // firstClaims are the claims of the request that was granted.
 func (a *Allocation) firstClaims() []quota.Claim {
 	if a.more != nil && a.more.resized != nil && a.more.resized.first != nil {
@@ -242,14 +207,6 @@ func (f *forest) checkAmounts(tree string, amounts quota.Vector, field string) *
 		err.Field = field + strings.TrimPrefix(err.Field, claimField(0, ""))
 	}
 	return err
-}
-
-// amountIn is the amount of a resource; 0 if it is not there.
-func amountIn(v quota.Vector, resource string) quota.Amount {
-	if i, found := findIn(v, resource); found {
-		return v[i].Amount
-	}
-	return 0
 }
 
 // withAmount is a copy of a vector with another amount of one resource, and without the resource if that is 0.

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/quota"
 )
 
@@ -26,14 +27,6 @@ func (it *item) image(owner *Allocation) ItemImage {
 		Turn: it.stateSeq, Updated: it.touched(owner),
 		Since: it.since, Expires: it.expires, Data: it.data, Leaving: it.leaving,
 	}
-}
-
-// touched is when an item last changed, or when its owner, which may be nil, last renewed.
-func (it *item) touched(owner *Allocation) quota.Stamp {
-	if owner != nil && owner.lease().touched.At > it.updated.At {
-		return owner.lease().touched
-	}
-	return it.updated
 }
 
 // itemNumbers are the last numbers assigned to items on demand, by resource; nil if all are 0.
@@ -137,17 +130,6 @@ func (c *placedClaim) restoreItems(image AllocationImage, i int) error {
 	return nil
 }
 
-// countOf is the number of items of a resource that the claim holds.
-func (c *placedClaim) countOf(resource string) quota.Amount {
-	n := quota.Amount(0)
-	for _, h := range c.heldItems() {
-		if h.resource == resource {
-			n++
-		}
-	}
-	return n
-}
-
 // claimItems makes a restored allocation the owner of its items.
 func (ld *Restorer) claimItems(a *Allocation) error {
 	for i := range a.claims {
@@ -168,5 +150,58 @@ func (ld *Restorer) claimItems(a *Allocation) error {
 			c.more.items.held[j].is = &is
 		}
 	}
+	return nil
+}
+
+// AddLimitRequest adds one request for limits, in the order of numbers.
+func (ld *Restorer) AddLimitRequest(r *quota.LimitRequest) error {
+	s := &ld.ledger.requests
+	if n := len(s.all); n > 0 && s.all[n-1].Number >= r.Number || r.Number == 0 || r.Number > s.last {
+		return fmt.Errorf("request for limits %d is not in order, or beyond the last, %d", r.Number, s.last)
+	}
+	if len(s.all) >= s.bounds.Requests+s.bounds.ClosedRequests {
+		return fmt.Errorf("more than %d requests for limits", s.bounds.Requests+s.bounds.ClosedRequests)
+	}
+	s.all = append(s.all, r)
+	s.closedSeq = max(s.closedSeq, r.ClosedSeq)
+	if r.State == quota.RequestOpen {
+		s.deadlines.set(dueKey{dueRequest, r.Number}, r.Ends)
+	}
+	return nil
+}
+
+// AddWebhook adds one webhook, in the order of names.
+func (ld *Restorer) AddWebhook(w *quota.Webhook) error {
+	s := &ld.ledger.webhooks
+	if n := len(s.all); n > 0 && s.all[n-1].Name >= w.Name || n >= quota.MaxWebhooks {
+		return fmt.Errorf("webhook %q is not in order, or one of more than %d", w.Name, quota.MaxWebhooks)
+	}
+	s.all = append(s.all, w)
+	return nil
+}
+
+// SetAccess gives the ledger a book. It must be called before AddTree.
+func (ld *Restorer) SetAccess(s access.State) error {
+	book, err := access.Load(s)
+	if err != nil {
+		return err
+	}
+	ld.ledger.book = book
+	return nil
+}
+
+// addHold restores the hold of a node.
+func (ld *Restorer) addHold(n *node, hold *HoldImage) error {
+	if hold == nil {
+		return nil
+	}
+	l := ld.ledger
+	switch {
+	case n.dynamic || len(l.forest.onHold) >= quota.MaxHolds:
+		return fmt.Errorf("%s is on hold, but was made on demand, or too many nodes are on hold", n.place())
+	case hold.Since.At > l.now.At || hold.DrainAt != 0 && !hold.Drain || hold.DrainAfter > l.allocations.fence:
+		return fmt.Errorf("%s is on hold since a future time, or drained in a way that never was", n.place())
+	}
+	l.setHold(n, hold)
 	return nil
 }

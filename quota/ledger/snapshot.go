@@ -143,21 +143,6 @@ type HeldItemImage struct {
 	Resource, Name string
 }
 
-// ItemImage is one item. Its holder follows from the held allocations.
-type ItemImage struct {
-	quota.ItemName
-	State string
-	// Turn is the item's place in the order of age.
-	Turn uint64
-	// Updated is the time of the last change, Since when state or owner last changed.
-	Updated quota.Stamp
-	Since   quota.Instant
-	// Expires is when the item is removed; its wall-clock time is for people.
-	Expires quota.Stamp
-	Data    []quota.Label
-	Leaving bool
-}
-
 // DisplacementImage is a claim that was moved, or an allocation that was preempted, by a reservation.
 type DisplacementImage struct {
 	ID             string
@@ -331,3 +316,18 @@ func atIndex[T any](list []T, n, i int, value T) []T {
 	list[i] = value
 	return list
 }
+
+// Header is the header of a snapshot taken now.
+func (l *Ledger) Header() Header {
+	return Header{
+		Now: l.now, Revision: l.history.revision, Fence: l.allocations.fence, NodeID: l.forest.nodeID,
+		Seat: l.allocations.lastArrivalSeq, Event: l.journal.lastEvent,
+		Turn: l.inventory.lastStateSeq, Arrival: l.queue.arrival, TreeVersion: l.forest.version,
+		LimitRequest: l.requests.last, Webhook: l.webhooks.version,
+		CivilOffset: l.civil.offset, Civil: l.civil.now,
+		Scheduled: l.calendar.last,
+	}
+}
+
+// Webhooks are all webhooks, by name. They must not be changed.
+func (i *Snapshot) Webhooks() []*quota.Webhook { return i.webhooks }

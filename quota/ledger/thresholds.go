@@ -41,13 +41,6 @@ func (f *forest) noteLimits(n *node) {
 	}
 }
 
-// noteConfigured records a tree whose configuration has changed, if it has thresholds or had some that are crossed.
-func (f *forest) noteConfigured(s *treeTransition) {
-	if t := f.trees[s.treeName()]; t != nil && t.hasAnyThresholds() {
-		f.rewarned = append(f.rewarned, t)
-	}
-}
-
 // rejudgeThresholds records all trees with thresholds, to be compared again at the end of the next command.
 func (f *forest) rejudgeThresholds() {
 	for _, name := range slices.Sorted(maps.Keys(f.trees)) {

@@ -47,14 +47,6 @@ func (n *node) headroom(r int) (quota.Amount, bool) {
 	return max(0, least), bounded
 }
 
-// overuse lists the limits of a draft that are exceeded, at most room entries.
-func (s *treeTransition) overuse(room int) []quota.Overuse {
-	if s.draft == nil || s.old == nil {
-		return nil
-	}
-	return s.draft.over(room)
-}
-
 // over lists the exceeded limits: nodes, parents before children, at each its own limits, then those of users and of
 // groups by name, then that of applications.
 func (t *tree) over(room int) []quota.Overuse {

@@ -173,20 +173,3 @@ func levelsBelow(top, path string) int {
 	}
 	return strings.Count(path[len(top):], "/")
 }
-
-// comparePaths orders paths like walk: by name at each level, which is byte order with the slash first.
-func comparePaths(a, b string) int {
-	for i := 0; i < len(a) && i < len(b); i++ {
-		if a[i] != b[i] {
-			return rank(a[i]) - rank(b[i])
-		}
-	}
-	return len(a) - len(b)
-}
-
-func rank(c byte) int {
-	if c == '/' {
-		return 0
-	}
-	return int(c)
-}

@@ -81,14 +81,6 @@ func (v View) Trees() []quota.TreeSummary {
 	return list
 }
 
-func (t *tree) registered() []quota.Resource {
-	list := make([]quota.Resource, len(t.resources))
-	for i, r := range t.resources {
-		list[i] = r.Resource
-	}
-	return list
-}
-
 // Tree returns the configuration of one tree, without dynamic nodes: parents before children, siblings by name. The
 // error is NotFound if the tree does not exist.
 func (v View) Tree(name string) (quota.TreeSpec, *quota.Error) {
@@ -418,32 +410,6 @@ func matchesItemFilter(f quota.ItemFilter, i quota.ItemInfo) bool {
 		(f.Owner == "" || f.Owner == i.Owner)
 }
 
-// itemInfo copies an item for a reader.
-func (inv *inventory) itemInfo(it *item) quota.ItemInfo {
-	info := quota.ItemInfo{
-		ItemName: quota.ItemName{Tree: it.stock.tree, Resource: it.stock.resource.Name, Name: it.name}, State: it.state,
-		Data:    slices.Clone(it.data),
-		Expires: it.expires.At, ExpiresWall: it.expires.Wall, Leaving: it.leaving,
-	}
-	owner, _ := inv.allocations.held.Get(it.owner)
-	if owner != nil {
-		info.Owner, info.Allocation, info.Fence = owner.principal().User, owner.id, owner.fence
-		info.HeldUntil = owner.expiresAt()
-	}
-	touched := it.touched(owner)
-	info.Updated, info.UpdatedWall = touched.At, touched.Wall
-	return info
-}
-
-// itemInfos copies several items for a reader.
-func (inv *inventory) itemInfos(list []*item) []quota.ItemInfo {
-	infos := make([]quota.ItemInfo, len(list))
-	for i, it := range list {
-		infos[i] = inv.itemInfo(it)
-	}
-	return infos
-}
-
 // ItemCounts counts the items of resources by state and by owner: of one resource, of all of a tree, or of all trees if
 // none is named. The error is NotFound if the tree or resource does not exist.
 func (v View) ItemCounts(tree, resource string) ([]quota.ItemCount, *quota.Error) {
@@ -499,4 +465,28 @@ func namedCounts(counts map[string]int) []quota.NamedCount {
 	}
 	slices.SortFunc(list, func(a, b quota.NamedCount) int { return strings.Compare(a.Name, b.Name) })
 	return list
+}
+
+// requestCounts counts, by tree, the requests that wait and those denied lately.
+func (v View) requestCounts() map[string]quota.RequestCounts {
+	counts := map[string]quota.RequestCounts{}
+	for _, w := range v.ledger.queue.byArrival { // see countIn
+		for _, tree := range w.trees() {
+			count := counts[tree]
+			count.Waiting.Add(w.record.more.waiting.since.At)
+			counts[tree] = count
+		}
+	}
+	events := v.ledger.journal.events
+	for i := len(events) - 1; i >= 0 && events[i].Stamp.At > v.Now()-quota.RecentDenials; i-- {
+		if events[i].Kind != quota.EventDenied || events[i].Request == nil {
+			continue
+		}
+		for _, tree := range events[i].Request.TreeNames() {
+			count := counts[tree]
+			count.Denied++
+			counts[tree] = count
+		}
+	}
+	return counts
 }

@@ -61,30 +61,6 @@ func withAncestors(nodes []*node) []*node {
 	return all
 }
 
-// requestCounts counts, by tree, the requests that wait and those denied lately.
-func (v View) requestCounts() map[string]quota.RequestCounts {
-	counts := map[string]quota.RequestCounts{}
-	for _, w := range v.ledger.queue.byArrival { // see countIn
-		for _, tree := range w.trees() {
-			count := counts[tree]
-			count.Waiting.Add(w.record.more.waiting.since.At)
-			counts[tree] = count
-		}
-	}
-	events := v.ledger.journal.events
-	for i := len(events) - 1; i >= 0 && events[i].Stamp.At > v.Now()-quota.RecentDenials; i-- {
-		if events[i].Kind != quota.EventDenied || events[i].Request == nil {
-			continue
-		}
-		for _, tree := range events[i].Request.TreeNames() {
-			count := counts[tree]
-			count.Denied++
-			counts[tree] = count
-		}
-	}
-	return counts
-}
-
 // trees are the names of the trees in which the request has claims in any of its alternatives, each once.
 func (w *waiter) trees() []string {
 	var names []string

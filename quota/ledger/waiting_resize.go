@@ -9,9 +9,6 @@ import (
 // A resize that waits is a waiter of its own. Its record has the changes as claims, and is in the queue only: its id
 // stands for the allocation, which holds its present amounts and refers to the record (details.resize).
 
-// isResize is true for a resize that waits, as opposed to a request.
-func (w *waiter) isResize() bool { return w.resizes != 0 }
-
 // waitingResize is the record in the queue of the resize that waits for the allocation; nil if none does.
 func (a *Allocation) waitingResize() *Allocation {
 	if a.more == nil {
@@ -217,36 +214,4 @@ func (l *Ledger) recheckResize(a *Allocation) *Allocation {
 		return l.dropResize(a)
 	}
 	return a
-}
-
-// followResize is followMove for a resize.
-func (pl planner) followResize(alt *alternative) bool {
-	a, _ := pl.allocations.held.Get(alt.of.resizes)
-	moved := *alt
-	moved.wanted, moved.claims = slices.Clone(alt.wanted), slices.Clone(alt.claims)
-	for i := range alt.claims {
-		if a.claimAskedAt(alt.claims[i].asked) >= 0 {
-			continue
-		}
-		path, exists := pl.presentPath(alt, i)
-		if !exists {
-			return false
-		}
-		moved.wanted[i].Node = path
-	}
-	if _, refused := pl.placeResize(&moved); refused != nil && refused.Kind != quota.Full {
-		return false
-	}
-	pl.placeResizeClaims(&moved, a)
-	alt.wanted, alt.claims, alt.unconfiguredPaths = moved.wanted, moved.claims, moved.unconfiguredPaths
-	return true
-}
-
-// resizeInfo is what readers see of a waiting resize.
-func (a *Allocation) resizeInfo() *quota.WaitingResize {
-	info := a.Info()
-	for i := range info.Claims {
-		info.Claims[i].Ranges = nil
-	}
-	return &quota.WaitingResize{Generation: info.Generation, Claims: info.Claims, Waiting: *info.Waiting}
 }
