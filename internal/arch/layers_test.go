@@ -96,25 +96,10 @@ func readText(t *testing.T, path string) string {
 // checkLedger type-checks quota/ledger against the compiled packages that it imports.
 func checkLedger(t *testing.T) (*token.FileSet, []*ast.File, *types.Info) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps",
-		"-json=ImportPath,Dir,GoFiles,Export", "./quota/ledger")
-	command.Dir, command.Stderr = root, os.Stderr
-	out, err := command.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	type listed struct {
-		ImportPath, Dir, Export string
-		GoFiles                 []string
-	}
+	ledger := listLedger(t, "./quota/ledger")[0]
 	compiled := map[string]string{}
-	var ledger listed // the last in the list, because it imports the others
-	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
-		ledger = listed{}
-		if err := decoder.Decode(&ledger); err != nil {
-			t.Fatal(err)
-		}
-		compiled[ledger.ImportPath] = ledger.Export
+	for _, p := range listLedger(t, append([]string{"-export", "-deps"}, ledger.Imports...)...) {
+		compiled[p.ImportPath] = p.Export
 	}
 	files := token.NewFileSet()
 	var parsed []*ast.File
@@ -129,6 +114,32 @@ func checkLedger(t *testing.T) (*token.FileSet, []*ast.File, *types.Info) {
 		return os.Open(compiled[path])
 	})
 	return files, parsed, typesOf(t, ledger.ImportPath, files, parsed, imports)
+}
+
+// ledgerPackage is what go list says of quota/ledger or of what it imports.
+type ledgerPackage struct {
+	ImportPath, Dir, Export string
+	GoFiles, Imports        []string
+}
+
+func listLedger(t *testing.T, arguments ...string) []ledgerPackage {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go",
+		append([]string{"list", "-json=ImportPath,Dir,Export,GoFiles,Imports"}, arguments...)...)
+	command.Dir, command.Stderr = root, os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []ledgerPackage
+	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
+		var p ledgerPackage
+		if err := decoder.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		listed = append(listed, p)
+	}
+	return listed
 }
 
 func typesOf(

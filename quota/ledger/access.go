@@ -12,7 +12,7 @@ import (
 
 // changeAccess carries out a command of the book. The access section is not changed here but with the trees, so that
 // one revision has both.
-func (l guard) changeAccess(c quota.ChangeAccess, m mode) Outcome {
+func (g guard) changeAccess(c quota.ChangeAccess, m mode) Outcome {
 	if n := len(c.Reason); n > quota.MaxReason {
 		return Outcome{Refused: quota.Errorf(quota.Invalid, "reason", "the reason has %d bytes; at most %d are allowed", n,
 			quota.MaxReason)}
@@ -22,36 +22,36 @@ func (l guard) changeAccess(c quota.ChangeAccess, m mode) Outcome {
 		return Outcome{Refused: quota.Errorf(quota.Invalid, "",
 			"the access section changes with the configuration; apply it")}
 	case access.SetMode:
-		if err := l.checkMode(change.Mode); err != nil {
+		if err := g.checkMode(change.Mode); err != nil {
 			return Outcome{Refused: err}
 		}
 	case access.Bootstrap:
 		if change.Guard {
-			if err := l.checkMode(access.Guarded); err != nil {
+			if err := g.checkMode(access.Guarded); err != nil {
 				return Outcome{Refused: err}
 			}
 		}
 	}
-	change, err := l.book.Apply(c.Change, l.accessMoment())
+	change, err := g.env.book.Apply(c.Change, accessMoment(g.callerRights, g.forest))
 	if err != nil {
 		return Outcome{Refused: accessRefusal(err)}
 	}
 	if m == carryOut && !change.IsEmpty() {
-		l.useBook(change)
-		l.journal.changes = accessChanges(change.Differences)
+		g.plans.useBook(change)
+		g.journal.changes = accessChanges(change.Differences)
 	}
 	return Outcome{Repeated: change.IsEmpty()}
 }
 
 // checkMode refuses to guard a cluster while trees name admins, who would have no rights.
-func (l guard) checkMode(mode access.Mode) *quota.Error {
+func (g guard) checkMode(mode access.Mode) *quota.Error {
 	if mode != access.Guarded {
 		return nil
 	}
-	if governed := l.forest.governedTrees(); len(governed) > 0 {
+	if governed := g.forest.governedTrees(); len(governed) > 0 {
 		return quota.Errorf(quota.InUse, "mode", "these trees name admins, which count for nothing in a guarded cluster: "+
 			"%s; turn them into bindings, with the users that they are: quorate access adopt-admins%s",
-			listTexts(governed), l.forest.adminFlags(governed))
+			listTexts(governed), g.forest.adminFlags(governed))
 	}
 	return nil
 }
@@ -107,16 +107,16 @@ func (f *forest) governedTrees() []string {
 }
 
 // permitAccess refuses a command of the book that its caller may not give.
-func (l guard) permitAccess(c access.Command) *quota.Error {
+func (g guard) permitAccess(c access.Command) *quota.Error {
 	switch c := c.(type) {
 	case access.Bootstrap:
 		return nil // its secret decides
 	case access.RotateToken:
-		if id, shown := l.caller.who.Token(); shown && id == c.Old {
+		if id, shown := g.caller.who.Token(); shown && id == c.Old {
 			return nil // the new token can do no more, and lives no longer
 		}
 	case access.CreateAccount, access.UpdateAccount, access.DeleteAccount, access.CreateToken, access.RevokeToken,
 		access.Refuse, access.Unrefuse, access.SetMode, access.ReplaceSection:
 	}
-	return l.needCluster(access.AccessManage)
+	return g.needCluster(access.AccessManage)
 }

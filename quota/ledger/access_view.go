@@ -9,16 +9,7 @@ import (
 // nearest above it, and of a tree that does not exist that of the cluster; then it reports false.
 func (v View) AccessPath(tree, node string) (access.Path, bool) {
 	n := v.ledger.forest.nearestNode(tree, node)
-	return v.pathAt(n), tree == "" && node == "" || n != nil && n.path == node
-}
-
-// pathAt are the tables from a node up, and that of the cluster; readers that share the ledger each have their own.
-func (v View) pathAt(n *node) access.Path {
-	var path access.Path
-	for ; n != nil; n = n.parent {
-		path = append(path, n.bindings)
-	}
-	return append(path, v.ledger.book.Cluster())
+	return v.ledger.forest.pathAt(n), tree == "" && node == "" || n != nil && n.path == node
 }
 
 // PlacedBindings are the bindings of one node.

@@ -5,13 +5,6 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-const (
-	// carryOut decides a command and commits it.
-	carryOut mode = iota
-	// dryRun decides a command and leaves the ledger as it is.
-	dryRun
-)
-
 // allocate decides a request and charges it if it is granted.
 func (l *Ledger) allocate(request *quota.Allocate, m mode) Outcome {
 	if known := l.allocations.findByID(request.ID); known != nil {
@@ -24,7 +17,7 @@ func (l *Ledger) allocate(request *quota.Allocate, m mode) Outcome {
 	if refused != nil {
 		return Outcome{Refused: refused}
 	}
-	a.owner = l.guard().ownerName()
+	a.owner = l.ownerName()
 	if refused = l.checkRequestGrowth(l.countedSize(a)); refused != nil {
 		return Outcome{Refused: refused}
 	}
@@ -93,7 +86,7 @@ func (l *Ledger) deny(request *quota.Allocate, d quota.Decision, lists []deniedL
 	for i := range lists {
 		l.inventory.createWanted(lists[i].tx.allocation, lists[i].violations)
 	}
-	l.journal.noteDenial(request, d, l.guard().ownerName(), l.guard().hasShare())
+	l.journal.noteDenial(request, d, l.ownerName(), l.hasShare())
 	return Outcome{Decision: newDecision(&d)}
 }
 

@@ -8,22 +8,22 @@ import (
 
 // adoptAllocations gives an owner to allocations that have none. Nothing else of them changes, so it needs no journal
 // entry and unblocks nobody.
-func (l guard) adoptAllocations(c quota.AdoptAllocations, m mode) Outcome {
-	if err := l.checkAdoption(c); err != nil {
+func (g guard) adoptAllocations(c quota.AdoptAllocations, m mode) Outcome {
+	if err := g.checkAdoption(c); err != nil {
 		return Outcome{Refused: err}
 	}
 	var out Outcome
 	seen := make(map[string]bool, len(c.IDs)) // look-ups only
 	for _, id := range c.IDs {
-		a := l.allocations.findByID(id)
+		a := g.allocations.findByID(id)
 		if a == nil || a.ended != nil || a.owner != "" || seen[id] {
 			continue
 		}
 		seen[id] = true
 		out.Adopted++
 		if m == carryOut {
-			l.setOwner(a, c.Owner)
-			l.journal.changes = append(l.journal.changes, quota.Change{
+			g.setOwner(a, c.Owner)
+			g.journal.changes = append(g.journal.changes, quota.Change{
 				Kind: quota.Changed, Field: "owner of " + id, After: c.Owner,
 			})
 		}
@@ -33,27 +33,27 @@ func (l guard) adoptAllocations(c quota.AdoptAllocations, m mode) Outcome {
 }
 
 // setOwner replaces the record of an allocation or a waiting request by one with an owner.
-func (l guard) setOwner(a *Allocation, owner string) {
+func (g guard) setOwner(a *Allocation, owner string) {
 	if a.isWaiting() {
-		l.ownWaiter(l.queue.waiterOf(a), owner)
+		g.ownWaiter(g.queue.waiterOf(a), owner)
 		return
 	}
 	is := *a
 	is.owner = owner
-	l.allocations.replaceRecord(&is)
+	g.allocations.replaceRecord(&is)
 	if resize := is.waitingResize(); resize != nil {
-		l.ownWaiter(l.queue.waiterOf(resize), owner)
+		g.ownWaiter(g.queue.waiterOf(resize), owner)
 	}
 }
 
 // ownWaiter gives an owner to a waiter that has none.
-func (l guard) ownWaiter(w *waiter, owner string) {
-	l.queue.replaceWaiting(w, *w.record.more.waiting)
+func (g guard) ownWaiter(w *waiter, owner string) {
+	g.queue.replaceWaiting(w, *w.record.more.waiting)
 	w.record.owner = owner // no reader has the new record yet
-	l.queue.countOwner(owner, 1)
+	g.queue.countOwner(owner, 1)
 }
 
-func (l guard) checkAdoption(c quota.AdoptAllocations) *quota.Error {
+func (g guard) checkAdoption(c quota.AdoptAllocations) *quota.Error {
 	if n := len(c.Reason); n > quota.MaxReason {
 		return quota.Errorf(quota.Invalid, "reason", "the reason has %d bytes; at most %d are allowed", n, quota.MaxReason)
 	}
@@ -66,7 +66,7 @@ func (l guard) checkAdoption(c quota.AdoptAllocations) *quota.Error {
 			return err
 		}
 	}
-	if err := l.book.CheckOwner(c.Owner); err != nil {
+	if err := g.env.book.CheckOwner(c.Owner); err != nil {
 		return accessRefusal(err)
 	}
 	return nil

@@ -63,7 +63,7 @@ func (l *Ledger) placeList(request *quota.Allocate, number, step int) (*Allocati
 		}
 		return nil, refused
 	}
-	a.owner = l.guard().ownerName()
+	a.owner = l.ownerName()
 	a.more.resized.given = number
 	return a, nil
 }

@@ -15,12 +15,12 @@ func (n *node) hasRule() bool {
 // planByRule plans a new request if the rule of the parent approves it. Otherwise the text says why not, as far as the
 // caller may know; it is empty if there is no rule. The rule stands for those who wrote it, who may set the limits of
 // all children, so the rights of the caller are not asked.
-func (l guard) planByRule(r *quota.LimitRequest, n *node) (plan, string) {
+func (g guard) planByRule(r *quota.LimitRequest, n *node) (plan, string) {
 	if !n.hasRule() {
 		return plan{}, ""
 	}
 	rule, limits := n.parent.spec.AutoApprove, r.Limits
-	if l.level >= quota.LevelTen {
+	if g.env.level >= quota.LevelTen {
 		limits = n.changedLimits(limits)
 	}
 	for _, wanted := range limits {
@@ -28,17 +28,17 @@ func (l guard) planByRule(r *quota.LimitRequest, n *node) (plan, string) {
 			return plan{}, why
 		}
 	}
-	if why := l.tooSoon(rule, n); why != "" {
+	if why := g.tooSoon(rule, n); why != "" {
 		return plan{}, why
 	}
-	p := planner{l.Ledger}.planLimits(quota.SetLimits{Tree: r.Tree, Node: r.Node, Limits: r.Limits})
+	p := g.plans.planLimits(quota.SetLimits{Tree: r.Tree, Node: r.Node, Limits: r.Limits})
 	why := ""
 	if p.refused != nil {
 		why = p.refused.Text
 	} else if rule.WithinHeadroom {
 		why = n.beyondHeadroom(limits)
 	}
-	if why != "" && l.caller.rights != nil && !l.may(access.ConfigRead, n.parent) {
+	if why != "" && g.caller.rights != nil && !g.may(access.ConfigRead, n.parent) {
 		why = "the limits above do not leave room for it" // more would tell of nodes that the caller may not see
 	}
 	return p, why
@@ -77,13 +77,13 @@ func (n *node) beyondRule(rule quota.AutoApprove, wanted quota.ResourceLimit) st
 }
 
 // tooSoon says how long the rule must wait since it last approved a request of the node; empty if it need not.
-func (l guard) tooSoon(rule quota.AutoApprove, n *node) string {
+func (g guard) tooSoon(rule quota.AutoApprove, n *node) string {
 	next := n.raisedByRule + quota.Instant(rule.Every)
-	if n.raisedByRule == 0 || l.now.At >= next {
+	if n.raisedByRule == 0 || g.now.At >= next {
 		return ""
 	}
 	return fmt.Sprintf("the rule approves one request for %s per %s; it may approve the next one %s from now", n.place(),
-		daysText(rule.Every), daysText(roundUp(quota.Span(next-l.now.At))))
+		daysText(rule.Every), daysText(roundUp(quota.Span(next-g.now.At))))
 }
 
 // beyondHeadroom says why the limits of the children would add up to more than that of the parent; empty if they would
@@ -112,13 +112,13 @@ func (n *node) beyondHeadroom(limits []quota.ResourceLimit) string {
 }
 
 // applyByRule sets the limits of a new request, which the rule of the parent approves.
-func (l guard) applyByRule(r *quota.LimitRequest, n *node, p plan, m mode) Outcome {
-	_, present, _ := l.target(r)
-	r.Approvals = []quota.Approval{{User: quota.AutoApprover, Digest: requestDigest(r, present), Wall: l.now.Wall}}
+func (g guard) applyByRule(r *quota.LimitRequest, n *node, p plan, m mode) Outcome {
+	_, present, _ := g.forest.requestTarget(r)
+	r.Approvals = []quota.Approval{{User: quota.AutoApprover, Digest: requestDigest(r, present), Wall: g.now.Wall}}
 	if m == carryOut {
-		n.raisedByRule = l.now.At
+		n.raisedByRule = g.now.At
 	}
-	return l.installRequest(nil, r, quota.AutoApprover, p, m)
+	return g.installRequest(nil, r, quota.AutoApprover, p, m)
 }
 
 // roundUp rounds a span that is left up to hours, or if it is shorter to minutes.

@@ -52,8 +52,8 @@ func (ld *Restorer) AddScheduled(image ScheduledImage) error {
 
 // checkCalendar verifies that each scheduled limit is complete, one of its node, and in force or due as it must be.
 func (v verifier) checkCalendar() error {
-	c, attached := &v.calendar, 0
-	for _, t := range v.forest.trees {
+	c, attached := &v.ledger.calendar, 0
+	for _, t := range v.ledger.forest.trees {
 		t.root.walk(func(n *node) bool {
 			attached += len(n.scheduled)
 			return true
@@ -68,12 +68,12 @@ func (v verifier) checkCalendar() error {
 		switch due := c.due.byKey[dueKey{dueSchedule, s.number}]; {
 		case i > 0 && c.all[i-1].number >= s.number || s.number > c.last:
 			return fmt.Errorf("scheduled limit %q is not in its place", s.ID)
-		case !slices.Contains(n.scheduled, s) || v.forest.trees[n.treeName].byPath[n.path] != n || n.dynamic:
+		case !slices.Contains(n.scheduled, s) || v.ledger.forest.trees[n.treeName].byPath[n.path] != n || n.dynamic:
 			return fmt.Errorf("scheduled limit %q is not one of %s", s.ID, n.place())
 		case (due == nil) != (len(s.Windows) == 0 && s.RuleEnds == 0) ||
 			due != nil && quota.CivilTime(due.at) != max(1, s.nextDue()):
 			return fmt.Errorf("scheduled limit %q has another deadline than %d", s.ID, s.nextDue())
-		case s.InForce && (len(s.Windows) == 0 || s.Windows[0].From > v.civil.now) || s.warned && !s.InForce:
+		case s.InForce && (len(s.Windows) == 0 || s.Windows[0].From > v.ledger.civil.now) || s.warned && !s.InForce:
 			return fmt.Errorf("scheduled limit %q is in force outside of its windows", s.ID)
 		}
 		if err := c.checkShape(&s.ScheduledLimit); err != nil {

@@ -10,47 +10,47 @@ import (
 
 // permitApply asks for the right to read each tree, or to create it, before anything is compared; of a change of one
 // subtree, for the right to read that.
-func (l guard) permitApply(c quota.ApplyTrees) *quota.Error {
+func (g guard) permitApply(c quota.ApplyTrees) *quota.Error {
 	if c.At != nil {
-		return l.needVerb(access.ConfigRead, c.At.Tree, c.At.Node, "at")
+		return g.needVerb(access.ConfigRead, c.At.Tree, c.At.Node, "at")
 	}
 	if c.Prune {
-		if err := l.needCluster(access.ConfigRead); err != nil {
+		if err := g.needCluster(access.ConfigRead); err != nil {
 			return err
 		}
 	}
 	for i, t := range c.Trees {
-		is := l.forest.trees[t.Name]
-		if is == nil && l.may(access.TreeCreate, nil) {
+		is := g.forest.trees[t.Name]
+		if is == nil && g.may(access.TreeCreate, nil) {
 			continue
 		}
 		field := fmt.Sprintf("trees[%d].name", i)
-		if err := l.needVerb(access.ConfigRead, t.Name, "", field); err != nil {
-			if part := l.readableNode(is); part != nil {
+		if err := g.needVerb(access.ConfigRead, t.Name, "", field); err != nil {
+			if part := g.readableNode(is); part != nil {
 				return quota.Errorf(quota.Forbidden, field,
-					"%s may not read tree %s as a whole; apply the text of a subtree alone with --at %s", l.caller.name(), t.Name,
+					"%s may not read tree %s as a whole; apply the text of a subtree alone with --at %s", g.caller.name(), t.Name,
 					part.place())
 			}
 			return err
 		}
 	}
-	if l.level < quota.LevelTen {
+	if g.env.level < quota.LevelTen {
 		return nil
 	}
-	if err := l.permitParts(c); err != nil {
+	if err := g.permitParts(c); err != nil {
 		return err
 	}
-	return l.permitNames(c)
+	return g.permitNames(c)
 }
 
 // readableNode is the first node of a tree whose configuration the caller may read; nil if there is none.
-func (l guard) readableNode(t *tree) *node {
+func (g guard) readableNode(t *tree) *node {
 	if t == nil {
 		return nil
 	}
 	var found *node
 	t.root.walk(func(n *node) bool {
-		if found == nil && !n.dynamic && l.may(access.ConfigRead, n) {
+		if found == nil && !n.dynamic && g.may(access.ConfigRead, n) {
 			found = n
 		}
 		return found == nil
@@ -60,32 +60,32 @@ func (l guard) readableNode(t *tree) *node {
 
 // permitParts asks for the rights to what a change names beside trees. A part may be repeated as it is by those who may
 // read it, because that is how a whole document is applied; for others the refusal would tell.
-func (l guard) permitParts(c quota.ApplyTrees) *quota.Error {
+func (g guard) permitParts(c quota.ApplyTrees) *quota.Error {
 	isEmpty := len(c.Trees)+len(c.Policies)+len(c.RemovePolicies) == 0 && c.Access == nil && !c.Prune
 	if isEmpty { // it is answered from the history alone, if it repeats a request or expects a revision
-		if err := l.needCluster(access.ConfigRead); err != nil {
+		if err := g.needCluster(access.ConfigRead); err != nil {
 			return err
 		}
 	}
 	if c.Access != nil {
-		if err := l.needCluster(l.verbForSection(*c.Access)); err != nil {
+		if err := g.needCluster(g.verbForSection(*c.Access)); err != nil {
 			return err
 		}
 	}
 	if len(c.RemovePolicies) > 0 {
-		if err := l.needCluster(access.PolicySet); err != nil {
+		if err := g.needCluster(access.PolicySet); err != nil {
 			return err
 		}
 	}
-	if len(c.Policies) == 0 || l.may(access.PolicySet, nil) || l.may(access.ConfigRead, nil) {
+	if len(c.Policies) == 0 || g.may(access.PolicySet, nil) || g.may(access.ConfigRead, nil) {
 		return nil
 	}
-	read := l.readablePolicies()
+	read := g.readablePolicies()
 	for i, p := range c.Policies {
 		if !slices.Contains(read, p) {
 			return lackingVerb(quota.Errorf(quota.Forbidden, fmt.Sprintf("policies[%d]", i),
 				"%s lacks the right %s at the cluster, which definitions of policies need; leave out those that the "+
-					"trees of the change do not use", l.caller.name(), access.PolicySet), access.PolicySet, nil)
+					"trees of the change do not use", g.caller.name(), access.PolicySet), access.PolicySet, nil)
 		}
 	}
 	return nil
@@ -93,11 +93,11 @@ func (l guard) permitParts(c quota.ApplyTrees) *quota.Error {
 
 // verbForSection is the right that an access section needs before it is compared: to read it, if it is the present one
 // and the caller may know that.
-func (l guard) verbForSection(wanted access.Section) access.Verb {
-	if !l.may(access.AccessRead, nil) {
+func (g guard) verbForSection(wanted access.Section) access.Verb {
+	if !g.may(access.AccessRead, nil) {
 		return access.AccessManage
 	}
-	change, err := l.book.Apply(access.ReplaceSection{Section: wanted}, l.accessMoment())
+	change, err := g.env.book.Apply(access.ReplaceSection{Section: wanted}, accessMoment(g.callerRights, g.forest))
 	if err != nil || len(change.Differences) > 0 {
 		return access.AccessManage
 	}
@@ -105,11 +105,11 @@ func (l guard) verbForSection(wanted access.Section) access.Verb {
 }
 
 // readablePolicies are the definitions that the trees use whose root the caller may read, as Reader.Policies.
-func (l guard) readablePolicies() []quota.PolicySpec {
+func (g guard) readablePolicies() []quota.PolicySpec {
 	var list []quota.PolicySpec
-	for _, t := range l.forest.trees { // in any order, because callers only look whether one is there
-		if l.may(access.ConfigRead, t.root) {
-			list = append(list, l.View().PoliciesOf(t.name)...)
+	for _, t := range g.forest.trees { // in any order, because callers only look whether one is there
+		if g.may(access.ConfigRead, t.root) {
+			list = append(list, t.usedPolicies()...)
 		}
 	}
 	return list
@@ -117,19 +117,19 @@ func (l guard) readablePolicies() []quota.PolicySpec {
 
 // permitNames refuses policies and roles that do not exist without the list of those that do, unless the caller may
 // read it.
-func (l guard) permitNames(c quota.ApplyTrees) *quota.Error {
-	policies, roles := l.may(access.ConfigRead, nil), l.may(access.AccessRead, nil) || c.Access != nil
+func (g guard) permitNames(c quota.ApplyTrees) *quota.Error {
+	policies, roles := g.may(access.ConfigRead, nil), g.may(access.AccessRead, nil) || c.Access != nil
 	if policies && roles {
 		return nil
 	}
 	for i, t := range c.Trees {
 		for j, n := range t.Nodes {
 			field := nodeField(fmt.Sprintf("trees[%d]", i), j)
-			if !policies && n.Policy != "" && !l.knowsPolicy(c, n.Policy) {
+			if !policies && n.Policy != "" && !g.knowsPolicy(c, n.Policy) {
 				return quota.Errorf(quota.Invalid, field+".policy", "there is no policy %q", quota.Clip(n.Policy))
 			}
 			for k, b := range n.Bindings {
-				if _, known := l.book.Roles().Find(b.Role); !roles && !known {
+				if _, known := g.env.book.Roles().Find(b.Role); !roles && !known {
 					return quota.Errorf(quota.Invalid, fmt.Sprintf("%s.bindings[%d].role", field, k), "%q is not a role",
 						quota.Clip(b.Role))
 				}
@@ -140,7 +140,7 @@ func (l guard) permitNames(c quota.ApplyTrees) *quota.Error {
 }
 
 // knowsPolicy is true for a policy that exists or that the change defines.
-func (l guard) knowsPolicy(c quota.ApplyTrees, name string) bool {
-	return l.forest.policies.find(name) != nil ||
+func (g guard) knowsPolicy(c quota.ApplyTrees, name string) bool {
+	return g.forest.policies.find(name) != nil ||
 		slices.ContainsFunc(c.Policies, func(p quota.PolicySpec) bool { return p.Name == name })
 }

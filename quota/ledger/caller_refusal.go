@@ -17,23 +17,23 @@ func NeedsPlan(c quota.Command) bool {
 
 // refuseStrangersTrees refuses a change of the configuration by a caller without a credential unless it has the rights
 // to all parts of the change, also if they make no difference.
-func (l guard) refuseStrangersTrees(command quota.Command) *quota.Error {
+func (g guard) refuseStrangersTrees(command quota.Command) *quota.Error {
 	c, is := command.(quota.ApplyTrees)
 	if !is {
 		return nil
 	}
 	if c.Access != nil {
-		if err := l.needCluster(access.AccessManage); err != nil {
+		if err := g.needCluster(access.AccessManage); err != nil {
 			return err
 		}
 	}
 	if len(c.Policies)+len(c.RemovePolicies) > 0 {
-		if err := l.needCluster(access.PolicySet); err != nil {
+		if err := g.needCluster(access.PolicySet); err != nil {
 			return err
 		}
 	}
-	if l.history.requests[c.Meta.RequestID] != nil {
-		return l.needCluster(access.ConfigRead) // a repeated request is answered with the whole change
+	if g.history.requests[c.Meta.RequestID] != nil {
+		return g.needCluster(access.ConfigRead) // a repeated request is answered with the whole change
 	}
 	return nil
 }

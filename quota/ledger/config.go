@@ -40,28 +40,28 @@ type plan struct {
 func refusedPlan(err *quota.Error) plan { return plan{refused: err} }
 
 // planner computes changes of the configuration and installs them.
-type planner struct{ *Ledger }
+type planner struct{ ledger *Ledger }
 
 // install carries out a plan that was checked.
-func (pl planner) install(meta quota.ChangeMeta, p plan) {
-	p.commit()
-	pl.forest.configured = pl.index
-	pl.updateHolds()
-	pl.allocations.shared.forget()
-	pl.history.appendRevision(meta, p)
-	pl.noteConfigured()
-	pl.journal.changes = p.changes
+func (p planner) install(meta quota.ChangeMeta, checked plan) {
+	checked.commit()
+	p.ledger.forest.configured = p.ledger.index
+	p.ledger.updateHolds()
+	p.ledger.allocations.shared.forget()
+	p.ledger.history.appendRevision(meta, checked)
+	p.noteConfigured()
+	p.ledger.journal.changes = checked.changes
 }
 
 // noteConfigured records the newest revision for watchers, who have no use for what takes it back. Digests of a log
 // have all facts, so there are none before LevelNine.
-func (pl planner) noteConfigured() {
-	if pl.level < quota.LevelNine {
+func (p planner) noteConfigured() {
+	if p.ledger.level < quota.LevelNine {
 		return
 	}
-	told := *pl.history.revisions[len(pl.history.revisions)-1]
+	told := *p.ledger.history.revisions[len(p.ledger.history.revisions)-1]
 	told.Undo, told.UndoPolicies, told.UndoAccess, told.Undoable = nil, nil, nil, false
-	pl.journal.facts = append(pl.journal.facts, Fact{Kind: FactConfigured, Revision: &told})
+	p.ledger.journal.facts = append(p.ledger.journal.facts, Fact{Kind: FactConfigured, Revision: &told})
 }
 
 // checkMeta answers a repeated request with its first result, and refuses a wrong expectation about the configuration,
@@ -115,15 +115,15 @@ type treeChange struct {
 
 // planTrees checks an ApplyTrees against the ledger. Only the end result counts, so that the quota of one child can be
 // given to another in one change.
-func (pl planner) planTrees(c quota.ApplyTrees) plan {
+func (p planner) planTrees(c quota.ApplyTrees) plan {
 	least := 1
 	if c.Prune || len(c.Policies)+len(c.RemovePolicies) > 0 || c.Access != nil {
 		least = 0
 	}
-	if n := len(c.Trees); n < least || n > pl.bounds.TreesPerChange {
+	if n := len(c.Trees); n < least || n > p.ledger.bounds.TreesPerChange {
 		return refusedPlan(
 			quota.Errorf(quota.Invalid, "trees", "the change names %d trees; %d to %d are allowed", n, least,
-				pl.bounds.TreesPerChange))
+				p.ledger.bounds.TreesPerChange))
 	}
 	var wishes []treeChange
 	named := map[string]bool{}
@@ -134,36 +134,36 @@ func (pl planner) planTrees(c quota.ApplyTrees) plan {
 		}
 		named[spec.Name] = true
 		if c.KeepAccess {
-			if err := pl.forest.keepAccess(&w); err != nil {
+			if err := p.ledger.forest.keepAccess(&w); err != nil {
 				return refusedPlan(err)
 			}
 		}
-		if err := pl.forest.followMoves(&w); err != nil {
+		if err := p.ledger.forest.followMoves(&w); err != nil {
 			return refusedPlan(err)
 		}
 		wishes = append(wishes, w)
 	}
 	if c.Prune {
-		for _, name := range slices.Sorted(maps.Keys(pl.forest.trees)) {
+		for _, name := range slices.Sorted(maps.Keys(p.ledger.forest.trees)) {
 			if !named[name] {
 				wishes = append(wishes, treeChange{spec: quota.TreeSpec{Name: name}, remove: true, field: "trees"})
 			}
 		}
 	}
-	policies, err := pl.forest.planPolicies(c)
+	policies, err := p.ledger.forest.planPolicies(c)
 	if err != nil {
 		return refusedPlan(err)
 	}
-	section, err := pl.guard().planAccess(c.Access)
+	section, err := p.planAccess(c.Access)
 	if err != nil {
 		return refusedPlan(err)
 	}
-	return pl.planChanges(wishes, policies, section)
+	return p.planChanges(wishes, policies, section)
 }
 
 // planChanges checks a change of several trees, of the policies and of the access section, all or nothing.
-func (pl planner) planChanges(wishes []treeChange, policies policyChange, section accessPlan) plan {
-	p := plan{
+func (p planner) planChanges(wishes []treeChange, policies policyChange, section accessPlan) plan {
+	checked := plan{
 		policies: policies, changes: slices.Concat(section.changes, policies.changes), access: section.change,
 		undoAccess: section.undo(),
 	}
@@ -171,72 +171,72 @@ func (pl planner) planChanges(wishes []treeChange, policies policyChange, sectio
 	for _, w := range wishes {
 		named[w.spec.Name] = true
 	}
-	if err := pl.forest.checkRemovedPolicies(policies, named); err != nil {
+	if err := p.ledger.forest.checkRemovedPolicies(policies, named); err != nil {
 		return refusedPlan(err)
 	}
-	if err := pl.checkOthers(section, named); err != nil {
+	if err := p.checkOthers(section, named); err != nil {
 		return refusedPlan(err)
 	}
 	var steps []*treeTransition
 	after := newSizes{
-		trees: len(pl.forest.trees), nodes: pl.forest.nodes, bindings: pl.forest.countBindings(),
-		growth: policies.next.bytes() - pl.forest.policies.bytes(),
+		trees: len(p.ledger.forest.trees), nodes: p.ledger.forest.nodes, bindings: p.ledger.forest.countBindings(),
+		growth: policies.next.bytes() - p.ledger.forest.policies.bytes(),
 	}
-	for _, w := range append(wishes, pl.forest.redefinedTrees(policies, named)...) {
-		s, err := pl.planTree(w, policies.next, section)
+	for _, w := range append(wishes, p.ledger.forest.redefinedTrees(policies, named)...) {
+		s, err := p.planTree(w, policies.next, section)
 		if err != nil {
-			p.refused = p.refused.Join(err)
+			checked.refused = checked.refused.Join(err)
 		}
 		switch {
-		case p.refused == nil:
-		case err != nil && err.Kind != p.refused.Kind:
-			return refusedPlan(p.refused)
+		case checked.refused == nil:
+		case err != nil && err.Kind != checked.refused.Kind:
+			return refusedPlan(checked.refused)
 		default:
 			continue
 		}
 		d := s.diff()
 		s.changes = d.changes
 		if len(d.changes) > 0 {
-			p.undo = append(p.undo, d.undo)
+			checked.undo = append(checked.undo, d.undo)
 		}
-		p.changes = append(p.changes, d.changes...)
+		checked.changes = append(checked.changes, d.changes...)
 		if s.redefined {
-			p.redefined = append(p.redefined, s.treeName())
+			checked.redefined = append(checked.redefined, s.treeName())
 		}
-		p.over = append(p.over, s.overuse(quota.MaxOver-len(p.over))...)
+		checked.over = append(checked.over, s.overuse(quota.MaxOver-len(checked.over))...)
 		steps = append(steps, s)
-		p.given = append(p.given, s.givenBy(section.roles)...)
+		checked.given = append(checked.given, s.givenBy(section.roles)...)
 		after.add(s)
 	}
-	if p.refused != nil {
-		return refusedPlan(p.refused)
+	if checked.refused != nil {
+		return refusedPlan(checked.refused)
 	}
-	if err := pl.checkSizes(after, steps, section); err != nil {
+	if err := p.checkSizes(after, steps, section); err != nil {
 		return refusedPlan(err)
 	}
-	p.locate = func(c quota.Change) changedNode {
+	checked.locate = func(c quota.Change) changedNode {
 		i := slices.IndexFunc(steps, func(s *treeTransition) bool { return s.treeName() == c.Tree })
 		return steps[i].locate(c)
 	}
-	p.commit = func() {
+	checked.commit = func() {
 		if section.change != nil {
-			pl.guard().useBook(*section.change)
+			p.useBook(*section.change)
 		}
-		pl.forest.usePolicies(policies.next)
+		p.ledger.forest.usePolicies(policies.next)
 		for _, s := range steps {
-			pl.calendar.follow(s)
-			pl.installTrees(s)
+			p.ledger.calendar.follow(s)
+			p.installTrees(s)
 		}
-		pl.guard().reserveIDs()
-		pl.requeueTrees(steps)
+		p.reserveIDs()
+		p.requeueTrees(steps)
 	}
-	p.effects = func() *quota.Effects { return pl.effects(steps, policies.next) }
-	return p
+	checked.effects = func() *quota.Effects { return p.effects(steps, policies.next) }
+	return checked
 }
 
 // planTree checks one tree of a change.
-func (pl planner) planTree(w treeChange, policies *policySet, section accessPlan) (*treeTransition, *quota.Error) {
-	old := pl.forest.trees[w.spec.Name]
+func (p planner) planTree(w treeChange, policies *policySet, section accessPlan) (*treeTransition, *quota.Error) {
+	old := p.ledger.forest.trees[w.spec.Name]
 	if w.remove {
 		if old.claims > 0 {
 			return nil, quota.Errorf(quota.InUse, w.field,
@@ -245,7 +245,7 @@ func (pl planner) planTree(w treeChange, policies *policySet, section accessPlan
 		}
 		return newTransition(nil, old), nil
 	}
-	draft, conflicts, err := pl.draftChange(w, policies)
+	draft, conflicts, err := p.draftChange(w, policies)
 	if err != nil {
 		return nil, err
 	}
@@ -260,12 +260,12 @@ func (pl planner) planTree(w treeChange, policies *policySet, section accessPlan
 		return nil, err
 	}
 	s.carryAccounts()
-	if err := pl.forest.checkKept(draft, w.field); err != nil {
+	if err := p.ledger.forest.checkKept(draft, w.field); err != nil {
 		return nil, err
 	}
-	stuck := pl.rehomeClaims(s)
+	stuck := p.rehomeClaims(s)
 	breaches := append(s.breaches(), stuck...)
-	if len(breaches) == 0 && len(pl.calendar.all) > 0 {
+	if len(breaches) == 0 && len(p.ledger.calendar.all) > 0 {
 		breaches = s.laterBreaches()
 	}
 	if len(breaches) > 0 {
@@ -276,12 +276,12 @@ func (pl planner) planTree(w treeChange, policies *policySet, section accessPlan
 
 // draftChange drafts the wanted state of a tree. Conflicts with its policies refuse a tree that the command names. In
 // one that it does not name they are breaches of the policy that it redefines, all of which are listed.
-func (pl planner) draftChange(w treeChange, policies *policySet) (*tree, []quota.Breach, *quota.Error) {
+func (p planner) draftChange(w treeChange, policies *policySet) (*tree, []quota.Breach, *quota.Error) {
 	if !w.redefined {
-		draft, err := pl.forest.draftTree(w.spec, w.field, policies)
+		draft, err := p.ledger.forest.draftTree(w.spec, w.field, policies)
 		return draft, nil, err
 	}
-	draft, err := pl.forest.draftShape(w.spec, w.field, policies)
+	draft, err := p.ledger.forest.draftShape(w.spec, w.field, policies)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -366,36 +366,36 @@ func (s *treeTransition) checkInUse() *quota.Error {
 }
 
 // planDelete checks the removal of a tree.
-func (pl planner) planDelete(c quota.DeleteTree) plan {
-	if pl.forest.trees[c.Tree] == nil {
+func (p planner) planDelete(c quota.DeleteTree) plan {
+	if p.ledger.forest.trees[c.Tree] == nil {
 		return refusedPlan(quota.Errorf(quota.NotFound, "name", "there is no tree %q", quota.Clip(c.Tree)))
 	}
-	return pl.planChanges([]treeChange{{spec: quota.TreeSpec{Name: c.Tree}, field: "name", remove: true}},
-		pl.forest.keepPolicies(), pl.guard().keepAccess())
+	return p.planChanges([]treeChange{{spec: quota.TreeSpec{Name: c.Tree}, field: "name", remove: true}},
+		p.ledger.forest.keepPolicies(), p.keepAccess())
 }
 
 // planMaintenance checks a change of a tree's maintenance. When maintenance ends, the answer lists everything over a
 // limit.
-func (pl planner) planMaintenance(c quota.SetMaintenance) plan {
-	t := pl.forest.trees[c.Tree]
+func (p planner) planMaintenance(c quota.SetMaintenance) plan {
+	t := p.ledger.forest.trees[c.Tree]
 	if t == nil {
 		return refusedPlan(quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(c.Tree)))
 	}
 	d := differ{tree: t.name, undo: t.undo()}
 	d.add("", "maintenance", switchText(t.settings.Maintenance), switchText(c.On))
-	p := plan{
+	checked := plan{
 		changes: d.changes,
 		undo:    []quota.TreeUndo{d.undo},
 		locate:  func(quota.Change) changedNode { return changedNode{was: t.root, isRoot: true} },
 		commit: func() {
-			pl.forest.markChanged(t)
+			p.ledger.forest.markChanged(t)
 			t.settings.Maintenance = c.On
-			pl.requeueWaiters(map[string]bool{t.name: true})
+			p.requeueWaiters(map[string]bool{t.name: true})
 		},
 		effects: func() *quota.Effects { return &quota.Effects{} },
 	}
 	if !c.On {
-		p.over = t.over(quota.MaxOver)
+		checked.over = t.over(quota.MaxOver)
 	}
-	return p
+	return checked
 }

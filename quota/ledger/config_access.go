@@ -19,14 +19,15 @@ type accessPlan struct {
 }
 
 // keepAccess leaves the access section as it is.
-func (l guard) keepAccess() accessPlan { return accessPlan{roles: l.book.Roles()} }
+func (p planner) keepAccess() accessPlan { return accessPlan{roles: p.ledger.book.Roles()} }
 
 // planAccess checks a new access section; nil leaves it as it is.
-func (l guard) planAccess(section *access.Section) (accessPlan, *quota.Error) {
+func (p planner) planAccess(section *access.Section) (accessPlan, *quota.Error) {
 	if section == nil {
-		return l.keepAccess(), nil
+		return p.keepAccess(), nil
 	}
-	change, err := l.book.Apply(access.ReplaceSection{Section: *section}, l.accessMoment())
+	moment := accessMoment(&p.ledger.rights, &p.ledger.forest)
+	change, err := p.ledger.book.Apply(access.ReplaceSection{Section: *section}, moment)
 	if err != nil {
 		return accessPlan{}, accessRefusal(err)
 	}
@@ -80,17 +81,17 @@ func (p accessPlan) checkBindings(draft *tree, field string, specs []quota.NodeS
 
 // checkOthers checks the bindings of trees that a change does not name, if it changes roles: a role that loses verbs
 // may no longer go with the terms of its bindings.
-func (pl planner) checkOthers(p accessPlan, named map[string]bool) *quota.Error {
-	if p.change == nil || !p.change.ChangesRoles() {
+func (p planner) checkOthers(section accessPlan, named map[string]bool) *quota.Error {
+	if section.change == nil || !section.change.ChangesRoles() {
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(pl.forest.trees)) {
+	for _, name := range slices.Sorted(maps.Keys(p.ledger.forest.trees)) {
 		if named[name] {
 			continue
 		}
 		var refused *quota.Error
-		pl.forest.trees[name].root.walk(func(n *node) bool {
-			if err := access.CheckBindings(n.spec.Bindings, p.roles, access.NodeScope); err != nil {
+		p.ledger.forest.trees[name].root.walk(func(n *node) bool {
+			if err := access.CheckBindings(n.spec.Bindings, section.roles, access.NodeScope); err != nil {
 				refused = accessRefusal(err)
 				refused.Field, refused.Text = "access.roles", n.place()+": "+refused.Text
 			}
@@ -156,12 +157,13 @@ func countDraftBindings(t *tree) int {
 }
 
 // checkBindingRoom bounds the bindings of all nodes and of the cluster together.
-func (pl planner) checkBindingRoom(ofNodes int, section accessPlan) *quota.Error {
-	book := pl.book
+func (p planner) checkBindingRoom(ofNodes int, section accessPlan) *quota.Error {
+	book := p.ledger.book
 	if section.change != nil {
 		book = section.change.After
 	}
-	if all := ofNodes + len(book.Section().Bindings); all > access.MaxAllBindings && ofNodes > pl.forest.countBindings() {
+	all := ofNodes + len(book.Section().Bindings)
+	if all > access.MaxAllBindings && ofNodes > p.ledger.forest.countBindings() {
 		return quota.Errorf(quota.Full, "trees", "there would be %d bindings; at most %d are allowed: bind groups instead",
 			all, access.MaxAllBindings)
 	}
@@ -221,28 +223,28 @@ func bindingText(b access.Binding) string {
 }
 
 // useBook makes the book of a change the present one.
-func (l guard) useBook(c access.Change) {
-	l.book, l.forest.configured = c.After, l.index
+func (p planner) useBook(c access.Change) {
+	p.ledger.book, p.ledger.forest.configured = c.After, p.ledger.index
 	if c.ChangesRoles() {
-		l.forest.walkBindings(func(n *node, list []access.Binding) {
-			n.bindings = access.Compile(list, l.book.Roles(), access.NodeScope)
+		p.ledger.forest.walkBindings(func(n *node, list []access.Binding) {
+			n.bindings = access.Compile(list, p.ledger.book.Roles(), access.NodeScope)
 		})
 	}
-	l.reserveIDs()
+	p.reserveIDs()
 }
 
 // reserveIDs collects the reserved prefixes of all bindings.
-func (l guard) reserveIDs() {
-	l.reserved = access.ReservedIDs{}
-	l.reserved.Add(l.book.Section().Bindings)
-	l.forest.walkBindings(func(_ *node, list []access.Binding) { l.reserved.Add(list) })
+func (p planner) reserveIDs() {
+	p.ledger.reserved = access.ReservedIDs{}
+	p.ledger.reserved.Add(p.ledger.book.Section().Bindings)
+	p.ledger.forest.walkBindings(func(_ *node, list []access.Binding) { p.ledger.reserved.Add(list) })
 }
 
 // accessMoment is what a command of the book needs to know of the ledger.
-func (l guard) accessMoment() access.Moment {
+func accessMoment(r *callerRights, f *forest) access.Moment {
 	return access.Moment{
-		Wall: l.now.Wall, Index: l.index, NodeBindings: l.forest.countBindings(), BindsRole: l.forest.bindsRole,
-		KeepsLife: l.level >= quota.LevelTen && l.book.Mode() == access.Guarded && !l.may(access.AccessManage, nil),
+		Wall: r.now.Wall, Index: r.env.index, NodeBindings: f.countBindings(), BindsRole: f.bindsRole,
+		KeepsLife: r.env.level >= quota.LevelTen && r.env.book.Mode() == access.Guarded && !r.may(access.AccessManage, nil),
 	}
 }
 

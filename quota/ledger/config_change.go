@@ -11,8 +11,8 @@ import (
 )
 
 // planLimits checks a change of one node's limits. It costs the node's family, not the tree.
-func (pl planner) planLimits(c quota.SetLimits) plan {
-	n, err := pl.forest.configuredNode(c.Tree, c.Node)
+func (p planner) planLimits(c quota.SetLimits) plan {
+	n, err := p.ledger.forest.configuredNode(c.Tree, c.Node)
 	if err != nil {
 		return refusedPlan(err)
 	}
@@ -22,13 +22,13 @@ func (pl planner) planLimits(c quota.SetLimits) plan {
 		return refusedPlan(err)
 	}
 	breaches := n.checkSwap(swap)
-	if len(breaches) == 0 && len(pl.calendar.all) > 0 {
+	if len(breaches) == 0 && len(p.ledger.calendar.all) > 0 {
 		breaches = n.checkSwapLater(swap)
 	}
 	if len(breaches) > 0 {
 		return refusedPlan(quota.NewBreachError(breaches))
 	}
-	if err := pl.checkTreeGrowth(swap.bytes() - n.bytes()); err != nil {
+	if err := p.ledger.checkTreeGrowth(swap.bytes() - n.bytes()); err != nil {
 		return refusedPlan(err)
 	}
 	d := differ{tree: t.name, undo: t.undo()}
@@ -43,15 +43,15 @@ func (pl planner) planLimits(c quota.SetLimits) plan {
 			return changedNode{was: n, above: n.parent, isRoot: n.parent == nil}
 		},
 		commit: func() {
-			pl.forest.markChanged(t)
-			pl.forest.markNode(n)
-			pl.forest.bytes += swap.bytes() - n.bytes()
+			p.ledger.forest.markChanged(t)
+			p.ledger.forest.markNode(n)
+			p.ledger.forest.bytes += swap.bytes() - n.bytes()
 			n.configure(swap)
 			n.relimit()
-			pl.forest.noteLimits(n)
-			pl.queue.unblockRaised(n)
+			p.ledger.forest.noteLimits(n)
+			p.ledger.queue.unblockRaised(n)
 		},
-		effects: func() *quota.Effects { return pl.effectsOf(t, swap.spec) },
+		effects: func() *quota.Effects { return p.effectsOf(t, swap.spec) },
 	}
 }
 
@@ -183,13 +183,13 @@ func checkMove(m quota.Move, from, to string, depth int) *quota.Error {
 }
 
 // planMove checks another path for a node. It is the present tree with other paths.
-func (pl planner) planMove(c quota.MoveNode) plan {
-	t := pl.forest.trees[c.Tree]
+func (p planner) planMove(c quota.MoveNode) plan {
+	t := p.ledger.forest.trees[c.Tree]
 	if t == nil {
 		return refusedPlan(quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(c.Tree)))
 	}
 	m := quota.Move{From: c.From, To: c.To}
-	if err := checkMove(m, "from", "to", pl.bounds.Depth); err != nil {
+	if err := checkMove(m, "from", "to", p.ledger.bounds.Depth); err != nil {
 		return refusedPlan(err)
 	}
 	if _, err := t.configured(c.From, "from"); err != nil {
@@ -206,10 +206,10 @@ func (pl planner) planMove(c quota.MoveNode) plan {
 	w := treeChange{spec: t.present(), sketch: t.newPathTree(), field: "to"}
 	w.sketch.movePath(m)
 	w.spec.Nodes = w.sketch.listNodes()
-	if err := pl.forest.checkDepths(w.spec.Nodes); err != nil {
+	if err := p.ledger.forest.checkDepths(w.spec.Nodes); err != nil {
 		return refusedPlan(err)
 	}
-	return pl.planChanges([]treeChange{w}, pl.forest.keepPolicies(), pl.guard().keepAccess())
+	return p.planChanges([]treeChange{w}, p.ledger.forest.keepPolicies(), p.keepAccess())
 }
 
 // checkDepths refuses paths that a move has made too long.
@@ -242,20 +242,20 @@ func (t *tree) specs() []quota.NodeSpec {
 // checkPermission refuses a change that a tree, as it is before, does not allow: without a reason where one is
 // required, or by an actor who is none of its admins. A change that changes nothing of a tree needs nothing of it.
 // Admins do not bind a caller who manages access, because it moves a cluster from admins to bindings.
-func (pl planner) checkPermission(m quota.ChangeMeta, p plan) *quota.Error {
-	for changes := p.changes; len(changes) > 0; {
+func (p planner) checkPermission(m quota.ChangeMeta, checked plan) *quota.Error {
+	for changes := checked.changes; len(changes) > 0; {
 		name := changes[0].Tree
 		end := slices.IndexFunc(changes, func(c quota.Change) bool { return c.Tree != name })
 		if end < 0 {
 			end = len(changes)
 		}
-		if err := pl.permitChange(m, name, changes[:end]); err != nil {
+		if err := p.permitChange(m, name, changes[:end]); err != nil {
 			return err
 		}
 		changes = changes[end:]
 	}
-	for _, name := range p.redefined { // the definition of a policy changes the tree as a whole
-		if err := pl.permitChange(m, name, p.policies.changes); err != nil {
+	for _, name := range checked.redefined { // the definition of a policy changes the tree as a whole
+		if err := p.permitChange(m, name, checked.policies.changes); err != nil {
 			return err
 		}
 	}
@@ -263,19 +263,19 @@ func (pl planner) checkPermission(m quota.ChangeMeta, p plan) *quota.Error {
 }
 
 // permitChange asks one tree, unless it is new or the changes are of policies only.
-func (pl planner) permitChange(m quota.ChangeMeta, tree string, changes []quota.Change) *quota.Error {
-	t := pl.forest.trees[tree]
+func (p planner) permitChange(m quota.ChangeMeta, tree string, changes []quota.Change) *quota.Error {
+	t := p.ledger.forest.trees[tree]
 	switch {
 	case t == nil || len(changes) == 0:
 		return nil
 	case t.settings.RequireReason && m.Reason == "":
 		return quota.Errorf(quota.Invalid, "reason", "changes of tree %s need a reason; give one", tree)
 	}
-	if pl.book.Mode() == access.Guarded {
+	if p.ledger.book.Mode() == access.Guarded {
 		return nil // bindings say who may
 	}
 	refused := t.checkPermission(m.Actor, changes)
-	if refused != nil && pl.guard().managesAccess() {
+	if refused != nil && p.ledger.rights.managesAccess() {
 		return nil
 	}
 	return refused

@@ -9,43 +9,43 @@ import (
 
 // installTrees makes a checked draft part of the ledger, or takes a tree away. Where an old tree exists, its nodes and
 // resources are changed in place: allocations point at them.
-func (pl planner) installTrees(s *treeTransition) {
-	defer pl.forest.noteConfigured(s)
-	defer pl.forest.markTree(s)
+func (p planner) installTrees(s *treeTransition) {
+	defer p.ledger.forest.noteConfigured(s)
+	defer p.ledger.forest.markTree(s)
 	switch {
 	case s.draft == nil:
 		for _, r := range s.old.resources {
-			pl.inventory.removeItems(r)
+			p.ledger.inventory.removeItems(r)
 		}
-		delete(pl.forest.trees, s.old.name)
-		pl.forest.bytes -= s.old.bytes()
-		pl.forest.nodes -= len(s.old.byPath)
+		delete(p.ledger.forest.trees, s.old.name)
+		p.ledger.forest.bytes -= s.old.bytes()
+		p.ledger.forest.nodes -= len(s.old.byPath)
 	case s.old == nil:
 		s.draft.root.walk(func(n *node) bool {
-			n.assignID(&pl.forest)
+			n.assignID(&p.ledger.forest)
 			return true
 		})
 		s.draft.repool()
-		pl.forest.markChanged(s.draft)
-		pl.forest.trees[s.draft.name] = s.draft
-		pl.forest.bytes += s.draft.bytes()
-		pl.forest.nodes += len(s.draft.byPath)
-		pl.inventory.installStocks(s.draft, nil)
+		p.ledger.forest.markChanged(s.draft)
+		p.ledger.forest.trees[s.draft.name] = s.draft
+		p.ledger.forest.bytes += s.draft.bytes()
+		p.ledger.forest.nodes += len(s.draft.byPath)
+		p.ledger.inventory.installStocks(s.draft, nil)
 	default:
-		pl.replaceTree(s)
+		p.replaceTree(s)
 	}
 }
 
 // replaceTree replaces a tree by the draft that continues it.
-func (pl planner) replaceTree(s *treeTransition) {
+func (p planner) replaceTree(s *treeTransition) {
 	t := s.old
-	pl.forest.bytes -= t.bytes()
-	defer func() { pl.forest.bytes += t.bytes() }()
-	pl.forest.nodes += len(s.draft.byPath) - len(t.byPath)
+	p.ledger.forest.bytes -= t.bytes()
+	defer func() { p.ledger.forest.bytes += t.bytes() }()
+	p.ledger.forest.nodes += len(s.draft.byPath) - len(t.byPath)
 	s.countRehomings(-1) // rebuildBorrowIndexes moves the claims themselves
 	t.settings, t.governed, t.soft = s.draft.settings, s.draft.governed, s.draft.soft
 	if s.isChanged() {
-		pl.forest.markChanged(t)
+		p.ledger.forest.markChanged(t)
 	}
 	before, resources := t.borrowShapes(), t.resources
 	was := map[*resource]*quota.ItemSpec{}
@@ -62,7 +62,7 @@ func (pl planner) replaceTree(s *treeTransition) {
 	for _, n := range drafted {
 		is := n.successor()
 		if is == n {
-			n.assignID(&pl.forest)
+			n.assignID(&p.ledger.forest)
 			n.tree = t
 		} else {
 			is.configure(n)
@@ -78,7 +78,7 @@ func (pl planner) replaceTree(s *treeTransition) {
 		n.from = nil
 	}
 	if !slices.Equal(before, t.borrowShapes()) || !slices.Equal(resources, t.resources) {
-		pl.rebuildBorrowIndexes(t)
+		p.rebuildBorrowIndexes(t)
 	}
 	if s.redefined || slices.ContainsFunc(s.changes, isStructuralChange) {
 		t.recount()
@@ -86,10 +86,10 @@ func (pl planner) replaceTree(s *treeTransition) {
 	t.repool()
 	for _, r := range resources {
 		if !slices.Contains(t.resources, r) {
-			pl.inventory.removeItems(r)
+			p.ledger.inventory.removeItems(r)
 		}
 	}
-	pl.inventory.installStocks(t, was)
+	p.ledger.inventory.installStocks(t, was)
 }
 
 // isStructuralChange is true for a change that may require claims to be counted elsewhere.
@@ -156,29 +156,29 @@ func (n *node) relate(drafted *node) {
 // requeueWaiters updates waiting requests with claims in changed trees after moves of their nodes, ends those that the
 // configuration now refuses, and assigns the requests that wait in such a tree to queues again. Its cost grows with the
 // length of the queue.
-func (pl planner) requeueWaiters(changed map[string]bool) {
-	all := slices.Collect(pl.queue.all.All()) // a copy: the loops remove waiters
+func (p planner) requeueWaiters(changed map[string]bool) {
+	all := slices.Collect(p.ledger.queue.all.All()) // a copy: the loops remove waiters
 	for _, w := range all {
 		for _, alt := range w.alternatives {
 			switch t := alt.blockedIn.tree; {
 			case t != nil && changed[t.name]:
-				pl.queue.unassignWaiters(alt)
-			case pl.level >= quota.LevelNine && alt.isSpanning() && claimFromAny(alt.wanted, changed):
-				pl.queue.unblockAll(alt.blockedIn) // it may preempt now what is in its way in another tree
+				p.ledger.queue.unassignWaiters(alt)
+			case p.ledger.level >= quota.LevelNine && alt.isSpanning() && claimFromAny(alt.wanted, changed):
+				p.ledger.queue.unblockAll(alt.blockedIn) // it may preempt now what is in its way in another tree
 			}
 		}
 	}
 	for _, w := range all {
-		pl.followMoves(w, changed)
+		p.followMoves(w, changed)
 	}
-	if pl.queue.unassigned.waiters.Len() > 0 {
-		pl.queue.markDirty(&pl.queue.unassigned)
+	if p.ledger.queue.unassigned.waiters.Len() > 0 {
+		p.ledger.queue.markDirty(&p.ledger.queue.unassigned)
 	}
 }
 
 // claimsFrom is true if an alternative claims in one of some trees, or the allocation of a waiting resize does.
-func (pl planner) claimsFrom(alt *alternative, trees map[string]bool) bool {
-	a, isHeld := pl.allocations.held.Get(alt.of.resizes)
+func (p planner) claimsFrom(alt *alternative, trees map[string]bool) bool {
+	a, isHeld := p.ledger.allocations.held.Get(alt.of.resizes)
 	return claimFromAny(alt.wanted, trees) || isHeld && slices.ContainsFunc(a.claims, func(c placedClaim) bool {
 		return trees[c.at.treeName]
 	})
@@ -200,47 +200,47 @@ func (q *waitQueue) unassignWaiters(alt *alternative) {
 
 // followMoves updates the alternatives of a request with claims in changed trees. Those of which a node was removed, or
 // that would be refused, are dropped, and the request with the last one.
-func (pl planner) followMoves(w *waiter, changed map[string]bool) {
+func (p planner) followMoves(w *waiter, changed map[string]bool) {
 	var kept, dropped []*alternative
 	moved := false
 	for _, alt := range w.alternatives {
-		isConcerned := pl.claimsFrom(alt, changed)
-		if isConcerned && !pl.followMove(alt) {
+		isConcerned := p.claimsFrom(alt, changed)
+		if isConcerned && !p.followMove(alt) {
 			dropped = append(dropped, alt)
 			continue
 		}
 		kept, moved = append(kept, alt), moved || isConcerned
 	}
 	if len(kept) == 0 {
-		pl.dropWaiter(w, ending{state: quota.Cancelled, by: byConfiguration})
+		p.ledger.dropWaiter(w, ending{state: quota.Cancelled, by: byConfiguration})
 		return
 	}
 	w.alternatives = kept
 	for _, alt := range dropped {
-		pl.queue.leaveQueue(alt)
+		p.ledger.queue.leaveQueue(alt)
 	}
 	if moved || len(dropped) > 0 {
-		pl.queue.replaceWaiting(w, *w.record.more.waiting)
+		p.ledger.queue.replaceWaiting(w, *w.record.more.waiting)
 		w.record.more.lease = kept[0].lease
 		w.record.clearGrant()
 	}
 }
 
 // followMove updates the paths of the nodes of an alternative; false if one was removed, or it would be refused.
-func (pl planner) followMove(alt *alternative) bool {
+func (p planner) followMove(alt *alternative) bool {
 	if alt.of.isResize() {
-		return pl.followResize(alt)
+		return p.followResize(alt)
 	}
 	request := alt.asked()
 	request.Claims = slices.Clone(request.Claims)
 	for i := range alt.claims {
-		path, exists := pl.presentPath(alt, i)
+		path, exists := p.presentPath(alt, i)
 		if !exists {
 			return false
 		}
 		request.Claims[i].Node = path
 	}
-	a, refused := pl.placeClaims(&request)
+	a, refused := p.ledger.placeClaims(&request)
 	if refused != nil && refused.Kind != quota.Full {
 		return false
 	}
@@ -254,9 +254,9 @@ func (pl planner) followMove(alt *alternative) bool {
 }
 
 // presentPath is where a claim of a waiter is now; false if its node was removed.
-func (pl planner) presentPath(alt *alternative, i int) (string, bool) {
+func (p planner) presentPath(alt *alternative, i int) (string, bool) {
 	n := alt.claims[i].at
-	if t := pl.forest.trees[n.treeName]; t == nil || t.byPath[n.path] != n {
+	if t := p.ledger.forest.trees[n.treeName]; t == nil || t.byPath[n.path] != n {
 		return "", false
 	}
 	if alt.unconfiguredPaths != nil && alt.unconfiguredPaths[i] != "" {
@@ -266,8 +266,8 @@ func (pl planner) presentPath(alt *alternative, i int) (string, bool) {
 }
 
 // requeueTrees is requeueWaiters after a change of the configuration.
-func (pl planner) requeueTrees(steps []*treeTransition) {
-	if pl.queue.all.Len() == 0 {
+func (p planner) requeueTrees(steps []*treeTransition) {
+	if p.ledger.queue.all.Len() == 0 {
 		return
 	}
 	changed := map[string]bool{}
@@ -276,9 +276,9 @@ func (pl planner) requeueTrees(steps []*treeTransition) {
 			changed[s.treeName()] = true
 		}
 	}
-	pl.requeueWaiters(changed)
-	if len(pl.queue.queuesForLedger) > 0 {
-		pl.queue.markDirty(pl.queue.queuesForLedger[0])
+	p.requeueWaiters(changed)
+	if len(p.ledger.queue.queuesForLedger) > 0 {
+		p.ledger.queue.markDirty(p.ledger.queue.queuesForLedger[0])
 	}
 }
 
@@ -290,24 +290,24 @@ func (f *forest) noteConfigured(s *treeTransition) {
 }
 
 // followResize is followMove for a resize.
-func (pl planner) followResize(alt *alternative) bool {
-	a, _ := pl.allocations.held.Get(alt.of.resizes)
+func (p planner) followResize(alt *alternative) bool {
+	a, _ := p.ledger.allocations.held.Get(alt.of.resizes)
 	moved := *alt
 	moved.wanted, moved.claims = slices.Clone(alt.wanted), slices.Clone(alt.claims)
 	for i := range alt.claims {
 		if a.claimAskedAt(alt.claims[i].asked) >= 0 {
 			continue
 		}
-		path, exists := pl.presentPath(alt, i)
+		path, exists := p.presentPath(alt, i)
 		if !exists {
 			return false
 		}
 		moved.wanted[i].Node = path
 	}
-	if _, refused := pl.placeResize(&moved); refused != nil && refused.Kind != quota.Full {
+	if _, refused := p.ledger.placeResize(&moved); refused != nil && refused.Kind != quota.Full {
 		return false
 	}
-	pl.placeResizeClaims(&moved, a)
+	p.ledger.placeResizeClaims(&moved, a)
 	alt.wanted, alt.claims, alt.unconfiguredPaths = moved.wanted, moved.claims, moved.unconfiguredPaths
 	return true
 }

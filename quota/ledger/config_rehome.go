@@ -11,7 +11,7 @@ import (
 // checks of the draft see the final usage. It returns a breach where the draft would no longer let claims be counted
 // above their nodes although their nodes stay below: the lender would then exceed its limits because of claims that are
 // not its own.
-func (pl planner) rehomeClaims(s *treeTransition) []quota.Breach {
+func (p planner) rehomeClaims(s *treeTransition) []quota.Breach {
 	if s.old == nil {
 		return nil
 	}
@@ -20,7 +20,7 @@ func (pl planner) rehomeClaims(s *treeTransition) []quota.Breach {
 	s.old.root.walk(func(n *node) bool {
 		stuck, at := 0, s.next[n]
 		for _, sits := range n.borrowers.allClaims() {
-			a, _ := pl.allocations.held.Get(sits.fence)
+			a, _ := p.ledger.allocations.held.Get(sits.fence)
 			c := &a.claims[sits.claim]
 			home := s.next[c.home()]
 			switch {
@@ -51,39 +51,39 @@ func (pl planner) rehomeClaims(s *treeTransition) []quota.Breach {
 // counted where they are, because their node was moved elsewhere or has got children, are counted at their home again,
 // which may put it over its limits. If neither nodes nor resources nor borrowing have changed, it changes nothing. It
 // costs the borrowing claims of the tree, and all held ones if some have no arrival number yet.
-func (pl planner) rebuildBorrowIndexes(t *tree) {
+func (p planner) rebuildBorrowIndexes(t *tree) {
 	seated, unseated := t.clearBorrowIndexes()
 	if unseated {
-		seated = append(seated, pl.allocations.claimsWithoutSeq(t)...)
+		seated = append(seated, p.ledger.allocations.claimsWithoutSeq(t)...)
 	}
 	for _, s := range seated {
-		pl.indexClaim(s.claimRef)
+		p.indexClaim(s.claimRef)
 	}
 	for _, s := range seated {
-		a, _ := pl.allocations.held.Get(s.fence)
+		a, _ := p.ledger.allocations.held.Get(s.fence)
 		c := &a.claims[s.claim]
 		if home := c.home(); home != c.at && home.mustRehome(c.at, s.slides) {
-			pl.allocations.moveClaim(s.claimRef, home)
+			p.ledger.allocations.moveClaim(s.claimRef, home)
 		}
 	}
 }
 
 // indexClaim adds a claim to the borrow index of its node, or removes its arrival number if the node does not borrow
 // softly any more.
-func (pl planner) indexClaim(s claimRef) {
-	was, _ := pl.allocations.held.Get(s.fence)
+func (p planner) indexClaim(s claimRef) {
+	was, _ := p.ledger.allocations.held.Get(s.fence)
 	c := &was.claims[s.claim]
 	soft := c.at.borrows == policy.BorrowSoft
 	if soft == (c.arrivalSeq() != 0) {
 		if soft {
-			pl.allocations.addBorrower(was, s.claim)
+			p.ledger.allocations.addBorrower(was, s.claim)
 		}
 		return
 	}
-	is := was.withClaimAt(s.claim, c.at, pl.allocations.nextArrivalSeq(c.at))
-	pl.allocations.replaceRecord(is)
+	is := was.withClaimAt(s.claim, c.at, p.ledger.allocations.nextArrivalSeq(c.at))
+	p.ledger.allocations.replaceRecord(is)
 	if soft {
-		pl.allocations.addBorrower(is, s.claim)
+		p.ledger.allocations.addBorrower(is, s.claim)
 	}
 }
 

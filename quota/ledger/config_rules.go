@@ -166,14 +166,15 @@ const maxJudged = 100
 
 // effects says what a planned change would mean for the requests to come. A draft carries the usage that it takes over,
 // so it can be asked like a tree of the ledger, and nothing needs to be changed and changed back.
-func (pl planner) effects(steps []*treeTransition, policies *policySet) *quota.Effects {
+func (p planner) effects(steps []*treeTransition, policies *policySet) *quota.Effects {
 	e := &quota.Effects{}
 	changed := map[string]bool{}
-	after := New(pl.bounds)
-	after.now, after.level = pl.now, pl.level
+	after := New(p.ledger.bounds)
+	after.now, after.level = p.ledger.now, p.ledger.level
 	after.forest.policies = policies
-	after.forest.trees, after.forest.nodes = maps.Clone(pl.forest.trees), pl.forest.nodes
-	after.allocations.fence, after.allocations.lastArrivalSeq = pl.allocations.fence, pl.allocations.lastArrivalSeq
+	after.forest.trees, after.forest.nodes = maps.Clone(p.ledger.forest.trees), p.ledger.forest.nodes
+	after.allocations.fence = p.ledger.allocations.fence
+	after.allocations.lastArrivalSeq = p.ledger.allocations.lastArrivalSeq
 	for _, s := range steps {
 		if !s.isChanged() {
 			continue
@@ -185,19 +186,19 @@ func (pl planner) effects(steps []*treeTransition, policies *policySet) *quota.E
 			addRoomChanges(e, s)
 		}
 	}
-	e.Admitted = pl.admittedBy(after, changed)
+	e.Admitted = p.admittedBy(after, changed)
 	return e
 }
 
 // effectsOf is the same for another specification of one node.
-func (pl planner) effectsOf(t *tree, spec *quota.NodeSpec) *quota.Effects {
+func (p planner) effectsOf(t *tree, spec *quota.NodeSpec) *quota.Effects {
 	w := treeChange{spec: t.present(), field: "limits"}
 	for i := range w.spec.Nodes {
 		if w.spec.Nodes[i].Path == spec.Path {
 			w.spec.Nodes[i] = *spec
 		}
 	}
-	return pl.planChanges([]treeChange{w}, pl.forest.keepPolicies(), pl.guard().keepAccess()).effects()
+	return p.planChanges([]treeChange{w}, p.ledger.forest.keepPolicies(), p.keepAccess()).effects()
 }
 
 // addRoomChanges lists the nodes that exist before and after and whose headroom becomes zero or stops being zero.
@@ -226,11 +227,11 @@ func addRoomChanges(e *quota.Effects, s *treeTransition) {
 // admittedBy lists the newest requests that were denied in changed trees, would be denied again now, and would be
 // granted after the change. It does not judge those that may borrow softly or want items: they depend on where claims
 // are counted and on which items are free, which a draft does not know.
-func (pl planner) admittedBy(after *Ledger, changed map[string]bool) []string {
+func (p planner) admittedBy(after *Ledger, changed map[string]bool) []string {
 	var ids []string
 	judged := map[string]bool{}
-	for _, e := range slices.Backward(pl.journal.events) {
-		if e.Kind != quota.EventDenied || judged[e.ID] || pl.allocations.findByID(e.ID) != nil ||
+	for _, e := range slices.Backward(p.ledger.journal.events) {
+		if e.Kind != quota.EventDenied || judged[e.ID] || p.ledger.allocations.findByID(e.ID) != nil ||
 			!claimsFromAny(e.Request, changed) {
 			continue
 		}
@@ -238,7 +239,7 @@ func (pl planner) admittedBy(after *Ledger, changed map[string]bool) []string {
 			break
 		}
 		judged[e.ID] = true
-		if (planner{after}).wouldAdmit(*e.Request) && !pl.grantsNow(*e.Request) {
+		if (planner{after}).wouldAdmit(*e.Request) && !p.grantsNow(*e.Request) {
 			ids = append(ids, e.ID)
 		}
 	}
@@ -246,21 +247,21 @@ func (pl planner) admittedBy(after *Ledger, changed map[string]bool) []string {
 }
 
 // wouldAdmit decides a request, and takes back what that books.
-func (pl planner) wouldAdmit(request quota.Allocate) bool {
-	a, refused := pl.placeClaims(&request)
+func (p planner) wouldAdmit(request quota.Allocate) bool {
+	a, refused := p.ledger.placeClaims(&request)
 	if refused != nil || a.wantsItems() || slices.ContainsFunc(a.claims,
 		func(c placedClaim) bool { return c.isSoft() }) {
 		return false
 	}
-	t := pl.beginTx(a)
+	t := p.ledger.beginTx(a)
 	decision := t.decide()
 	t.rollback()
 	return decision.Granted
 }
 
 // grantsNow decides a request on the present state, and changes nothing.
-func (pl planner) grantsNow(request quota.Allocate) bool {
-	out := pl.allocate(&request, dryRun)
+func (p planner) grantsNow(request quota.Allocate) bool {
+	out := p.ledger.allocate(&request, dryRun)
 	return out.Decision != nil && out.Decision.Granted
 }
 

@@ -22,22 +22,22 @@ func (n *newSizes) add(s *treeTransition) {
 }
 
 // checkSizes refuses a change beyond a bound of the ledger.
-func (pl planner) checkSizes(after newSizes, steps []*treeTransition, section accessPlan) *quota.Error {
+func (p planner) checkSizes(after newSizes, steps []*treeTransition, section accessPlan) *quota.Error {
 	switch {
-	case after.trees > pl.bounds.Trees:
+	case after.trees > p.ledger.bounds.Trees:
 		return quota.Errorf(quota.Full, "trees", "the ledger would have %d trees; at most %d are allowed", after.trees,
-			pl.bounds.Trees)
-	case after.nodes > pl.bounds.Nodes:
+			p.ledger.bounds.Trees)
+	case after.nodes > p.ledger.bounds.Nodes:
 		return quota.Errorf(quota.Full, "trees", "the ledger would have %d nodes; at most %d are allowed", after.nodes,
-			pl.bounds.Nodes)
+			p.ledger.bounds.Nodes)
 	}
-	if err := pl.checkBindingRoom(after.bindings, section); err != nil {
+	if err := p.checkBindingRoom(after.bindings, section); err != nil {
 		return err
 	}
-	if err := pl.forest.checkItemRoom(steps); err != nil {
+	if err := p.ledger.forest.checkItemRoom(steps); err != nil {
 		return err
 	}
-	return pl.checkTreeGrowth(after.growth)
+	return p.ledger.checkTreeGrowth(after.growth)
 }
 
 func count(t *tree) int {

@@ -250,3 +250,19 @@ func amountIn(v quota.Vector, resource string) quota.Amount {
 	}
 	return 0
 }
+
+func asksForRanges(claims []quota.Claim) bool {
+	for i := range claims {
+		if len(claims[i].Ranges) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// findIn returns where a resource is in a vector, or would be.
+func findIn(v quota.Vector, resource string) (int, bool) {
+	return slices.BinarySearchFunc(v, resource, func(c quota.Component, name string) int {
+		return strings.Compare(c.Resource, name)
+	})
+}

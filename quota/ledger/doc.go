@@ -31,8 +31,8 @@
 //	                                        wait for), queue_drain.go (retrying), queue_order.go (who may
 //	                                        overtake), alternatives.go (several lists of claims)
 //	items                                   inventory.go, inventory_grant.go, inventory_change.go
-//	who may do what                         caller*.go and config_access.go decide with package access; access.go changes
-//	                                        the book of accounts and tokens
+//	who may do what                         rights.go, caller*.go and config_access.go decide with package access;
+//	                                        access.go changes the book of accounts and tokens
 //	requests for limits                     limit_requests.go (state), limit_request_commands.go, limit_request_reader.go
 //	what a caller may see                   reader*.go, access_view.go
 //	what ends by itself                     deadlines.go, expire.go, ending.go

@@ -374,3 +374,21 @@ func rank(c byte) int {
 	}
 	return int(c)
 }
+
+// nearestNode is the node at a place, or the nearest above it that exists; nil in a tree that does not exist.
+func (f *forest) nearestNode(tree, path string) *node {
+	if t := f.trees[tree]; t != nil {
+		return t.nearest(path)
+	}
+	return nil
+}
+
+// pathAt are the tables of bindings from a node up, and that of the cluster; readers that share the ledger each have
+// their own.
+func (f *forest) pathAt(n *node) access.Path {
+	var path access.Path
+	for ; n != nil; n = n.parent {
+		path = append(path, n.bindings)
+	}
+	return append(path, f.book.Cluster())
+}

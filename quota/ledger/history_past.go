@@ -155,18 +155,18 @@ func (h *history) appendRevision(m quota.ChangeMeta, p plan) {
 }
 
 // planRollBack plans the change to the configuration after a revision as one change.
-func (pl planner) planRollBack(c quota.RollBack) plan {
-	past, err := pl.walkBack(c.Revision)
+func (p planner) planRollBack(c quota.RollBack) plan {
+	past, err := p.ledger.walkBack(c.Revision)
 	if err != nil {
 		return refusedPlan(err)
 	}
-	policies, err := pl.forest.undoPolicies(past.policies)
+	policies, err := p.ledger.forest.undoPolicies(past.policies)
 	if err != nil {
 		return refusedPlan(err)
 	}
-	section, err := pl.guard().planAccess(past.section)
+	section, err := p.planAccess(past.section)
 	if err != nil {
 		return refusedPlan(err)
 	}
-	return pl.planChanges(past.treeChanges(), policies, section)
+	return p.planChanges(past.treeChanges(), policies, section)
 }

@@ -10,31 +10,31 @@ import (
 const calendarActor = "calendar"
 
 // planHold checks a hold of a node.
-func (pl planner) planHold(c quota.HoldNode) plan {
-	n, err := pl.forest.configuredNode(c.Tree, c.Node)
+func (p planner) planHold(c quota.HoldNode) plan {
+	n, err := p.ledger.forest.configuredNode(c.Tree, c.Node)
 	if err == nil {
-		err = pl.checkHold(c, n)
+		err = p.checkHold(c, n)
 	}
 	if err != nil {
 		return refusedPlan(err)
 	}
 	hold := &HoldImage{NodeHold: quota.NodeHold{
-		Deny: c.Deny, Drain: c.Drain, Grace: c.Grace, Since: pl.now, Actor: c.Meta.Actor, Reason: c.Meta.Reason,
+		Deny: c.Deny, Drain: c.Drain, Grace: c.Grace, Since: p.ledger.now, Actor: c.Meta.Actor, Reason: c.Meta.Reason,
 	}}
 	if c.For > 0 {
-		hold.Until = pl.now.At + quota.Instant(c.For)
+		hold.Until = p.ledger.now.At + quota.Instant(c.For)
 	}
 	if was := n.hold; was != nil {
 		hold.Since = was.Since
 		if was.Reason == hold.Reason && was.describe() == hold.describe() {
-			return pl.holdPlan(n, was)
+			return p.holdPlan(n, was)
 		}
 	}
-	return pl.holdPlan(n, hold)
+	return p.holdPlan(n, hold)
 }
 
 // checkHold refuses a hold that cannot be.
-func (pl planner) checkHold(c quota.HoldNode, n *node) *quota.Error {
+func (p planner) checkHold(c quota.HoldNode, n *node) *quota.Error {
 	switch {
 	case c.For < 0 || c.For > quota.MaxHold:
 		return quota.Errorf(quota.Invalid, "for_ms",
@@ -44,7 +44,7 @@ func (pl planner) checkHold(c quota.HoldNode, n *node) *quota.Error {
 		return quota.Errorf(quota.Invalid, "grace_ms", "only a drain revokes leases; leave the grace out, or drain")
 	case c.Grace < 0 || c.Grace > quota.MaxGrace:
 		return quota.Errorf(quota.Invalid, "grace_ms", "leases get 0 to %d ms of grace, not %d", quota.MaxGrace, c.Grace)
-	case n.hold == nil && len(pl.forest.onHold) >= quota.MaxHolds:
+	case n.hold == nil && len(p.ledger.forest.onHold) >= quota.MaxHolds:
 		return quota.Errorf(quota.Full, "node", "%d nodes are on hold, as many as may be; resume some, or hold a node above",
 			quota.MaxHolds)
 	}
@@ -52,17 +52,17 @@ func (pl planner) checkHold(c quota.HoldNode, n *node) *quota.Error {
 }
 
 // planResume checks the end of a hold.
-func (pl planner) planResume(c quota.ResumeNode) plan {
-	n, err := pl.forest.configuredNode(c.Tree, c.Node)
+func (p planner) planResume(c quota.ResumeNode) plan {
+	n, err := p.ledger.forest.configuredNode(c.Tree, c.Node)
 	if err != nil {
 		return refusedPlan(err)
 	}
-	return pl.holdPlan(n, nil)
+	return p.holdPlan(n, nil)
 }
 
 // holdPlan gives a node a hold, or with nil takes it away. A hold is not part of the configuration: nothing undoes it
 // in a rollback.
-func (pl planner) holdPlan(n *node, hold *HoldImage) plan {
+func (p planner) holdPlan(n *node, hold *HoldImage) plan {
 	d := differ{tree: n.treeName}
 	if n.hold != hold {
 		d.add(n.path, "hold", n.hold.describe(), hold.describe())
@@ -79,11 +79,11 @@ func (pl planner) holdPlan(n *node, hold *HoldImage) plan {
 			return changedNode{was: n, above: n.parent, isRoot: n.parent == nil}
 		},
 		commit: func() {
-			pl.setHold(n, hold)
+			p.ledger.setHold(n, hold)
 			if hold != nil && hold.Drain {
-				pl.drainFrom(n, 0)
+				p.ledger.drainFrom(n, 0)
 			}
-			pl.requeueWaiters(map[string]bool{n.treeName: true})
+			p.requeueWaiters(map[string]bool{n.treeName: true})
 		},
 		effects: func() *quota.Effects { return &quota.Effects{} },
 	}

@@ -195,7 +195,7 @@ func (l *Ledger) heldBy(it *item) string {
 	holder, _ := l.allocations.held.Get(it.owner)
 	isOwn := holder.owner != "" && holder.owner == l.caller.user()
 	root := l.forest.trees[it.stock.tree].root
-	if l.book.Mode() == access.Guarded && !isOwn && !l.guard().may(access.HoldersRead, root) {
+	if l.book.Mode() == access.Guarded && !isOwn && !l.rights.may(access.HoldersRead, root) {
 		return ""
 	}
 	return fmt.Sprintf(" by allocation %q", holder.id)

@@ -35,16 +35,17 @@ func (l *Ledger) ApplyFrom(s quota.Stamp, from Origin, c quota.Command) (out Out
 // executeFrom executes a command for its caller.
 func (l *Ledger) executeFrom(from Origin, c quota.Command, m mode) (out Outcome) {
 	l.index = from.Index
-	if out.Refused = l.guard().beginCaller(from); out.Refused == nil {
-		out.Refused = l.guard().permit(c)
+	judge := l.guard()
+	if out.Refused = judge.beginCaller(from); out.Refused == nil {
+		out.Refused = judge.permit(c)
 	}
 	if out.Refused == nil {
-		out = l.execute(l.guard().completed(c), m)
+		out = l.execute(judge.completed(c), m)
 	}
 	if l.book.Mode() == access.Guarded && l.caller.rights != nil && l.caller.rights.Kind() != access.System {
 		out = Reader{l.View(), l.caller.rights}.RedactOutcome(out)
 	}
-	out.WouldRefuse = l.guard().endCaller()
+	out.WouldRefuse = judge.endCaller()
 	return out
 }
 

@@ -26,7 +26,7 @@ func (r Reader) LimitRequests(f quota.LimitRequestFilter, after uint64, max int)
 
 func (r Reader) seesRequest(request *quota.LimitRequest) bool {
 	return r.id == nil || r.id.Is(request.Asker) || r.May(access.AuditRead, "", "") ||
-		mayDecide(r.id, r.view.ledger, request)
+		mayDecide(r.id, &r.view.ledger.forest, request)
 }
 
 // requestInfo is a request as the caller sees it. Why the limits do not fit may tell of other nodes, so those who may
@@ -34,14 +34,14 @@ func (r Reader) seesRequest(request *quota.LimitRequest) bool {
 func (r Reader) requestInfo(request *quota.LimitRequest) quota.LimitRequestInfo {
 	l := r.view.ledger
 	info := quota.LimitRequestInfo{LimitRequest: *request}
-	info.MayDecide = (r.id == nil || !r.id.Is(request.Asker)) && mayDecide(r.id, l, request)
+	info.MayDecide = (r.id == nil || !r.id.Is(request.Asker)) && mayDecide(r.id, &l.forest, request)
 	if request.State == quota.RequestStale && !r.May(access.ConfigRead, request.Tree, quota.ParentPath(request.Node)) {
 		info.ClosedReason = "the limits cannot be set any more; ask an administrator of the parent"
 	}
 	if request.State != quota.RequestOpen {
 		return info
 	}
-	n, present, _ := l.guard().target(request)
+	n, present, _ := l.forest.requestTarget(request)
 	if n == nil {
 		return info
 	}

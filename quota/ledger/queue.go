@@ -153,7 +153,7 @@ func (l *Ledger) checkQueueShare(owner string) *quota.Error {
 		return l.queue.tooManyWait()
 	}
 	share := max(1, l.bounds.Waiting/quota.WaitingPerUser)
-	if n := l.queue.byOwner[owner]; n >= share && l.guard().hasShare() {
+	if n := l.queue.byOwner[owner]; n >= share && l.hasShare() {
 		return quota.Errorf(quota.Full, "mode",
 			"%d requests of %s wait, and the share of one user is %d of the %d that may; ask again when some of them have "+
 				"ended, or do not wait", n, owner, share, l.bounds.Waiting)

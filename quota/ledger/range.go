@@ -6,15 +6,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-func asksForRanges(claims []quota.Claim) bool {
-	for i := range claims {
-		if len(claims[i].Ranges) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // checkRanges refuses ranges that do not go together, or not with the mode of the request.
 func checkRanges(request *quota.Allocate) *quota.Error {
 	steps, first := quota.Amount(0), ""

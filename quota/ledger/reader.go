@@ -75,12 +75,12 @@ func (r Reader) May(verb access.Verb, tree, node string) bool {
 }
 
 func (r Reader) mayAt(verb access.Verb, n *node) bool {
-	return r.id == nil || access.Allows(r.id, verb, r.view.wallNow(), r.view.pathAt(n))
+	return r.id == nil || access.Allows(r.id, verb, r.view.wallNow(), r.view.ledger.forest.pathAt(n))
 }
 
 // seesNode is true if the caller has any right at a node.
 func (r Reader) seesNode(n *node) bool {
-	return r.id == nil || access.VerbsAt(r.id, r.view.wallNow(), r.view.pathAt(n))&access.NodeVerbs != 0
+	return r.id == nil || access.VerbsAt(r.id, r.view.wallNow(), r.view.ledger.forest.pathAt(n))&access.NodeVerbs != 0
 }
 
 // seesBelow is true if the caller sees a node or one below it.

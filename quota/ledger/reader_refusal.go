@@ -8,7 +8,8 @@ import (
 // question is the memory that a question of a reader needs. Readers share the ledger, so they cannot use its own.
 type question struct {
 	caller caller
-	path   access.Path
+	now    quota.Stamp
+	rights callerRights
 	tables [8]*access.Table // for the path, of which most are shorter
 }
 
@@ -27,9 +28,11 @@ func (v View) RefusalOf(by *access.Caller, c quota.Command) (Outcome, bool) {
 		return Outcome{}, false
 	}
 	now := quota.Stamp{At: v.ledger.now.At, Wall: v.wallNow()}
-	asked := &question{caller: caller{who: by}}
-	asked.path = asked.tables[:0]
-	g := guard{v.ledger, &asked.caller, &asked.path, now}
+	asked := &question{caller: caller{who: by}, now: now}
+	asked.rights = callerRights{
+		env: &v.ledger.environment, caller: &asked.caller, now: &asked.now, path: asked.tables[:0],
+	}
+	g := v.ledger.guardFor(&asked.rights)
 	var err *quota.Error
 	if g.caller.rights, err = g.identify(by); err == nil {
 		err = g.permit(c)

@@ -82,26 +82,26 @@ func (s *allocations) checkCancel(id string) Outcome {
 // If nothing happened in between, the state is exactly that from before the reservation (docs/adr/0059).
 func (c cancellation) undoReservation(a *Allocation, end ending) (ended *Allocation, restored []string) {
 	unchanged := c.unchangedSince(a)
-	c.allocations.held.Delete(a.fence)
+	c.ledger.allocations.held.Delete(a.fence)
 	for i := range a.claims {
-		c.allocations.refundClaim(a, i)
+		c.ledger.allocations.refundClaim(a, i)
 	}
 	if !unchanged {
-		c.inventory.returnItems(a, a.asFound())
+		c.ledger.inventory.returnItems(a, a.asFound())
 	}
-	ended = c.keepEnded(a, end)
+	ended = c.ledger.keepEnded(a, end)
 	if end.state == quota.Expired {
-		c.journal.noteEvent(quota.Event{Kind: quota.EventExpired, ID: a.id})
+		c.ledger.journal.noteEvent(quota.Event{Kind: quota.EventExpired, ID: a.id})
 	}
 	if unchanged {
 		if restored, ok := c.restoreExactly(a); ok {
 			return ended, restored
 		}
-		c.inventory.returnItems(a, a.asFound())
+		c.ledger.inventory.returnItems(a, a.asFound())
 	}
 	restored = c.restoreDisplaced(a)
-	c.forest.markChangedBy(a)
-	c.inventory.announceReturned(a)
+	c.ledger.forest.markChangedBy(a)
+	c.ledger.inventory.announceReturned(a)
 	return ended, restored
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // cancellation ends reservations that are not confirmed, and restores what they displaced.
-type cancellation struct{ *Ledger }
+type cancellation struct{ ledger *Ledger }
 
 // restoreDisplaced restores what a reservation has displaced. The reservation has ended, and its own claims are
 // refunded. Moved claims return to their former nodes and arrival numbers, and preempted allocations are held again
@@ -18,13 +18,13 @@ type cancellation struct{ *Ledger }
 // Borrowed claims then reclaim the freed capacity as after a release. It returns the ids of the allocations that are
 // held again, in the order in which they had been preempted.
 func (c cancellation) restoreDisplaced(a *Allocation) (restored []string) {
-	again := newRestoring(c.Ledger, a)
+	again := newRestoring(c.ledger, a)
 	if a.more != nil && len(a.more.displaced) > 0 && again.restoreAll(a.more.displaced) {
 		return again.commit()
 	}
 	again.rollback()
 	for i := range a.claims {
-		c.allocations.reclaimAt(a.claims[i].at)
+		c.ledger.allocations.reclaimAt(a.claims[i].at)
 	}
 	return nil
 }
@@ -290,38 +290,38 @@ func (c cancellation) unchangedSince(a *Allocation) bool {
 		return false
 	}
 	for _, v := range a.more.undo.trees {
-		if t := c.forest.trees[v.tree]; t == nil || t.version != v.after {
+		if t := c.ledger.forest.trees[v.tree]; t == nil || t.version != v.after {
 			return false
 		}
 	}
 	for _, b := range a.more.undo.items {
-		if !b.isUntouched(c.Ledger) {
+		if !b.isUntouched(c.ledger) {
 			return false
 		}
 	}
-	room := c.bounds.Held - c.allocations.held.Len() + 1 - len(a.more.preempted)
-	return room >= 0 && c.forest.nodes+len(a.more.undo.nodes) <= c.bounds.Nodes && c.hasBytesFor(a)
+	room := c.ledger.bounds.Held - c.ledger.allocations.held.Len() + 1 - len(a.more.preempted)
+	return room >= 0 && c.ledger.forest.nodes+len(a.more.undo.nodes) <= c.ledger.bounds.Nodes && c.hasBytesFor(a)
 }
 
 // hasBytesFor is true if the ledger, with the victims restored, is within its bound in bytes, or not larger than before
 // the reservation.
 func (c cancellation) hasBytesFor(a *Allocation) bool {
-	live := c.currentSizes().Live() - c.countedSize(a)
+	live := c.ledger.currentSizes().Live() - c.ledger.countedSize(a)
 	for _, p := range a.more.preempted {
-		if victim := c.allocations.byID.Find(p.ID); victim != nil {
+		if victim := c.ledger.allocations.byID.Find(p.ID); victim != nil {
 			again := *victim
 			again.ended = nil // the reason of its end is not restored
-			live += c.countedSize(&again)
+			live += c.ledger.countedSize(&again)
 		}
 	}
-	return live <= max(c.bounds.LiveBytes, a.more.undo.liveBytes)
+	return live <= max(c.ledger.bounds.LiveBytes, a.more.undo.liveBytes)
 }
 
 // restoreExactly restores the state from before a reservation that has just ended and whose trees are unchanged since.
 // It returns the ids of the restored allocations; false if a victim is not remembered any more, and then nothing is
 // restored.
 func (c cancellation) restoreExactly(a *Allocation) (restored []string, ok bool) {
-	again := newRestoring(c.Ledger, a)
+	again := newRestoring(c.ledger, a)
 	again.exact = true
 	again.recreateNodes()
 	again.restoreItems()
@@ -331,7 +331,7 @@ func (c cancellation) restoreExactly(a *Allocation) (restored []string, ok bool)
 	}
 	restored = again.commit()
 	for _, v := range a.more.undo.trees {
-		c.forest.trees[v.tree].version = v.before
+		c.ledger.forest.trees[v.tree].version = v.before
 	}
 	c.announceRestored(a)
 	return restored, true
@@ -340,20 +340,20 @@ func (c cancellation) restoreExactly(a *Allocation) (restored []string, ok bool)
 // announceRestored unblocks requests that wait for the items. Items on demand that were removed again are re-created
 // only if a request may have started to wait for them meanwhile.
 func (c cancellation) announceRestored(a *Allocation) {
-	if a.more.undo.arrival != c.queue.arrival {
-		c.inventory.announceReturned(a)
+	if a.more.undo.arrival != c.ledger.queue.arrival {
+		c.ledger.inventory.announceReturned(a)
 		return
 	}
 	for _, b := range a.more.undo.items {
-		s, it := b.find(c.Ledger)
-		if c.level >= quota.LevelNine {
-			c.inventory.followExpiries(s)
+		s, it := b.find(c.ledger)
+		if c.ledger.level >= quota.LevelNine {
+			c.ledger.inventory.followExpiries(s)
 		}
 		switch {
 		case it == nil:
-			c.queue.unblockItems(s.resource, s.resource.Items.InitialState(), "")
+			c.ledger.queue.unblockItems(s.resource, s.resource.Items.InitialState(), "")
 		case it.owner == 0:
-			c.queue.unblockItems(s.resource, it.state, it.name)
+			c.ledger.queue.unblockItems(s.resource, it.state, it.name)
 		}
 	}
 }

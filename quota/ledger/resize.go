@@ -225,13 +225,6 @@ func withAmount(v quota.Vector, c quota.Component) quota.Vector {
 	return slices.Insert(v, i, c)
 }
 
-// findIn returns where a resource is in a vector, or would be.
-func findIn(v quota.Vector, resource string) (int, bool) {
-	return slices.BinarySearchFunc(v, resource, func(c quota.Component, name string) int {
-		return strings.Compare(c.Resource, name)
-	})
-}
-
 // noClaim is the refusal of a place where the allocation claims nothing.
 func (w *wantedHolding) noClaim(tree, node, field string) *quota.Error {
 	first := w.of.claims[0].info()

@@ -394,7 +394,7 @@ func (ld *Restorer) Finish() (*Ledger, error) {
 		return nil, err
 	}
 	l := ld.ledger
-	l.guard().reserveIDs()
+	planner{l}.reserveIDs()
 	l.forest.forgetUses()
 	ld.ledger, l.restoring = nil, false
 	if err := l.Check(); err != nil {

@@ -79,7 +79,7 @@ func CopyForPlans(b quota.Bounds, level uint32, image *Snapshot) (*Ledger, error
 	if err := ld.requeueAll(); err != nil {
 		return nil, err
 	}
-	l.guard().reserveIDs()
+	planner{l}.reserveIDs()
 	l.isCopy, l.restoring = true, false
 	return l, nil
 }

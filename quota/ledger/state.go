@@ -21,14 +21,9 @@ type Ledger struct {
 	calendar    calendar
 	requests    limitRequests
 	webhooks    webhooks
-	// identified is the last identity of a caller.
-	identified identified
+	rights      callerRights // of the caller of the present command
 	// reserved are the prefixes of ids in the bindings of the book and of all nodes.
 	reserved access.ReservedIDs
-	// owners are names of owners, so that their allocations share the text. It is not part of the state.
-	owners map[string]string
-	// accessPath is memory for pathOf.
-	accessPath access.Path
 }
 
 // environment is what every component must know, and what a request can be checked against without any other state.
@@ -42,6 +37,8 @@ type environment struct {
 	// index is the log index of the command that is being carried out, caller who asks for it.
 	index  uint64
 	caller caller
+	// owners are names of owners, so that their allocations share the text. It is not part of the state.
+	owners map[string]string
 	// restoring is true while a snapshot is read: then nothing is dropped for its size, as it was not when the snapshot
 	// was taken.
 	restoring bool
@@ -53,6 +50,7 @@ type environment struct {
 func New(b quota.Bounds) *Ledger {
 	l := &Ledger{environment: environment{bounds: b, level: quota.LevelTen, book: access.NewBook(access.Open)}}
 	env := &l.environment
+	l.rights = callerRights{env: env, caller: &env.caller, now: &env.now}
 	l.journal.environment = env
 	l.history.environment = env
 	l.history.requests = map[string]*quota.Revision{}
@@ -123,6 +121,38 @@ type Outcome struct {
 
 // mode says whether a command is carried out.
 type mode uint8
+
+const (
+	// carryOut decides a command and commits it.
+	carryOut mode = iota
+	// dryRun decides a command and leaves the ledger as it is.
+	dryRun
+)
+
+// hasShare reports whether the caller is a user who may have only a part of what all users share. In an open ledger
+// none is.
+func (e *environment) hasShare() bool {
+	return e.book.Mode() != access.Open && e.caller.who != nil && e.caller.who.IsUser()
+}
+
+// ownerName is the owner of what the caller is granted.
+func (e *environment) ownerName() string {
+	user := e.caller.user()
+	if user == "" {
+		return ""
+	}
+	if e.owners == nil || len(e.owners) >= maxOwners {
+		e.owners = map[string]string{}
+	}
+	if known, found := e.owners[user]; found {
+		return known
+	}
+	e.owners[user] = user
+	return user
+}
+
+// maxOwners bounds the names of owners that allocations share.
+const maxOwners = 10_000
 
 // caller is who asks for the command that is being carried out. The zero value may do everything.
 type caller struct {

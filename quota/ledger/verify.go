@@ -9,7 +9,7 @@ import (
 )
 
 // verifier recomputes derived state and compares it.
-type verifier struct{ *Ledger }
+type verifier struct{ ledger *Ledger }
 
 // Check recomputes all derived state and returns the first invariant that does not hold. It visits the whole ledger:
 // use it in tests, after a restore, and in builds with the tag "invariants".
@@ -27,7 +27,7 @@ func (l *Ledger) Check() error {
 		if t.name != name {
 			return fmt.Errorf("tree %s is filed under %s", t.name, name)
 		}
-		if err := t.check(sums, v.civil.now, v.level, slices.Contains(v.forest.rewarned, t)); err != nil {
+		if err := t.check(sums, v.ledger.civil.now, v.ledger.level, slices.Contains(v.ledger.forest.rewarned, t)); err != nil {
 			return err
 		}
 		if err := v.checkMarks(t); err != nil {
@@ -41,7 +41,7 @@ func (l *Ledger) Check() error {
 	if err := v.checkStocks(); err != nil {
 		return err
 	}
-	if err := v.civil.check(v.now.At); err != nil {
+	if err := v.ledger.civil.check(v.ledger.now.At); err != nil {
 		return err
 	}
 	if err := v.checkDue(); err != nil {
@@ -90,16 +90,16 @@ type tallies struct {
 }
 
 func (v verifier) checkHeld(sums tallies) error {
-	for fence, a := range v.allocations.held.All() {
+	for fence, a := range v.ledger.allocations.held.All() {
 		switch {
-		case a.fence != fence || fence > v.allocations.fence:
+		case a.fence != fence || fence > v.ledger.allocations.fence:
 			return fmt.Errorf("I8: allocation %q has fence %d, is filed under %d, and the last given is %d", a.id,
-				a.fence, fence, v.allocations.fence)
-		case a.ended != nil || v.allocations.byID.Find(a.id) != a:
+				a.fence, fence, v.ledger.allocations.fence)
+		case a.ended != nil || v.ledger.allocations.byID.Find(a.id) != a:
 			return fmt.Errorf("allocation %q is held but cannot be found by its id", a.id)
-		case a.granted.At > v.now.At:
-			return fmt.Errorf("I9: allocation %q was granted at %d, and it is %d now", a.id, a.granted.At, v.now.At)
-		case a.waitingResize() != nil && v.queue.byArrival[a.waitingResize().more.waiting.arrival] == nil:
+		case a.granted.At > v.ledger.now.At:
+			return fmt.Errorf("I9: allocation %q was granted at %d, and it is %d now", a.id, a.granted.At, v.ledger.now.At)
+		case a.waitingResize() != nil && v.ledger.queue.byArrival[a.waitingResize().more.waiting.arrival] == nil:
 			return fmt.Errorf("a resize of allocation %q waits, but not in the queue", a.id)
 		}
 		for _, c := range a.claims {
@@ -226,28 +226,28 @@ func (n *node) check(t *tree, sum *tally, now quota.CivilTime) error {
 
 func (v verifier) checkEnded() error {
 	last, youngest := quota.Instant(0), map[string]*Allocation{}
-	for _, a := range v.allocations.ended.All() {
-		if a.ended == nil || a.ended.At < last || a.ended.At > v.now.At {
+	for _, a := range v.ledger.allocations.ended.All() {
+		if a.ended == nil || a.ended.At < last || a.ended.At > v.ledger.now.At {
 			return fmt.Errorf("I9: ended allocations are out of order at %q, or it ended in the future", a.id)
 		}
 		last, youngest[a.id] = a.ended.At, a
 	}
-	ids := v.allocations.held.Len() + v.queue.all.Len()
-	for w := range v.queue.all.All() {
+	ids := v.ledger.allocations.held.Len() + v.ledger.queue.all.Len()
+	for w := range v.ledger.queue.all.All() {
 		if w.isResize() {
 			ids-- // that of its allocation
 		}
 	}
 	for id, a := range youngest {
-		switch known := v.allocations.byID.Find(id); {
+		switch known := v.ledger.allocations.byID.Find(id); {
 		case known == a:
 			ids++
 		case known == nil || known.ended != nil:
 			return fmt.Errorf("ended allocation %q cannot be found by its id", id)
 		}
 	}
-	if ids != v.allocations.byID.Len() {
-		return fmt.Errorf("%d ids are known, but %d allocations are held or ended", v.allocations.byID.Len(), ids)
+	if ids != v.ledger.allocations.byID.Len() {
+		return fmt.Errorf("%d ids are known, but %d allocations are held or ended", v.ledger.allocations.byID.Len(), ids)
 	}
 	return nil
 }

@@ -6,13 +6,13 @@ import "fmt"
 // those without anything left have been announced.
 func (v verifier) checkHolds() error {
 	onHold := 0
-	for _, t := range v.forest.trees {
+	for _, t := range v.ledger.forest.trees {
 		for _, n := range t.byPath {
 			if n.hold == nil {
 				continue
 			}
 			onHold++
-			if v.forest.onHold[n.id] != n {
+			if v.ledger.forest.onHold[n.id] != n {
 				return fmt.Errorf("%s is on hold, but not among the nodes that are", n.place())
 			}
 			if n.hold.Drain && n.hold.DrainAt == 0 && n.hold.Drained == n.isUsed() {
@@ -21,13 +21,13 @@ func (v verifier) checkHolds() error {
 			}
 		}
 	}
-	if onHold != len(v.forest.onHold) {
-		return fmt.Errorf("%d nodes are on hold, but %d are known", onHold, len(v.forest.onHold))
+	if onHold != len(v.ledger.forest.onHold) {
+		return fmt.Errorf("%d nodes are on hold, but %d are known", onHold, len(v.ledger.forest.onHold))
 	}
 	if onHold == 0 {
 		return nil
 	}
-	for _, a := range v.allocations.held.All() {
+	for _, a := range v.ledger.allocations.held.All() {
 		for i := range a.claims {
 			n := a.claims[i].home().draining()
 			if is := a.lease(); n != nil && n.hold.DrainAt == 0 && is.isRevocable() && is.revokedBy == "" {

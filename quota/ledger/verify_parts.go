@@ -17,7 +17,7 @@ func (v verifier) checkStocks() error {
 		return err
 	}
 	items, held := 0, 0
-	for _, t := range v.forest.trees {
+	for _, t := range v.ledger.forest.trees {
 		for _, r := range t.resources {
 			if (r.stock != nil) != (r.Unit == quota.Items) || r.stock != nil && r.stock.resource != r {
 				return fmt.Errorf("resource %s of tree %s has items that it should not have, or none", r.Name, t.name)
@@ -32,16 +32,16 @@ func (v verifier) checkStocks() error {
 			items, held = items+len(r.stock.byName), held+n
 		}
 	}
-	if items != v.inventory.items.Len() || held != owned || items > v.bounds.Items {
+	if items != v.ledger.inventory.items.Len() || held != owned || items > v.ledger.bounds.Items {
 		return fmt.Errorf("I5: resources have %d items of which %d are held, but %d are known, and allocations list %d",
-			items, held, v.inventory.items.Len(), owned)
+			items, held, v.ledger.inventory.items.Len(), owned)
 	}
 	return nil
 }
 
 // checkOwners verifies that allocations own the items that they list, and as many as they count.
 func (v verifier) checkOwners() (owned int, err error) {
-	for fence, a := range v.allocations.held.All() {
+	for fence, a := range v.ledger.allocations.held.All() {
 		for i := range a.claims {
 			c := &a.claims[i]
 			for _, h := range c.heldItems() {
@@ -72,10 +72,10 @@ func (v verifier) checkStockOf(s *stock) (held int, err error) {
 	idle, leaving, spec := 0, 0, s.resource.Items
 	for i, name := range s.names {
 		it := s.byName[name]
-		known, _ := v.inventory.items.Get(it.stateSeq)
+		known, _ := v.ledger.inventory.items.Get(it.stateSeq)
 		switch {
 		case it.name != name || it.stock != s || known != it || i > 0 && s.names[i-1] >= name ||
-			it.stateSeq > v.inventory.lastStateSeq:
+			it.stateSeq > v.ledger.inventory.lastStateSeq:
 			return 0, fmt.Errorf("item %s of resource %s of tree %s is not in its place", name, s.resource.Name, s.tree)
 		case it.leaving && it.owner == 0 || !it.leaving && !spec.OnDemand() && !specNamesItem(spec, name):
 			return 0, fmt.Errorf("item %s of resource %s of tree %s is not configured, and stays", name,
@@ -128,11 +128,11 @@ func (s *stock) containsItem(it *item) bool {
 // checkAccounts verifies I3: the usage of users and groups, and the running applications, follow from the held claims.
 func (v verifier) checkAccounts() error {
 	want := map[*tree]*accounts{}
-	for _, t := range v.forest.trees {
+	for _, t := range v.ledger.forest.trees {
 		want[t] = &accounts{users: map[string]*holder{}, groups: map[string]*holder{}}
 	}
 	applications := map[*node]map[memberKey]bool{}
-	for _, a := range v.allocations.held.All() {
+	for _, a := range v.ledger.allocations.held.All() {
 		p := a.principal()
 		for i := range a.claims {
 			c := &a.claims[i]
@@ -247,7 +247,7 @@ func (h *holding) is(want *holding) error {
 func (v verifier) checkBorrowIndexes() error {
 	benches, homes := map[*node]*borrowIndex{}, map[*node]int{}
 	taken := map[uint64]bool{}
-	for fence, a := range v.allocations.held.All() {
+	for fence, a := range v.ledger.allocations.held.All() {
 		for i := range a.claims {
 			c := &a.claims[i]
 			if c.home() != c.at {
@@ -261,9 +261,9 @@ func (v verifier) checkBorrowIndexes() error {
 				}
 				continue
 			}
-			if seat := c.arrivalSeq(); seat == 0 || seat > v.allocations.lastArrivalSeq || taken[seat] {
+			if seat := c.arrivalSeq(); seat == 0 || seat > v.ledger.allocations.lastArrivalSeq || taken[seat] {
 				return fmt.Errorf("claim %d of %q has seat %d of %d at %s, which is none or another's", i, a.id, seat,
-					v.allocations.lastArrivalSeq, c.at.place())
+					v.ledger.allocations.lastArrivalSeq, c.at.place())
 			}
 			taken[c.arrivalSeq()] = true
 			if !c.home().borrowsFrom(c.at) {
@@ -277,7 +277,7 @@ func (v verifier) checkBorrowIndexes() error {
 		}
 	}
 	var err error
-	for _, t := range v.forest.trees {
+	for _, t := range v.ledger.forest.trees {
 		t.root.walk(func(n *node) bool {
 			if !n.borrowers.sameAs(benches[n]) || n.homes != homes[n] {
 				err = fmt.Errorf(

@@ -12,21 +12,21 @@ import (
 // checkQueue verifies I7: every waiting request is in one queue, its blocker or a request that must not be overtaken
 // there blocks it, and no waiting request could be granted.
 func (v verifier) checkQueue() error {
-	if v.queue.dirty.Len() > 0 || v.queue.unassigned.waiters.Len() > 0 {
+	if v.ledger.queue.dirty.Len() > 0 || v.ledger.queue.unassigned.waiters.Len() > 0 {
 		return fmt.Errorf("%d blocker queues are dirty and %d requests are in no queue between two commands",
-			v.queue.dirty.Len(), v.queue.unassigned.waiters.Len())
+			v.ledger.queue.dirty.Len(), v.ledger.queue.unassigned.waiters.Len())
 	}
 	queues, pressing, revoked := map[*blockerQueue]int{}, map[*blockerQueue]int{}, map[string]int{}
-	for _, a := range v.allocations.held.All() {
+	for _, a := range v.ledger.allocations.held.All() {
 		if by := a.lease().revokedBy; by != "" {
 			revoked[by]++
 		}
 	}
-	if !maps.Equal(revoked, v.queue.revokedFor) {
-		return fmt.Errorf("leases are revoked for %v, but %v are counted", revoked, v.queue.revokedFor)
+	if !maps.Equal(revoked, v.ledger.queue.revokedFor) {
+		return fmt.Errorf("leases are revoked for %v, but %v are counted", revoked, v.ledger.queue.revokedFor)
 	}
 	last, owners := rankqueue.First(), map[string]int{}
-	for w := range v.queue.all.All() {
+	for w := range v.ledger.queue.all.All() {
 		if w.record.owner != "" {
 			owners[w.record.owner]++
 		}
@@ -44,11 +44,11 @@ func (v verifier) checkQueue() error {
 			}
 		}
 	}
-	if !maps.Equal(owners, v.queue.byOwner) {
-		return fmt.Errorf("requests of %v wait, but %v are counted", owners, v.queue.byOwner)
+	if !maps.Equal(owners, v.ledger.queue.byOwner) {
+		return fmt.Errorf("requests of %v wait, but %v are counted", owners, v.ledger.queue.byOwner)
 	}
-	if n := v.queue.all.Len(); n != len(v.queue.byArrival) {
-		return fmt.Errorf("%d requests wait, but %d are known by their arrival", n, len(v.queue.byArrival))
+	if n := v.ledger.queue.all.Len(); n != len(v.ledger.queue.byArrival) {
+		return fmt.Errorf("%d requests wait, but %d are known by their arrival", n, len(v.ledger.queue.byArrival))
 	}
 	for bq := range queues {
 		if bq.revocationsPending != pressing[bq] {
@@ -62,14 +62,14 @@ func (v verifier) checkQueue() error {
 func (v verifier) checkWaiter(w *waiter, last rankqueue.Rank) error {
 	a, place := w.record, w.record.more.waiting
 	switch {
-	case !last.Before(w.turn) || place.arrival != w.turn.Arrival || place.arrival > v.queue.arrival ||
+	case !last.Before(w.turn) || place.arrival != w.turn.Arrival || place.arrival > v.ledger.queue.arrival ||
 		a.more.priority != w.turn.Priority:
 		return fmt.Errorf("request %q is not in its place in the queue", a.id)
-	case w.isResize() && !v.isResizeOf(w) || !w.isResize() && v.allocations.byID.Find(a.id) != a:
+	case w.isResize() && !v.isResizeOf(w) || !w.isResize() && v.ledger.allocations.byID.Find(a.id) != a:
 		return fmt.Errorf("request %q cannot be found by its id, or its allocation does not know it", a.id)
-	case v.queue.byArrival[place.arrival] != w || a.ended != nil || a.fence != 0:
+	case v.ledger.queue.byArrival[place.arrival] != w || a.ended != nil || a.fence != 0:
 		return fmt.Errorf("request %q cannot be found by its arrival, or holds something", a.id)
-	case place.since.At > v.now.At:
+	case place.since.At > v.ledger.now.At:
 		return fmt.Errorf("I9: request %q waits since a future time", a.id)
 	case len(w.alternatives) == 0 || a.more.resized != w.alternatives[0].resized ||
 		!slices.EqualFunc(a.claims, w.alternatives[0].claims, func(x, y placedClaim) bool { return x.at == y.at }):
@@ -83,28 +83,28 @@ func (v verifier) checkWaiter(w *waiter, last rankqueue.Rank) error {
 func (v verifier) checkAlternative(alt *alternative) error {
 	id := alt.of.record.id
 	switch {
-	case alt.blockedIn == nil || v.queue.findQueue(alt.blockedIn.blocker) != alt.blockedIn ||
+	case alt.blockedIn == nil || v.ledger.queue.findQueue(alt.blockedIn.blocker) != alt.blockedIn ||
 		alt.blockedIn.within(quota.MaxAmount, alt.turn) != alt:
 		return fmt.Errorf("I7: request %q is in no queue", id)
-	case alt.headSince > max(1, v.now.At) || alt.blockedIn.head() == alt && alt.headSince == 0 &&
+	case alt.headSince > max(1, v.ledger.now.At) || alt.blockedIn.head() == alt && alt.headSince == 0 &&
 		!alt.blockedIn.isAside:
 		return fmt.Errorf("I9: request %q is at the head of a queue since a future time", id)
 	}
-	if alt.awaitsRevocation != (v.queue.revokedFor[id] > 0) {
-		return fmt.Errorf("%d leases are revoked for %q, but it says that it presses: %v", v.queue.revokedFor[id],
+	if alt.awaitsRevocation != (v.ledger.queue.revokedFor[id] > 0) {
+		return fmt.Errorf("%d leases are revoked for %q, but it says that it presses: %v", v.ledger.queue.revokedFor[id],
 			id, alt.awaitsRevocation)
 	}
-	t, d, full := v.judgeAlternative(alt)
+	t, d, full := v.ledger.judgeAlternative(alt)
 	t.rollback()
 	b := t.allocation
 	switch {
-	case alt.blockedIn.tree == nil && (full || v.queue.isStillBlocked(alt, b, d.Violations)):
+	case alt.blockedIn.tree == nil && (full || v.ledger.queue.isStillBlocked(alt, b, d.Violations)):
 	case full || d.Granted:
 		return fmt.Errorf("I7: request %q waits for %s, but could be granted", id, alt.blockedIn)
-	case !v.queue.isStillBlocked(alt, b, d.Violations) && !alt.heldUp(d.Violations) && !v.blockedThere(alt) &&
+	case !v.ledger.queue.isStillBlocked(alt, b, d.Violations) && !alt.heldUp(d.Violations) && !v.blockedThere(alt) &&
 		!alt.blockedBelow(d.Violations):
 		return fmt.Errorf("I7: request %q waits for %s, but that is not in its way", id, alt.blockedIn)
-	case alt.blockedIn.isAside && v.queue.neverFits(d.Violations) < 0 && !alt.heldUp(d.Violations):
+	case alt.blockedIn.isAside && v.ledger.queue.neverFits(d.Violations) < 0 && !alt.heldUp(d.Violations):
 		return fmt.Errorf("I7: request %q waits aside for %s, but could be granted some day", id, alt.blockedIn)
 	case t.amountNeeded(alt.blockedIn.blocker) != alt.need:
 		return fmt.Errorf("request %q needs %d of %s, but its queue says %d", id,
@@ -115,7 +115,7 @@ func (v verifier) checkAlternative(alt *alternative) error {
 
 // isResizeOf is true if the allocation of a waiting resize refers to it.
 func (v verifier) isResizeOf(w *waiter) bool {
-	a, held := v.allocations.held.Get(w.resizes)
+	a, held := v.ledger.allocations.held.Get(w.resizes)
 	return held && a.id == w.record.id && a.waitingResize() == w.record && a.owner == w.record.owner
 }
 
@@ -152,15 +152,15 @@ func (v verifier) blockedThere(alt *alternative) bool {
 	request := alt.asked()
 	request.Claims = slices.DeleteFunc(slices.Clone(request.Claims),
 		func(c quota.Claim) bool { return c.Tree != alt.blockedIn.tree.name })
-	a, refused := v.placeClaims(&request)
+	a, refused := v.ledger.placeClaims(&request)
 	if refused != nil {
 		return false
 	}
 	a.more.waiting = alt.of.record.more.waiting
-	t := v.beginTx(a)
+	t := v.ledger.beginTx(a)
 	d := t.decide()
 	t.rollback()
-	return !d.Granted && v.queue.isStillBlocked(alt, a, d.Violations)
+	return !d.Granted && v.ledger.queue.isStillBlocked(alt, a, d.Violations)
 }
 
 // blocksResizeThere is blockedThere for a resize.
@@ -172,16 +172,16 @@ func (v verifier) blocksResizeThere(alt *alternative) bool {
 			part.claims, part.wanted = append(part.claims, c), append(part.wanted, alt.wanted[i])
 		}
 	}
-	t, d, full := v.judgeResize(&part)
+	t, d, full := v.ledger.judgeResize(&part)
 	t.rollback()
-	return !full && !d.Granted && v.queue.isStillBlocked(alt, t.allocation, d.Violations)
+	return !full && !d.Granted && v.ledger.queue.isStillBlocked(alt, t.allocation, d.Violations)
 }
 
 // checkBlockerQueues verifies that exactly the queues with waiters exist, and that they are listed wherever they should
 // be.
 func (v verifier) checkBlockerQueues(queues map[*blockerQueue]int) error {
-	kept := len(v.queue.queuesForLedger)
-	for _, t := range v.forest.trees {
+	kept := len(v.ledger.queue.queuesForLedger)
+	for _, t := range v.ledger.forest.trees {
 		kept += len(t.queues)
 		here := 0
 		for _, r := range t.resources {

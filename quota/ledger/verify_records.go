@@ -12,7 +12,7 @@ import (
 // checkDue verifies that exactly the expected deadlines are set.
 func (v verifier) checkDue() error {
 	expected, leases := 0, 0
-	for fence, a := range v.allocations.held.All() {
+	for fence, a := range v.ledger.allocations.held.All() {
 		if a.State() != quota.Reserved && a.more != nil && (len(a.more.displaced) > 0 || a.more.undo != nil) {
 			return fmt.Errorf("allocation %q is held for good, but remembers whom it displaced", a.id)
 		}
@@ -24,52 +24,52 @@ func (v verifier) checkDue() error {
 			continue
 		}
 		expected++
-		if known := v.deadlines.byKey[dueKey{dueAllocation, fence}]; known == nil || known.at != at {
+		if known := v.ledger.deadlines.byKey[dueKey{dueAllocation, fence}]; known == nil || known.at != at {
 			return fmt.Errorf("allocation %q ends at %d, but has no deadline then", a.id, at)
 		}
 	}
-	for turn, it := range v.inventory.items.All() {
+	for turn, it := range v.ledger.inventory.items.All() {
 		at := it.dueAt()
 		if at == 0 {
 			continue
 		}
 		expected++
-		if known := v.deadlines.byKey[dueKey{dueItem, turn}]; known == nil || known.at != at {
+		if known := v.ledger.deadlines.byKey[dueKey{dueItem, turn}]; known == nil || known.at != at {
 			return fmt.Errorf("item %s changes at %d, but has no deadline then", it.name, at)
 		}
 	}
-	for w := range v.queue.all.All() {
+	for w := range v.ledger.queue.all.All() {
 		expected++
 		place := w.record.more.waiting
-		if known := v.deadlines.byKey[dueKey{dueWaiter, place.arrival}]; known == nil || known.at != place.endsAt() {
+		if known := v.ledger.deadlines.byKey[dueKey{dueWaiter, place.arrival}]; known == nil || known.at != place.endsAt() {
 			return fmt.Errorf("request %q leaves the queue at %d, but has no deadline then",
 				w.record.id, place.endsAt())
 		}
 	}
-	for _, r := range v.requests.all {
+	for _, r := range v.ledger.requests.all {
 		if r.State != quota.RequestOpen {
 			continue
 		}
 		expected++
-		if known := v.deadlines.byKey[dueKey{dueRequest, r.Number}]; known == nil || known.at != r.Ends {
+		if known := v.ledger.deadlines.byKey[dueKey{dueRequest, r.Number}]; known == nil || known.at != r.Ends {
 			return fmt.Errorf("request for limits %d expires at %d, but has no deadline then", r.Number, r.Ends)
 		}
 	}
-	for id, n := range v.forest.onHold {
+	for id, n := range v.ledger.forest.onHold {
 		for kind, at := range map[dueKind]quota.Instant{dueHold: n.hold.Until, dueDrain: n.hold.DrainAt} {
 			if at == 0 {
 				continue
 			}
 			expected++
-			if known := v.deadlines.byKey[dueKey{kind, id}]; known == nil || known.at != at {
+			if known := v.ledger.deadlines.byKey[dueKey{kind, id}]; known == nil || known.at != at {
 				return fmt.Errorf("the hold of %s changes at %d, but has no deadline then", n.place(), at)
 			}
 		}
 	}
-	if counted := v.deadlines.leases; counted != leases {
+	if counted := v.ledger.deadlines.leases; counted != leases {
 		return fmt.Errorf("%d leases are held, but %d are counted", leases, counted)
 	}
-	if waiting := v.deadlines.order.Len(); waiting != expected || len(v.deadlines.byKey) != expected {
+	if waiting := v.ledger.deadlines.order.Len(); waiting != expected || len(v.ledger.deadlines.byKey) != expected {
 		return fmt.Errorf("%d instants are to be waited for, but %d are", expected, waiting)
 	}
 	return nil
@@ -77,15 +77,15 @@ func (v verifier) checkDue() error {
 
 // checkDenials recounts the denials of each user.
 func (v verifier) checkDenials() error {
-	is := &journal{environment: v.journal.environment}
-	for _, e := range v.journal.events {
+	is := &journal{environment: v.ledger.journal.environment}
+	for _, e := range v.ledger.journal.events {
 		is.countDenial(e)
 	}
-	if len(is.denials) != len(v.journal.denials) {
-		return fmt.Errorf("%d users have denials, but %d are counted", len(is.denials), len(v.journal.denials))
+	if len(is.denials) != len(v.ledger.journal.denials) {
+		return fmt.Errorf("%d users have denials, but %d are counted", len(is.denials), len(v.ledger.journal.denials))
 	}
 	for owner, of := range is.denials {
-		was := v.journal.denials[owner]
+		was := v.ledger.journal.denials[owner]
 		if was == nil || !slices.Equal(of.numbers, was.numbers) || of.bytes != was.bytes {
 			return fmt.Errorf("%s has the denials %+v, but %+v are counted", owner, of, was)
 		}
@@ -95,7 +95,7 @@ func (v verifier) checkDenials() error {
 
 // checkRequests verifies the bounds of the requests for limits, and that each is complete.
 func (v verifier) checkRequests() error {
-	s := &v.requests
+	s := &v.ledger.requests
 	open, seqs := map[string]int{}, map[uint64]bool{}
 	all := 0
 	for i, r := range s.all {
@@ -109,7 +109,7 @@ func (v verifier) checkRequests() error {
 				r.Number, r.State, r.ClosedSeq, r.Revision)
 		case !isOpen && (seqs[r.ClosedSeq] || r.ClosedSeq > s.closedSeq):
 			return fmt.Errorf("the end of request for limits %d has the number of another, or none", r.Number)
-		case r.Asker == "" || len(r.Limits) == 0 || len(r.Limits) > quota.MaxRequestLimits || r.Made.At > v.now.At:
+		case r.Asker == "" || len(r.Limits) == 0 || len(r.Limits) > quota.MaxRequestLimits || r.Made.At > v.ledger.now.At:
 			return fmt.Errorf("request for limits %d is not complete, or from the future", r.Number)
 		}
 		if isOpen {
@@ -132,29 +132,29 @@ func (v verifier) checkRequests() error {
 // checkSizes recomputes the sizes.
 func (v verifier) checkSizes() error {
 	var is quota.Sizes
-	for _, a := range v.allocations.held.All() {
-		is.Allocations += v.countedSize(a)
+	for _, a := range v.ledger.allocations.held.All() {
+		is.Allocations += v.ledger.countedSize(a)
 	}
-	for _, a := range v.allocations.ended.All() {
-		is.Ended += v.countedSize(a)
+	for _, a := range v.ledger.allocations.ended.All() {
+		is.Ended += v.ledger.countedSize(a)
 	}
-	for w := range v.queue.all.All() {
-		is.Waiting += v.queue.sizeOf(w)
+	for w := range v.ledger.queue.all.All() {
+		is.Waiting += v.ledger.queue.sizeOf(w)
 	}
-	for _, it := range v.inventory.items.All() {
-		is.Items += v.countedSize(it)
+	for _, it := range v.ledger.inventory.items.All() {
+		is.Items += v.ledger.countedSize(it)
 	}
-	is.Trees = v.forest.policies.bytes()
-	for _, t := range v.forest.trees { // a sum does not depend on the order
+	is.Trees = v.ledger.forest.policies.bytes()
+	for _, t := range v.ledger.forest.trees { // a sum does not depend on the order
 		is.Trees += t.bytes()
 	}
-	for _, r := range v.history.revisions {
+	for _, r := range v.ledger.history.revisions {
 		is.History += revisionSize(r)
 	}
-	for _, e := range v.journal.events {
+	for _, e := range v.ledger.journal.events {
 		is.Events += eventSize(e)
 	}
-	if was := v.currentSizes(); was != is {
+	if was := v.ledger.currentSizes(); was != is {
 		return fmt.Errorf("the ledger counts %+v bytes but has %+v", was, is)
 	}
 	return nil
@@ -162,7 +162,7 @@ func (v verifier) checkSizes() error {
 
 // checkWebhooks verifies the bounds of the webhooks, and that each is complete.
 func (v verifier) checkWebhooks() error {
-	s, seen := &v.webhooks, map[uint64]bool{}
+	s, seen := &v.ledger.webhooks, map[uint64]bool{}
 	for i, w := range s.all {
 		refused := s.checkSpec(quota.SetWebhook{WebhookSpec: w.WebhookSpec}, w.Owner)
 		switch {
@@ -175,7 +175,7 @@ func (v verifier) checkWebhooks() error {
 		case w.Version == 0 || w.Version > s.version || seen[w.Version]:
 			return fmt.Errorf("webhook %q has version %d, which is not its own; the last is %d", w.Name, w.Version, s.version)
 		case w.State != quota.WebhookActive && (w.State != quota.WebhookDead || w.LastError == "") ||
-			w.RetryFor == 0 || len(w.LastError) > quota.MaxWebhookError || w.FailingSince.At > v.now.At:
+			w.RetryFor == 0 || len(w.LastError) > quota.MaxWebhookError || w.FailingSince.At > v.ledger.now.At:
 			return fmt.Errorf("webhook %q is not complete: %+v", w.Name, *w)
 		}
 		seen[w.Version] = true
@@ -185,15 +185,15 @@ func (v verifier) checkWebhooks() error {
 
 // checkPolicies verifies that all trees use the policies of the ledger, and that those are what is defined.
 func (v verifier) checkPolicies() error {
-	for i, spec := range v.forest.policies.specs {
+	for i, spec := range v.ledger.forest.policies.specs {
 		p, problem := builtIn.Define(spec)
-		if problem != nil || !p.SameRules(v.forest.policies.defined[spec.Name]) ||
-			i > 0 && v.forest.policies.specs[i-1].Name >= spec.Name {
+		if problem != nil || !p.SameRules(v.ledger.forest.policies.defined[spec.Name]) ||
+			i > 0 && v.ledger.forest.policies.specs[i-1].Name >= spec.Name {
 			return fmt.Errorf("policy %s is not what is defined, or out of order", spec.Name)
 		}
 	}
-	for _, t := range v.forest.trees {
-		if t.policies != v.forest.policies {
+	for _, t := range v.ledger.forest.trees {
+		if t.policies != v.ledger.forest.policies {
 			return fmt.Errorf("tree %s does not use the policies of the ledger", t.name)
 		}
 	}
