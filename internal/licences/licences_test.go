@@ -19,7 +19,7 @@ func TestTheLicencesAreComplete(t *testing.T) {
 	for _, c := range all {
 		want = append(want, c.title())
 	}
-	text, err := os.ReadFile("third_party/licences.txt")
+	text, err := os.ReadFile("deploy/licences.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestTheLicencesAreComplete(t *testing.T) {
 	}
 	got = slices.Compact(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("third_party/licences.txt is out of date: write it again with make licences\nit has %s\nwant   %s",
+		t.Errorf("deploy/licences.txt is out of date: write it again with make licences\nit has %s\nwant   %s",
 			strings.Join(got, ", "), strings.Join(want, ", "))
 	}
 }
@@ -37,7 +37,7 @@ func TestTheLicencesAreComplete(t *testing.T) {
 // TestTheNoticeNamesWhatIsUnderTheMozillaLicence: those who pass the binary on must say where its source is.
 func TestTheNoticeNamesWhatIsUnderTheMozillaLicence(t *testing.T) {
 	t.Chdir("../..")
-	text, err := os.ReadFile("third_party/licences.txt")
+	text, err := os.ReadFile("deploy/licences.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

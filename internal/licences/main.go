@@ -1,6 +1,6 @@
 // Command licences writes the licences and notices of everything that the binary contains, for those who pass it on:
 //
-//	go run ./internal/licences -o third_party/licences.txt
+//	go run ./internal/licences -o deploy/licences.txt
 //
 // It takes the Go modules that any of the released systems links, and the packages that the dashboard bundles, from the
 // module cache and web/ui/node_modules.
@@ -43,7 +43,7 @@ var textElsewhere = map[string]string{
 }
 
 func main() {
-	out := flag.String("o", "third_party/licences.txt", "file to write")
+	out := flag.String("o", "deploy/licences.txt", "file to write")
 	list := flag.Bool("list", false, "list the components instead, one in each line, without their texts")
 	flag.Parse()
 	if err := run(context.Background(), *out, *list); err != nil {
