@@ -286,7 +286,7 @@ func TestParseSaysWhatIsWrongWithTreesAndLists(t *testing.T) {
 		"nothing at the end":   {"    admins:\n    - ann\n    -\n", `f:5:5: "-" has nothing after it`},
 		"two values": {
 			"    admins:\n    - \"ann\" bob\n",
-			`f:4:13: "bob" is too much on this line: a value ends on its line`,
+			`f:4:13: "bob" is too much on this line: a value must be on one line`,
 		},
 		"after brackets": {"    admins:\n    - [ann] bob\n", `f:4:13: "bob" is too much on this line`},
 		"deeper dashes":  {"    admins:\n    - ann\n      - bob\n", `f:4:`},

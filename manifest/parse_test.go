@@ -244,17 +244,17 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		},
 		"a text on two lines": {
 			tree("      a:\n        policy: strict\n          really\n"),
-			"f:6:17: a value ends on its line",
+			"f:6:17: a value must be on one line",
 		},
 		"quotes on two lines": {
 			tree("      a:\n        policy: \"strict\n          really\"\n"),
-			"f:6:17: a value ends on its line",
+			"f:6:17: a value must be on one line",
 		},
 		"two lines, one quote": {
 			tree("      a:\n        policy: 'it''s\n          strict'\n"),
-			"f:6:17: a value ends on its line",
+			"f:6:17: a value must be on one line",
 		},
-		"an unusual line break": {tree("      a: {policy: x\u2028 y}\n"), "f:5:19: a value ends on its line"},
+		"an unusual line break": {tree("      a: {policy: x\u2028 y}\n"), "f:5:19: a value must be on one line"},
 		"no space":              {tree("      a: {limits:{cores: 1}}\n"), "f:5:18: a space is missing after the colon"},
 		"a star": {
 			tree("      a: {admins: [*]}\n"),

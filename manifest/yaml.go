@@ -141,7 +141,7 @@ func (c *converter) convertNode(n *yaml.Node, owner entry) (value, error) {
 		return v, c.failNull(n, owner)
 	case !c.IsOneLine(n):
 		return v, yamldoc.ErrorAt(
-			n, "a value ends on its line: the next line is indented too deep, or a quote is missing")
+			n, "a value must be on one line: the next line is indented too deep, or a quote is missing")
 	}
 	v.text = n.Value
 	return v, nil

@@ -3,7 +3,8 @@
 // The segments are those of hashicorp/raft-wal. That library takes every unreadable end of its last segment for a write
 // that a crash interrupted, and drops it; it also stops working after a crash at the wrong moment of a rotation. [Open]
 // therefore verifies and repairs the last segment itself, before the library sees it (tail.go), against a lower bound
-// of what was acknowledged (mark.go). ADR 0072 says what is detected and what is not.
+// of what was acknowledged (mark.go): a damaged or missing entry up to there stops the start, and what is unreadable
+// behind it is removed as an interrupted write.
 package walstore
 
 import (

@@ -69,7 +69,7 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	root.SetVersionTemplate("{{.Version}}\n")
 	flags := root.PersistentFlags()
 	flags.StringSliceVar(&c.Servers, "server", serversFromEnvironment(),
-		"addresses of the servers; the first that answers is used (`URL[,URL...]`; environment: "+cli.ServerVariable+")")
+		"addresses of the servers; the first one that answers is used (`URL[,URL...]`; environment: "+cli.ServerVariable+")")
 	flags.Lookup("server").DefValue = "[" + defaultServer + "]" // help is the same in every shell
 	flags.StringVar(&c.Context, "context", os.Getenv(cli.ContextVariable),
 		"use the servers and the credential of the context with this `NAME` (environment: "+cli.ContextVariable+")")

@@ -145,7 +145,7 @@ func (l *locator) endValue() *Error {
 		l.levels[n-1].filled = true
 	}
 	if !l.skipBlanks() {
-		return l.fail("%q is too much on this line: a value ends on its line, or a quote is missing", l.word())
+		return l.fail("%q is too much on this line: a value must be on one line, or a quote is missing", l.word())
 	}
 	l.nextLine()
 	return nil

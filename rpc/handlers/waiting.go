@@ -213,8 +213,8 @@ func (s AllocationService) withQueuePlace(ctx context.Context, a *ledger.Allocat
 	return info
 }
 
-// foretell adds to waiting requests when they are granted at the latest. It uses the state that is lent up.
-func foretell(v ledger.SandboxReader, list []quota.QueuedInfo) *quota.Error {
+// predictGrants adds to waiting requests when they are granted at the latest. It uses the state that is lent up.
+func predictGrants(v ledger.SandboxReader, list []quota.QueuedInfo) *quota.Error {
 	granted, refused := v.Forecast()
 	for i := range list {
 		setCertainBy(&list[i].Allocation, granted)
@@ -255,7 +255,7 @@ func (s AllocationService) ListWaiting(
 		page, refused = list(filter, after, wire.PageSize(r.GetPageSize(), wire.DefaultWaitingPage))
 		filtered = v.FiltersHolders()
 		if refused == nil && r.GetCertainBy() {
-			refused = foretell(v, page.Requests)
+			refused = predictGrants(v, page.Requests)
 		}
 		return refusalOrNil(refused)
 	})

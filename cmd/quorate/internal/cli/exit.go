@@ -267,7 +267,7 @@ func (c *Env) printCredentialHints(err error) {
 	case code == connect.CodeUnauthenticated:
 		c.Messagef("  the token is from:        %s", c.Token.origin())
 		c.Messagef("  to make another one:      quorate access token add ACCOUNT --out FILE")
-	case code == connect.CodePermissionDenied && problem.GetField() != "actor": // --actor names somebody else
+	case code == connect.CodePermissionDenied && problem.GetField() != "actor": // --actor names another user
 		c.Messagef("  to see who you are:       quorate access whoami")
 		if verb := problem.GetMissingVerb(); verb != "" {
 			c.Messagef("  who may (administrators): quorate access who-can %s",

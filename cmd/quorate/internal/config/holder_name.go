@@ -129,7 +129,7 @@ func (h holderName) withNames(
 	return entry
 }
 
-// sameLimits is true if two entries limit the same, whoever is named.
+// sameLimits is true if two entries have the same limits, whatever names they are for.
 func sameLimits(a, b *quoratev1.PrincipalLimit) bool {
 	is, was := proto.CloneOf(a), proto.CloneOf(b)
 	is.Users, is.Groups, was.Users, was.Groups = nil, nil, nil, nil

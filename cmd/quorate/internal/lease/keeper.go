@@ -106,7 +106,7 @@ func (k *keeper) report(reported *os.File, answered <-chan error) error {
 }
 
 // hold keeps the lease until it is lost, or released because "quorate lease end" asks, the parent has ended, or the
-// deadline has passed. From here on messages go to nobody: the streams belong to a step that has ended.
+// deadline has passed. From here on messages are discarded: the streams belong to a step that has ended.
 func (k *keeper) hold(signals <-chan os.Signal, listener net.Listener) {
 	k.ErrOut = io.Discard
 	calls := make(chan net.Conn)

@@ -214,7 +214,7 @@ func newTransferCmd(c *cli.Env) *cobra.Command {
 		Use:   "transfer ID TREE:from/path TREE:to/path",
 		Short: "Move what an allocation holds to another node",
 		Long: `Move a claim of a held allocation, with everything that it holds, to another node of its tree in one step. Levels
-above both nodes see no change and are not checked. The fence and the lease stay, so whoever uses what is held goes on.
+above both nodes see no change and are not checked. The fence and the lease stay, so the work goes on.
 If the allocation has a claim at the other node already, their amounts are joined. Repeating the command is safe.`,
 		Example: `  quorate transfer vm-17 cern:atlas/physics cern:atlas/operations`,
 		Args:    cobra.ExactArgs(3),
