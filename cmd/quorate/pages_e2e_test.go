@@ -27,6 +27,8 @@ var pages = []string{
 	"docs/configuration.md", "docs/policies.md", "docs/requests.md", "docs/leases.md", "docs/command-line.md", "docs/api.md",
 	// transcripts of what pages only describe
 	"cmd/quorate/testdata/features.txt", "cmd/quorate/testdata/zuul-waiting.txt", "cmd/quorate/testdata/from-keystone.txt",
+	"cmd/quorate/testdata/requests.txt", "cmd/quorate/testdata/configuration.txt", "cmd/quorate/testdata/policies.txt",
+	"cmd/quorate/testdata/from-yunikorn.txt", "cmd/quorate/testdata/from-quota-manager.txt",
 }
 
 // quickPages run in short mode: one with Quorate's own commands, one with the protocol of another system.
