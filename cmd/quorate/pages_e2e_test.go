@@ -24,11 +24,13 @@ import (
 var pages = []string{
 	"docs-site/index.md", "docs/share-accounts.md",
 	"docs/from-zuul.md", "docs/from-yunikorn.md", "docs/from-quota-manager.md", "docs/from-boskos.md",
-	"docs/configuration.md", "docs/policies.md", "docs/requests.md", "docs/leases.md", "docs/command-line.md", "docs/api.md",
+	"docs/configuration.md", "docs/policies.md", "docs/requests.md", "docs/leases.md",
+	"docs/command-line.md", "docs/api.md",
 	// transcripts of what pages only describe
-	"cmd/quorate/testdata/features.txt", "cmd/quorate/testdata/zuul-waiting.txt", "cmd/quorate/testdata/from-keystone.txt",
-	"cmd/quorate/testdata/requests.txt", "cmd/quorate/testdata/configuration.txt", "cmd/quorate/testdata/policies.txt",
-	"cmd/quorate/testdata/from-yunikorn.txt", "cmd/quorate/testdata/from-quota-manager.txt",
+	"cmd/quorate/testdata/features.txt", "cmd/quorate/testdata/zuul-waiting.txt",
+	"cmd/quorate/testdata/from-keystone.txt", "cmd/quorate/testdata/from-yunikorn.txt",
+	"cmd/quorate/testdata/from-quota-manager.txt", "cmd/quorate/testdata/configuration.txt",
+	"cmd/quorate/testdata/policies.txt", "cmd/quorate/testdata/requests.txt", "cmd/quorate/testdata/leases.txt",
 }
 
 // quickPages run in short mode: one with Quorate's own commands, one with the protocol of another system.
@@ -58,7 +60,12 @@ func TestPages(t *testing.T) {
 // against a server that knows the bootstrap secret in it.
 func TestAccessPage(t *testing.T) {
 	t.Parallel()
-	playPageInFolder(t, "docs/access.md")
+	for _, page := range []string{"docs/access.md", "cmd/quorate/testdata/access.txt"} {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
+			playPageInFolder(t, page)
+		})
+	}
 }
 
 // playPageInFolder plays a page in a folder of its own, with the examples and a bootstrap secret in it.
