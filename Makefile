@@ -25,8 +25,8 @@ include tools/make/tools.mk
 
 ##@ Build and test
 
-.PHONY: all help help-all build demo test race short verify conformance openapi-test e2e fuzz golden lint vulncheck
-.PHONY: fmt generate check-generated tools clean
+.PHONY: all help help-all build demo test race short verify conformance pages-test openapi-test e2e fuzz golden lint
+.PHONY: vulncheck fmt generate check-generated tools clean
 
 all: generate lint test build ## generate, lint, test and build
 
@@ -98,6 +98,9 @@ verify: ## run what make test shortens or skips; before a release
 
 conformance: #: run the unmodified clients of Boskos against three real servers
 	cd compat/boskos/conformance && go test -count=1 -timeout 10m .
+
+pages-test: #: play the commands of all pages over real servers; make test plays some
+	QUORATE_VERIFY=1 go test $(TEST_FLAGS) ./cmd/quorate -run '^Test(Pages|Operations)$$'
 
 openapi-test: #: validate the answers of real servers to every procedure against their OpenAPI document
 	cd rpc/openapi/validate && go vet . && go test -count=1 -timeout 10m .
