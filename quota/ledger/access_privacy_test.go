@@ -179,6 +179,9 @@ func answersTo(t *rapid.T, l *ledger.Ledger, by *access.Caller) map[string]strin
 	note("allocations", allocations, refusalText(err))
 	waiting, err := s.WaitingWithBlockers(quota.QueueFilter{}, nil, 100)
 	note("waiting", waiting, refusalText(err))
+	waitingClaims, _ := r.WaitingClaims(nil, 100)
+	heldClaims, err := r.HeldClaims("t", false, "", 100)
+	note("claims", waitingClaims, heldClaims, refusalText(err), r.SchedulesToExtend())
 	nodes, ids := []string{"", "a", "a/b", "a/c", "none"}, []string{"v0", "v1", "v2", "v3", "none"}
 	for name, other := range hiddenNames {
 		nodes, ids = append(nodes, name, other), append(ids, name, other)
@@ -189,6 +192,7 @@ func answersTo(t *rapid.T, l *ledger.Ledger, by *access.Caller) map[string]strin
 		if err == nil {
 			note("usage filtered "+node, r.FiltersUsage("t", node))
 		}
+		note("amounts "+node, r.HeldAmounts("t", node, 10))
 		note("revisions of "+node, r.RevisionsOf("t", node, 0, 100))
 		dry := s.DryRun(quota.SetLimits{Tree: "t", Node: node, Limits: cores(5)})
 		note("limits "+node, dry.Configuration, refusalText(dry.Refused))

@@ -6,10 +6,11 @@ import (
 
 // AccessPath are the tables of bindings that count at a node: its own, those of the nodes above and that of the
 // cluster. With an empty tree it is that of the cluster alone. Of a node that does not exist they are those of the
-// nearest above it, and of a tree that does not exist that of the cluster; then it reports false.
-func (v View) AccessPath(tree, node string) (access.Path, bool) {
-	n := v.ledger.forest.nearestNode(tree, node)
-	return v.ledger.forest.pathAt(n), tree == "" && node == "" || n != nil && n.path == node
+// nearest above it, and of a tree that does not exist that of the cluster; then it reports false. Answers about it need
+// rights of their own, as do those about BindingsAbove.
+func (r Reader) AccessPath(tree, node string) (access.Path, bool) {
+	n := r.ledger.forest.nearestNode(tree, node)
+	return r.ledger.forest.pathAt(n), tree == "" && node == "" || n != nil && n.path == node
 }
 
 // PlacedBindings are the bindings of one node.
@@ -19,9 +20,9 @@ type PlacedBindings struct {
 }
 
 // BindingsAbove are the bindings of a node and of those above it, the nearest first; none if it does not exist.
-func (v View) BindingsAbove(tree, node string) []PlacedBindings {
+func (r Reader) BindingsAbove(tree, node string) []PlacedBindings {
 	var list []PlacedBindings
-	n := v.ledger.forest.nearestNode(tree, node)
+	n := r.ledger.forest.nearestNode(tree, node)
 	if n == nil || n.path != node {
 		return nil
 	}

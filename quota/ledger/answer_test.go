@@ -255,7 +255,7 @@ func (p *player) policies(v ledger.Sandbox, args []string) {
 
 func (p *player) usage(v ledger.Sandbox, place string) {
 	tree, node := nodeAt(place)
-	page, refused := v.Usage(quota.UsageQuery{Tree: tree, Node: node, Subtree: true, Max: math.MaxInt})
+	page, refused := v.AllUsage(quota.UsageQuery{Tree: tree, Node: node, Subtree: true, Max: math.MaxInt})
 	if refused != nil {
 		p.say("refused %s: %s", refused.Kind, refused.Error())
 		return

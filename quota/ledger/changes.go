@@ -41,7 +41,7 @@ func (l *Ledger) BeginChanges(index uint64) { l.forest.forgotten = index }
 // Changes is what may have changed since the entry at an index, as far as the caller may read usage; a node above one
 // where it may is named if the caller sees its totals. Items need the right at the root.
 func (r Reader) Changes(q quota.ChangesQuery) quota.Changes {
-	f := &r.view.ledger.forest
+	f := &r.ledger.forest
 	if q.After < f.forgotten {
 		return quota.Changes{Everything: true}
 	}
@@ -58,7 +58,7 @@ func (r Reader) Changes(q quota.ChangesQuery) quota.Changes {
 
 // limitRequestsChanged is true if an entry after an index has changed a request for limits that the caller sees.
 func (r Reader) limitRequestsChanged(index uint64) bool {
-	s := &r.view.ledger.requests
+	s := &r.ledger.requests
 	return s.newest > index && slices.ContainsFunc(s.all, func(request *quota.LimitRequest) bool {
 		return s.changed[request.Number] > index && r.seesRequest(request)
 	})

@@ -3,7 +3,7 @@
 // It is pure. Time, ids and order come in as arguments; there is no clock, no randomness, no I/O and no goroutine, so
 // that every replica that applies the same commands holds the same bytes.
 //
-// A [Ledger] changes only through [Ledger.Apply], one [quota.Command] at a time. Readers use a [View]. Questions that
+// A [Ledger] changes only through [Ledger.Apply], one [quota.Command] at a time. Readers use a [Reader]. Questions that
 // change the state and restore it, such as dry runs, use a [Sandbox], which only exclusive access lends. A [Snapshot]
 // shares memory with the ledger and is read beside it; a [Restorer] builds a ledger from one.
 //
@@ -37,7 +37,7 @@
 //	what a caller may see                   reader*.go, access_view.go
 //	what ends by itself                     deadlines.go, expire.go, ending.go
 //	events and facts                        journal.go
-//	answers to reads                        view.go, principals_list.go; sandbox.go and explain*.go for decisions
+//	answers to reads                        reader_complete.go, principals_list.go; sandbox.go and explain*.go for decisions
 //	bytes on disk                           snapshot.go, restore*.go, and package fsm
 //	bounds in bytes                         size.go; all other bounds are quota.Bounds
 //	invariants                              verify*.go

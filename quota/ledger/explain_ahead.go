@@ -68,14 +68,14 @@ func (s *blockerSearch) addAhead(level *quota.LevelHolders, bq *blockerQueue, v 
 
 // seesWaiter is true if the asker sees a request, or a resize, in the queue.
 func (s *blockerSearch) seesWaiter(w *waiter) bool {
-	l := s.view.ledger
+	l := s.reader.ledger
 	if !w.isResize() {
 		info := l.currentInfo(w.record)
-		return s.sees(&info)
+		return s.reader.sees(&info)
 	}
 	a, _ := l.allocations.held.Get(w.resizes)
 	info := l.currentInfo(a)
-	return s.sees(&info) && s.sees(&quota.AllocationInfo{Owner: info.Owner, Claims: info.Resize.Claims})
+	return s.reader.sees(&info) && s.reader.sees(&quota.AllocationInfo{Owner: info.Owner, Claims: info.Resize.Claims})
 }
 
 // asBlocker is the request with what it needs of the limit that blocks another.

@@ -10,14 +10,13 @@ import (
 // blockerSearch finds who is in the way of some requests. It looks at the held allocations once for all of them, and
 // at no more of the newest than a search for releases.
 type blockerSearch struct {
-	view   View
-	sees   func(*quota.AllocationInfo) bool // by the asker
+	reader Reader
 	levels []*levelTotals
 	known  map[quota.Violation]*levelTotals // by violations without numbers
 }
 
-func (v View) newBlockerSearch(sees func(*quota.AllocationInfo) bool) *blockerSearch {
-	return &blockerSearch{view: v, sees: sees, known: map[quota.Violation]*levelTotals{}}
+func (r Reader) newBlockerSearch() *blockerSearch {
+	return &blockerSearch{reader: r, known: map[quota.Violation]*levelTotals{}}
 }
 
 // blockedRequest is a request that waits, or might.
@@ -38,22 +37,22 @@ func (w *waiter) blocked(violations []quota.Violation) blockedRequest {
 }
 
 // blockersOf are who is in the way of one request.
-func (v View) blockersOf(r blockedRequest, sees func(*quota.AllocationInfo) bool) []quota.LevelHolders {
-	s := v.newBlockerSearch(sees)
-	s.addLevels(r.violations)
+func (r Reader) blockersOf(blocked blockedRequest) []quota.LevelHolders {
+	s := r.newBlockerSearch()
+	s.addLevels(blocked.violations)
 	s.findHolders()
-	return s.blockersOf(r)
+	return s.blockersOf(blocked)
 }
 
 // DenialHolders are who is in the way now at the limits that the last denied request of an id exceeded, as far as the
 // caller sees them: at most MaxDenialHolders of each kind for each limit. There are none if the denial is not
 // remembered, or is not the caller's to see. It visits at most 10,000 allocations.
 func (r Reader) DenialHolders(id string) []quota.LevelHolders {
-	for _, e := range slices.Backward(r.view.ledger.journal.events) {
+	for _, e := range slices.Backward(r.ledger.journal.events) {
 		if e.Kind != quota.EventDenied || e.ID != id || !r.seesEvent(e) {
 			continue
 		}
-		list := r.view.blockersOf(newRequest(e.Request, e.Decision.Violations), r.sees)
+		list := r.blockersOf(newRequest(e.Request, e.Decision.Violations))
 		for i := range list {
 			list[i] = list[i].Largest(quota.MaxDenialHolders)
 		}
@@ -90,7 +89,7 @@ func (s *blockerSearch) findHolders() {
 		return
 	}
 	looked := 0
-	for _, a := range s.view.ledger.allocations.held.Backward() {
+	for _, a := range s.reader.ledger.allocations.held.Backward() {
 		if looked++; looked > scanned {
 			break
 		}
@@ -110,7 +109,7 @@ func (s *blockerSearch) blockersOf(r blockedRequest) []quota.LevelHolders {
 	counted := map[*blockerQueue]bool{} // by a violation of their own
 	for _, v := range violations {
 		if v.Kind == quota.OfQueue {
-			counted[s.view.ledger.forest.queueOf(v)] = true
+			counted[s.reader.ledger.forest.queueOf(v)] = true
 		}
 	}
 	var list []quota.LevelHolders
@@ -122,7 +121,7 @@ func (s *blockerSearch) blockersOf(r blockedRequest) []quota.LevelHolders {
 		if hasHolders(v.Kind) {
 			s.known[levelOf(v)].addTo(&level, v.Used, r.id)
 		}
-		if bq := s.view.ledger.forest.queueOf(v); bq != nil && (v.Kind == quota.OfQueue || !counted[bq]) {
+		if bq := s.reader.ledger.forest.queueOf(v); bq != nil && (v.Kind == quota.OfQueue || !counted[bq]) {
 			s.addAhead(&level, bq, v, r.turn)
 		}
 		if hasHolders(v.Kind) || len(level.Ahead)+level.OtherAhead > 0 {

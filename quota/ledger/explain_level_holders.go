@@ -38,7 +38,7 @@ type seenHolder struct {
 func (h *seenHolder) asBlocker(node string, amount quota.Amount) *quota.Blocker {
 	if h.info == nil {
 		info := h.currentInfo()
-		h.info, h.isSeen = &info, h.search.sees(&info)
+		h.info, h.isSeen = &info, h.search.reader.sees(&info)
 	}
 	if !h.isSeen {
 		return nil
@@ -110,7 +110,7 @@ func compareBlockers(a, b quota.Blocker) int {
 
 // addRun notes an application of an allocation. Later calls are for older allocations.
 func (t *levelTotals) addRun(h *seenHolder) {
-	r, claims := h.search.view.ledger.forest.runOf(h.Allocation, t.violation)
+	r, claims := h.search.reader.ledger.forest.runOf(h.Allocation, t.violation)
 	if claims == 0 {
 		return
 	}

@@ -10,12 +10,12 @@ import (
 )
 
 // Sitting are the ids of the allocations that have a claim at a borrowing node, by seat.
-func (v View) Sitting(tree, path string) []string {
-	list := v.ledger.forest.trees[tree].byPath[path].borrowers.allClaims()
+func (r Reader) Sitting(tree, path string) []string {
+	list := r.ledger.forest.trees[tree].byPath[path].borrowers.allClaims()
 	slices.SortFunc(list, func(a, b indexedClaim) int { return cmp.Compare(a.seq, b.seq) })
 	ids := make([]string, len(list))
 	for i, s := range list {
-		a, _ := v.ledger.allocations.held.Get(s.fence)
+		a, _ := r.ledger.allocations.held.Get(s.fence)
 		ids[i] = a.id
 	}
 	return ids
@@ -57,11 +57,16 @@ func ChangesSubtree(r *quota.Revision, at quota.Subtree) (byChanges, byUndo bool
 }
 
 // Homes are the paths of the nodes that the claims of a held allocation belong to.
-func (v View) Homes(fence uint64) []string {
-	a, _ := v.ledger.allocations.held.Get(fence)
+func (r Reader) Homes(fence uint64) []string {
+	a, _ := r.ledger.allocations.held.Get(fence)
 	var paths []string
 	for i := range a.claims {
 		paths = append(paths, a.claims[i].home().path)
 	}
 	return paths
+}
+
+// AllUsage is Usage for scripts, whose answers say nothing of what the asker may see.
+func (r Reader) AllUsage(q quota.UsageQuery) (quota.UsagePage, *quota.Error) {
+	return r.usagePage(q, seesTotals, (*node).usage)
 }

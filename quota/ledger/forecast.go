@@ -21,7 +21,11 @@ const (
 // within maxForecastSteps instants, are absent.
 //
 // It needs a copy made by CopyForPlans, and uses it up. The refusal says that the ledger holds too much to be copied.
+// The instants depend on all holders, so nothing is known for a caller who may not read them on the whole cluster.
 func (s Sandbox) Forecast() (map[string]quota.Instant, *quota.Error) {
+	if s.FiltersHolders() {
+		return nil, nil
+	}
 	l, granted := s.ledger, map[string]quota.Instant{}
 	if l.queue.all.Len() == 0 {
 		return granted, nil

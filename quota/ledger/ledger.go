@@ -43,7 +43,7 @@ func (l *Ledger) executeFrom(from Origin, c quota.Command, m mode) (out Outcome)
 		out = l.execute(judge.completed(c), m)
 	}
 	if l.book.Mode() == access.Guarded && l.caller.rights != nil && l.caller.rights.Kind() != access.System {
-		out = Reader{l.View(), l.caller.rights}.RedactOutcome(out)
+		out = Reader{ledger: l, id: l.caller.rights}.RedactOutcome(out)
 	}
 	out.WouldRefuse = judge.endCaller()
 	return out

@@ -369,7 +369,7 @@ func requestText(r *quota.LimitRequest) string {
 
 // requestInfo is a request for the caller of the present command.
 func (g guard) requestInfo(r *quota.LimitRequest) *quota.LimitRequestInfo {
-	info := Reader{g.plans.ledger.View(), g.caller.rights}.requestInfo(r)
+	info := Reader{ledger: g.plans.ledger, id: g.caller.rights}.requestInfo(r)
 	return &info
 }
 

@@ -11,7 +11,7 @@ import (
 // number (0: from the oldest): those of the caller, those that it may decide, and for auditors all.
 func (r Reader) LimitRequests(f quota.LimitRequestFilter, after uint64, max int) quota.LimitRequestPage {
 	var page quota.LimitRequestPage
-	for _, request := range r.view.ledger.requests.all {
+	for _, request := range r.ledger.requests.all {
 		if request.Number <= after || !f.Matches(request) || !r.seesRequest(request) {
 			continue
 		}
@@ -26,13 +26,13 @@ func (r Reader) LimitRequests(f quota.LimitRequestFilter, after uint64, max int)
 
 func (r Reader) seesRequest(request *quota.LimitRequest) bool {
 	return r.id == nil || r.id.Is(request.Asker) || r.May(access.AuditRead, "", "") ||
-		mayDecide(r.id, &r.view.ledger.forest, request)
+		mayDecide(r.id, &r.ledger.forest, request)
 }
 
 // requestInfo is a request as the caller sees it. Why the limits do not fit may tell of other nodes, so those who may
 // not read the configuration of the parent learn only that they do not.
 func (r Reader) requestInfo(request *quota.LimitRequest) quota.LimitRequestInfo {
-	l := r.view.ledger
+	l := r.ledger
 	info := quota.LimitRequestInfo{LimitRequest: *request}
 	info.MayDecide = (r.id == nil || !r.id.Is(request.Asker)) && mayDecide(r.id, &l.forest, request)
 	if request.State == quota.RequestStale && !r.May(access.ConfigRead, request.Tree, quota.ParentPath(request.Node)) {

@@ -7,17 +7,17 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// Principals returns up to max users or groups of a tree that hold something or are named in a limit, after a name and
+// allPrincipals returns up to max users or groups of a tree that hold something or are named in a limit, after a name and
 // in the order of names. The group [Wildcard] stands for the shared limit. The error is NotFound if the tree does not
 // exist.
 //
 // If name is not empty, only that user or group is returned, and a user with all nodes where a limit for [Wildcard]
 // applies to it, whether or not it holds something there. In a list of all, such nodes are left out unless the user
 // holds something there or is named there or below. A group then has its members at each node.
-func (v View) Principals(treeName string, kind quota.HolderKind, name, after string,
+func (r Reader) allPrincipals(treeName string, kind quota.HolderKind, name, after string,
 	max int,
 ) (list []quota.PrincipalUsage, more bool, err *quota.Error) {
-	t := v.ledger.forest.trees[treeName]
+	t := r.ledger.forest.trees[treeName]
 	switch {
 	case t == nil:
 		return nil, false, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(treeName))

@@ -8,47 +8,124 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// Reader is read-only access to a ledger for one caller. In a guarded ledger its answers have only what the caller may
-// see: what is hidden is as if it did not exist. It is valid only as long as its lender allows.
+// Reader is read-only access to a ledger. It is valid only as long as its lender allows. All results are copies, except
+// for specifications and histories, which are never changed in place.
 //
-// A caller sees a node if it has any right there. Of the nodes above one that it sees it learns names, limits and
-// totals, because its requests are counted there too, or less if the tree says so, see [quota.TenantsSee].
+// A reader without an identity sees everything. The answers of another have only what its caller may see: what is
+// hidden is as if it did not exist. Its caller sees a node if it has any right there. Of the nodes above one that it
+// sees it learns names, limits and totals, because its requests are counted there too, or less if the tree says so, see
+// [quota.TenantsSee].
 type Reader struct {
-	view View
+	ledger *Ledger
 	// id is nil if everything may be seen.
 	id *access.Identity
+	// wall is the wall time by which rights are decided, if it is later than that of the last command.
+	wall int64
+	// present is ledger time, if it is later than that of the last command.
+	present quota.Instant
+}
+
+// View is the former name of a Reader.
+type View = Reader
+
+// View returns a reader that sees everything.
+func (l *Ledger) View() Reader { return Reader{ledger: l} }
+
+// At is the reader at a wall time in milliseconds since 1970: credentials and bindings that end by then have ended. The
+// ledger itself learns the time from commands alone, and there may have been none for long.
+func (r Reader) At(wall int64) Reader {
+	r.wall = wall
+	return r
+}
+
+// AsOf is the reader at an instant of ledger time: that is what Now returns, so that a reader who computes a remaining
+// time is not told too much. Nothing that is due by then has ended, so the reader is never later than the next instant
+// at which the state changes by itself.
+func (r Reader) AsOf(at quota.Instant) Reader {
+	if due, waits := r.NextDue(); waits {
+		at = min(at, due)
+	}
+	r.present = at
+	return r
+}
+
+// wallNow is the wall time by which rights are decided.
+func (r Reader) wallNow() int64 { return max(r.wall, r.ledger.now.Wall) }
+
+// Now is ledger time: that of the last command, or a later one of AsOf.
+func (r Reader) Now() quota.Instant { return max(r.present, r.ledger.now.At) }
+
+// Book has accounts, tokens, refusals, the access section and the mode. It never changes, so it may be kept. Answers
+// about it need rights of their own.
+func (r Reader) Book() *access.Book { return r.ledger.book }
+
+// Revision is the number of the present configuration.
+func (r Reader) Revision() uint64 { return r.ledger.history.revision }
+
+// TombstoneSpan is how long an ended allocation keeps its id.
+func (r Reader) TombstoneSpan() quota.Span { return r.ledger.bounds.TombstoneSpan }
+
+// Counts are the sizes of the ledger, Cells and AllCells the nodes times resources of a tree and of all. They are for
+// deciding how to read, and not for answers.
+func (r Reader) Counts() quota.Counts {
+	l := r.ledger
+	return quota.Counts{
+		Trees: len(l.forest.trees), Nodes: l.forest.nodes, Held: l.allocations.held.Len(),
+		Ended: l.allocations.ended.Len(), Items: l.inventory.items.Len(), Waiting: l.queue.all.Len(),
+		Leases: l.deadlines.leases, Sizes: l.currentSizes(), MostLiveBytes: l.bounds.LiveBytes,
+	}
+}
+
+// Cells is the size of a tree, its nodes times its resources; 0 if it does not exist.
+func (r Reader) Cells(name string) int {
+	t := r.ledger.forest.trees[name]
+	if t == nil {
+		return 0
+	}
+	return t.size() * len(t.resources)
+}
+
+// AllCells is the size of all trees.
+func (r Reader) AllCells() int {
+	sum := 0
+	for _, t := range r.ledger.forest.trees {
+		sum += t.size() * len(t.resources)
+	}
+	return sum
 }
 
 // ReaderOf returns the reader of a caller; nil is one of whom nothing is known. The error is Unauthenticated if its
 // credential does not hold.
-func (v View) ReaderOf(by *access.Caller) (Reader, *quota.Error) {
-	if v.ledger.book.Mode() != access.Guarded {
-		return Reader{view: v}, nil
+func (r Reader) ReaderOf(by *access.Caller) (Reader, *quota.Error) {
+	if r.ledger.book.Mode() != access.Guarded {
+		return r, nil
 	}
 	if by == nil {
 		return Reader{}, quota.Errorf(quota.Unauthenticated, "", "the call does not say who asks for it")
 	}
-	id, err := v.ledger.book.Identify(by, v.wallNow())
+	id, err := r.ledger.book.Identify(by, r.wallNow())
 	if err != nil {
 		return Reader{}, quota.Errorf(quota.Unauthenticated, "", "%s", err.Error())
 	}
 	if id.Kind() == access.System {
 		id = nil
 	}
-	return Reader{v, id}, nil
+	r.id = id
+	return r, nil
 }
 
 // ReaderOfUser is that of a user who is not calling, with the rights that it has now; see [access.Book.IdentifyUser].
 // In an open cluster it sees everything, as every caller does.
-func (v View) ReaderOfUser(user string) (Reader, *quota.Error) {
-	if v.ledger.book.Mode() != access.Guarded {
-		return Reader{view: v}, nil
+func (r Reader) ReaderOfUser(user string) (Reader, *quota.Error) {
+	if r.ledger.book.Mode() != access.Guarded {
+		return r, nil
 	}
-	id, err := v.ledger.book.IdentifyUser(user, v.wallNow())
+	id, err := r.ledger.book.IdentifyUser(user, r.wallNow())
 	if err != nil {
 		return Reader{}, quota.Errorf(quota.Unauthenticated, "", "%s", err.Error())
 	}
-	return Reader{v, id}, nil
+	r.id = id
+	return r, nil
 }
 
 // FiltersHolders reports whether lists of allocations, of waiting requests and of events have only what the caller may
@@ -71,16 +148,16 @@ func (r Reader) FiltersRevisions() bool {
 // May reports whether the caller has a verb at a node, or at the nearest above it that exists; with an empty tree, on
 // the cluster.
 func (r Reader) May(verb access.Verb, tree, node string) bool {
-	return r.mayAt(verb, r.view.ledger.forest.nearestNode(tree, node))
+	return r.mayAt(verb, r.ledger.forest.nearestNode(tree, node))
 }
 
 func (r Reader) mayAt(verb access.Verb, n *node) bool {
-	return r.id == nil || access.Allows(r.id, verb, r.view.wallNow(), r.view.ledger.forest.pathAt(n))
+	return r.id == nil || access.Allows(r.id, verb, r.wallNow(), r.ledger.forest.pathAt(n))
 }
 
 // seesNode is true if the caller has any right at a node.
 func (r Reader) seesNode(n *node) bool {
-	return r.id == nil || access.VerbsAt(r.id, r.view.wallNow(), r.view.ledger.forest.pathAt(n))&access.NodeVerbs != 0
+	return r.id == nil || access.VerbsAt(r.id, r.wallNow(), r.ledger.forest.pathAt(n))&access.NodeVerbs != 0
 }
 
 // seesBelow is true if the caller sees a node or one below it.
@@ -108,7 +185,7 @@ func (r Reader) need(verb access.Verb, tree, path string) *quota.Error {
 	if tree == "" {
 		return r.needOnCluster(verb)
 	}
-	n := r.view.ledger.forest.nearestNode(tree, path)
+	n := r.ledger.forest.nearestNode(tree, path)
 	switch {
 	case r.mayAt(verb, n):
 		return nil
@@ -132,44 +209,12 @@ func hiddenPlace(tree, path string) *quota.Error {
 	return quota.Errorf(quota.NotFound, "", "there is no %s, or you may not see it", kindAndPlace(tree, path))
 }
 
-// Now is ledger time.
-func (r Reader) Now() quota.Instant { return r.view.Now() }
-
-// Revision is the number of the present configuration.
-func (r Reader) Revision() uint64 { return r.view.Revision() }
-
-// TombstoneSpan is how long an ended allocation keeps its id.
-func (r Reader) TombstoneSpan() quota.Span { return r.view.TombstoneSpan() }
-
-// Counts are the sizes of the ledger, Cells and AllCells the nodes times resources of a tree and of all. They are for
-// deciding how to read, and not for answers.
-func (r Reader) Counts() quota.Counts { return r.view.Counts() }
-
-// Cells is described with Counts.
-func (r Reader) Cells(tree string) int { return r.view.Cells(tree) }
-
-// AllCells is described with Counts.
-func (r Reader) AllCells() int { return r.view.AllCells() }
-
-// Book is that of the ledger. Answers about it need rights of their own.
-func (r Reader) Book() *access.Book { return r.view.Book() }
-
-// AccessPath and BindingsAbove are those of a View. Answers about them need rights of their own.
-func (r Reader) AccessPath(tree, node string) (access.Path, bool) {
-	return r.view.AccessPath(tree, node)
-}
-
-// BindingsAbove is described with AccessPath.
-func (r Reader) BindingsAbove(tree, node string) []PlacedBindings {
-	return r.view.BindingsAbove(tree, node)
-}
-
 // Allocation returns an allocation that the caller owns, or of which it may read the holder. For others the id does not
 // exist. It has the user data if the caller owns the allocation or may read data.
 func (r Reader) Allocation(id string) (quota.AllocationInfo, *quota.Error) {
-	info, err := r.view.Allocation(id)
+	info, err := r.anyAllocation(id)
 	if err == nil && !r.sees(&info) {
-		return quota.AllocationInfo{}, r.view.unknownAllocation(id)
+		return quota.AllocationInfo{}, r.unknownAllocation(id)
 	}
 	seen := r.redacted(info)
 	if r.id != nil && (r.id.Is(info.Owner) || r.mayAtClaims(access.DataRead, info.Claims)) {
@@ -244,7 +289,7 @@ func (r Reader) shownWaiting(w quota.WaitingInfo) *quota.WaitingInfo {
 }
 
 func (r Reader) shownLine(line string, at quota.Subtree) (string, quota.Subtree) {
-	n := r.view.ledger.forest.nearestNode(at.Tree, at.Node)
+	n := r.ledger.forest.nearestNode(at.Tree, at.Node)
 	if r.seenOf(n) != quota.SeeNothing {
 		return line, at
 	}
@@ -263,12 +308,10 @@ func hiddenName(name string) string {
 	return "another allocation"
 }
 
-// Allocations is a page of those held allocations that the caller sees.
+// Allocations returns up to max held allocations that the caller sees and that pass the filter, in the order of their
+// fences, after a fence.
 func (r Reader) Allocations(f quota.AllocationFilter, after uint64, max int) (quota.AllocationPage, *quota.Error) {
-	if r.id == nil {
-		return r.view.Allocations(f, after, max)
-	}
-	page, err := r.view.seenAllocations(f, after, max, r.sees)
+	page, err := r.seenAllocations(f, after, max)
 	for i := range page.Allocations {
 		page.Allocations[i] = r.redacted(page.Allocations[i])
 	}
@@ -286,7 +329,7 @@ func (r Reader) Items(f quota.ItemFilter, after *quota.ItemName, max int, data b
 			return quota.ItemPage{}, err
 		}
 	}
-	page, err := r.view.Items(f, after, max, data && r.May(access.DataRead, f.Tree, ""))
+	page, err := r.allItems(f, after, max, data && r.May(access.DataRead, f.Tree, ""))
 	page.Items = r.shownItems(page.Items)
 	return page, err
 }
@@ -297,7 +340,7 @@ func (r Reader) shownItems(list []quota.ItemInfo) []quota.ItemInfo {
 		if it.Allocation == "" || r.May(access.HoldersRead, it.Tree, "") {
 			return false
 		}
-		a := r.view.ledger.allocations.findByID(it.Allocation)
+		a := r.ledger.allocations.findByID(it.Allocation)
 		return a == nil || !r.id.Is(a.owner)
 	}
 	if !slices.ContainsFunc(list, hidden) {
@@ -317,7 +360,7 @@ func (r Reader) ItemCounts(tree, resource string) ([]quota.ItemCount, *quota.Err
 	if err := r.need(access.UsageRead, tree, ""); err != nil {
 		return nil, err
 	}
-	counts, err := r.view.ItemCounts(tree, resource)
+	counts, err := r.itemCounts(tree, resource)
 	if err == nil && !r.May(access.HoldersRead, tree, "") {
 		for i := range counts {
 			counts[i].Owners = nil
@@ -332,12 +375,12 @@ func (r Reader) Principals(tree string, kind quota.HolderKind, name, after strin
 	if err := r.need(access.HoldersRead, tree, ""); err != nil {
 		return nil, false, err
 	}
-	return r.view.Principals(tree, kind, name, after, max)
+	return r.allPrincipals(tree, kind, name, after, max)
 }
 
 // Events is a page of what happened lately, as far as the caller may read the holders, or of thresholds the usage.
 func (r Reader) Events(f quota.EventFilter, max int) quota.EventPage {
-	page := r.view.Events(f, max)
+	page := r.allEvents(f, max)
 	if r.id == nil {
 		return page
 	}
@@ -352,14 +395,11 @@ func (r Reader) Events(f quota.EventFilter, max int) quota.EventPage {
 	return page
 }
 
-// ScheduledLimits are those of a View at nodes whose configuration the caller may read.
+// ScheduledLimits are those at or below a node, at nodes whose configuration the caller may read.
 func (r Reader) ScheduledLimits(tree, node string) []quota.ScheduledLimit {
-	return slices.DeleteFunc(r.view.ScheduledLimits(tree, node),
+	return slices.DeleteFunc(r.allScheduledLimits(tree, node),
 		func(s quota.ScheduledLimit) bool { return !r.May(access.ConfigRead, s.Tree, s.Node) })
 }
-
-// CivilTime is that of a View.
-func (r Reader) CivilTime() quota.CivilTime { return r.view.CivilTime() }
 
 // ShownNodeEvent reports whether an event about a node may be shown: a scheduled limit where the reader may read the
 // configuration, and others where it may read usage.
@@ -387,7 +427,7 @@ func (r Reader) seesEvent(e *quota.Event) bool {
 		return !e.Request.HasClaim(
 			func(c quota.Claim) bool { return !r.May(access.HoldersRead, c.Tree, c.Node) })
 	}
-	if info, err := r.view.Allocation(e.ID); err == nil {
+	if info, err := r.anyAllocation(e.ID); err == nil {
 		return r.mayAtClaims(access.HoldersRead, info.Claims)
 	}
 	return r.May(access.HoldersRead, "", "")

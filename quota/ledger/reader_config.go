@@ -10,7 +10,7 @@ import (
 
 // Trees lists the trees in which the caller sees a node. Numbers need the right to read usage at the root.
 func (r Reader) Trees() []quota.TreeSummary {
-	list := r.view.Trees()
+	list := r.allTrees()
 	if r.id == nil {
 		return list
 	}
@@ -26,7 +26,7 @@ func (r Reader) Trees() []quota.TreeSummary {
 // TreesWithRequests is Trees with the requests of each.
 func (r Reader) TreesWithRequests() []quota.TreeSummary {
 	list := r.Trees()
-	counts := r.view.requestCounts()
+	counts := r.requestCounts()
 	for i := range list {
 		if t := &list[i]; r.May(access.UsageRead, t.Name, "") {
 			t.Requests = counts[t.Name]
@@ -35,12 +35,12 @@ func (r Reader) TreesWithRequests() []quota.TreeSummary {
 	return list
 }
 
-func (r Reader) rootOf(tree string) *node { return r.view.ledger.forest.trees[tree].root }
+func (r Reader) rootOf(tree string) *node { return r.ledger.forest.trees[tree].root }
 
 // Tree is the configuration of a tree as far as the caller may read it: nodes that it may not read are left out, and
 // nodes above others have limits only, or only names. A tree of which it sees nothing does not exist.
 func (r Reader) Tree(name string) (quota.TreeSpec, *quota.Error) {
-	spec, err := r.view.Tree(name)
+	spec, err := r.wholeTree(name)
 	if r.id == nil {
 		return spec, err
 	}
@@ -55,7 +55,7 @@ func (r Reader) cutTree(spec quota.TreeSpec) quota.TreeSpec {
 	nodes := spec.Nodes
 	spec.Nodes = nil
 	for _, n := range nodes {
-		at := r.view.ledger.forest.trees[spec.Name].byPath[n.Path]
+		at := r.ledger.forest.trees[spec.Name].byPath[n.Path]
 		switch {
 		case r.mayAt(access.ConfigRead, at):
 			spec.Nodes = append(spec.Nodes, n)
@@ -77,9 +77,9 @@ func (r Reader) Subtree(at quota.Subtree) (quota.TreeSpec, *quota.Error) {
 		return quota.TreeSpec{}, err
 	}
 	if at.Node == "" {
-		return r.view.Tree(at.Tree)
+		return r.wholeTree(at.Tree)
 	}
-	t := r.view.ledger.forest.trees[at.Tree]
+	t := r.ledger.forest.trees[at.Tree]
 	if t == nil {
 		return quota.TreeSpec{}, quota.Errorf(quota.NotFound, "at.tree", "there is no tree %q", quota.Clip(at.Tree))
 	}
@@ -92,7 +92,7 @@ func (r Reader) Subtree(at quota.Subtree) (quota.TreeSpec, *quota.Error) {
 
 // Configuration has all trees of which the caller sees something, see Tree.
 func (r Reader) Configuration() []quota.TreeSpec {
-	list := r.view.Configuration()
+	list := r.wholeConfiguration()
 	if r.id == nil {
 		return list
 	}
@@ -107,15 +107,15 @@ func (r Reader) Configuration() []quota.TreeSpec {
 // the cluster, and otherwise those of the trees whose root it may read.
 func (r Reader) Policies() []quota.PolicySpec {
 	if r.May(access.ConfigRead, "", "") {
-		return r.view.Policies()
+		return r.allPolicies()
 	}
 	used := map[quota.PolicySpec]bool{}
-	for _, t := range r.view.Trees() {
+	for _, t := range r.allTrees() {
 		for _, p := range r.PoliciesOf(t.Name) {
 			used[p] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(r.view.Policies()), func(p quota.PolicySpec) bool { return !used[p] })
+	return slices.DeleteFunc(slices.Clone(r.allPolicies()), func(p quota.PolicySpec) bool { return !used[p] })
 }
 
 // PoliciesOf are the definitions that a tree uses; none if the caller may not read its root.
@@ -123,7 +123,7 @@ func (r Reader) PoliciesOf(tree string) []quota.PolicySpec {
 	if !r.May(access.ConfigRead, tree, "") {
 		return nil
 	}
-	return r.view.PoliciesOf(tree)
+	return r.policiesOf(tree)
 }
 
 // Access is the access section; nil for callers that may not read it.
@@ -131,7 +131,7 @@ func (r Reader) Access() *access.Section {
 	if !r.May(access.AccessRead, "", "") {
 		return nil
 	}
-	section := r.view.Book().Section()
+	section := r.Book().Section()
 	return &section
 }
 
@@ -139,14 +139,14 @@ func (r Reader) Access() *access.Section {
 // caller sees it has limits and totals, only the name, or nothing, as the tree says. A node of which it has no totals
 // has no share of a limit in use.
 func (r Reader) Usage(q quota.UsageQuery) (quota.UsagePage, *quota.Error) {
-	n := r.view.ledger.forest.nearestNode(q.Tree, q.Node)
+	n := r.ledger.forest.nearestNode(q.Tree, q.Node)
 	if n != nil && r.mayAt(access.UsageRead, n) {
-		return r.view.shownUsage(q, seesTotals, func(n *node) quota.NodeUsage { return r.withHold(n.usage()) })
+		return r.usagePage(q, seesTotals, func(n *node) quota.NodeUsage { return r.withHold(n.usage()) })
 	}
 	if n == nil || n.path != q.Node || !r.seesBelow(n) || !q.Subtree && r.seenOf(n) == quota.SeeNothing {
 		return quota.UsagePage{}, hiddenPlace(q.Tree, q.Node)
 	}
-	page, refused := r.view.shownUsage(q, r.seesUsage, r.shownUsage)
+	page, refused := r.usagePage(q, r.seesUsage, r.shownUsage)
 	for i := range page.Nodes {
 		if !r.May(access.UsageRead, q.Tree, page.Nodes[i].Path) {
 			page.Nodes[i].Waiting = quota.WaitingCount{}
@@ -169,7 +169,7 @@ func (r Reader) seesUsage(n *node) quota.TenantsSee {
 // withHold is usage with the hold of its node or of one above it as far as the caller may see that level.
 func (r Reader) withHold(usage quota.NodeUsage) quota.NodeUsage {
 	if usage.Hold != nil {
-		at := r.view.ledger.forest.nearestNode(usage.Hold.Tree, usage.Hold.Node)
+		at := r.ledger.forest.nearestNode(usage.Hold.Tree, usage.Hold.Node)
 		usage.Hold = usage.Hold.ShownAs(r.seenOf(at))
 	}
 	return usage
@@ -199,9 +199,10 @@ func (r Reader) shownUsage(n *node) quota.NodeUsage {
 	return usage
 }
 
-// Holds are those of a View at nodes of which the caller may read the usage.
+// Holds are those at or below a node, of all trees if the tree is empty, at nodes of which the caller may read the
+// usage.
 func (r Reader) Holds(tree, node string) []quota.NodeHoldInfo {
-	return slices.DeleteFunc(r.view.Holds(tree, node), func(h quota.NodeHoldInfo) bool {
+	return slices.DeleteFunc(r.allHolds(tree, node), func(h quota.NodeHoldInfo) bool {
 		return !r.May(access.UsageRead, h.Tree, h.Node)
 	})
 }
@@ -211,7 +212,7 @@ func (r Reader) Holds(tree, node string) []quota.NodeHoldInfo {
 // without one are left out.
 func (r Reader) Revisions(before uint64, max int) []quota.Revision {
 	if !r.FiltersRevisions() {
-		return r.view.Revisions(before, max)
+		return r.allRevisions(before, max)
 	}
 	return r.revisionsWhere(r.seesChange, before, max)
 }
@@ -226,7 +227,7 @@ func (r Reader) RevisionsOf(tree, node string, before uint64, max int) []quota.R
 
 func (r Reader) revisionsWhere(passes func(*quota.Change) bool, before uint64, max int) []quota.Revision {
 	var seen []quota.Revision
-	for _, revision := range r.view.Revisions(before, 1<<30) {
+	for _, revision := range r.allRevisions(before, 1<<30) {
 		if !revision.Keep(passes) {
 			continue
 		}
@@ -254,11 +255,11 @@ func (r Reader) ShownRevision(revision quota.Revision, tree, node string) (quota
 // ShownCrossing reports whether the caller may see the crossing of a threshold.
 func (r Reader) ShownCrossing(c *quota.Crossing) bool { return r.May(access.UsageRead, c.Tree, c.Node) }
 
-// Holds are the nodes on hold at a node and below it, or with an empty tree all of them, with what is left there: by
+// allHolds are the nodes on hold at a node and below it, or with an empty tree all of them, with what is left there: by
 // tree, parents before children, siblings by name. There are at most MaxHolds.
-func (v View) Holds(tree, node string) []quota.NodeHoldInfo {
+func (r Reader) allHolds(tree, node string) []quota.NodeHoldInfo {
 	var list []quota.NodeHoldInfo
-	for _, n := range v.ledger.forest.onHold {
+	for _, n := range r.ledger.forest.onHold {
 		if tree != "" && (n.treeName != tree || !quota.IsWithin(n.path, node)) {
 			continue
 		}
@@ -277,28 +278,28 @@ func (v View) Holds(tree, node string) []quota.NodeHoldInfo {
 	return list
 }
 
-// ConfigurationAt is the configuration after a revision, 0 standing for the empty one before the first. The error is
+// pastConfiguration is the configuration after a revision, 0 standing for the empty one before the first. The error is
 // NotFound if there is no such revision yet, and Invalid if the history does not reach back to it. It costs as much as
 // the changes since then, and a copy of all trees.
-func (v View) ConfigurationAt(revision uint64) (PastConfiguration, *quota.Error) {
-	past, refused := v.ledger.walkBack(revision)
+func (r Reader) pastConfiguration(revision uint64) (PastConfiguration, *quota.Error) {
+	past, refused := r.ledger.walkBack(revision)
 	if refused != nil {
 		return PastConfiguration{}, refused
 	}
-	section := v.Book().Section()
+	section := r.Book().Section()
 	if past.section != nil {
 		section = *past.section
 	}
 	return PastConfiguration{Trees: past.trees(), Policies: past.policySpecs(), Access: &section}, nil
 }
 
-// ConfigurationAt is View.ConfigurationAt for a caller that may read the configuration of the whole cluster: rights at
+// ConfigurationAt is pastConfiguration for a caller that may read the configuration of the whole cluster: rights at
 // single nodes may concern others than the nodes that had these paths then.
 func (r Reader) ConfigurationAt(revision uint64) (PastConfiguration, *quota.Error) {
 	if err := r.needOnCluster(access.ConfigRead); err != nil {
 		return PastConfiguration{}, err
 	}
-	past, refused := r.view.ConfigurationAt(revision)
+	past, refused := r.pastConfiguration(revision)
 	if !r.May(access.AccessRead, "", "") {
 		past.Access = nil
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// Events returns up to max remembered events that pass the filter, in its order. Requests, decisions and crossings in
+// allEvents returns up to max remembered events that pass the filter, in its order. Requests, decisions and crossings in
 // them must not be changed.
-func (v View) Events(f quota.EventFilter, max int) quota.EventPage {
+func (r Reader) allEvents(f quota.EventFilter, max int) quota.EventPage {
 	var page quota.EventPage
-	for _, e := range v.ledger.journal.eventsBetween(f) {
-		if f.Kind != 0 && e.Kind != f.Kind || f.ID != "" && e.ID != f.ID || f.Tree != "" && !v.concerns(e, f.Tree, f.Node) {
+	for _, e := range r.ledger.journal.eventsBetween(f) {
+		if f.Kind != 0 && e.Kind != f.Kind || f.ID != "" && e.ID != f.ID || f.Tree != "" && !r.concerns(e, f.Tree, f.Node) {
 			continue
 		}
 		if len(page.Events) == max {
@@ -27,7 +27,7 @@ func (v View) Events(f quota.EventFilter, max int) quota.EventPage {
 
 // concerns is true if an event is about a node of a tree or below it. What happened to an allocation that is forgotten
 // meanwhile cannot be told to be there.
-func (v View) concerns(e *quota.Event, tree, node string) bool {
+func (r Reader) concerns(e *quota.Event, tree, node string) bool {
 	switch {
 	case e.Tree != "":
 		return e.Tree == tree && quota.IsWithin(e.Node, node)
@@ -39,21 +39,18 @@ func (v View) concerns(e *quota.Event, tree, node string) bool {
 		return e.Request.HasClaim(
 			func(c quota.Claim) bool { return c.Tree == tree && quota.IsWithin(c.Node, node) })
 	}
-	a := v.ledger.allocations.findByID(e.ID)
+	a := r.ledger.allocations.findByID(e.ID)
 	return a != nil && slices.ContainsFunc(a.Info().Claims,
 		func(c quota.ClaimInfo) bool {
 			return c.Tree == tree && (quota.IsWithin(c.Node, node) || quota.IsWithin(c.Placed, node))
 		})
 }
 
-// Webhooks are all webhooks, by name. They must not be changed.
-func (v View) Webhooks() []*quota.Webhook { return v.ledger.webhooks.all }
-
 // Webhooks are those that the caller may see, by name: all with the right audit.read on the cluster, and otherwise
 // those that it may manage. They must not be changed.
 func (r Reader) Webhooks() (list []*quota.Webhook) {
 	all := r.May(access.AuditRead, "", "")
-	for _, w := range r.view.Webhooks() {
+	for _, w := range r.ledger.webhooks.all {
 		if all || r.ManagesWebhook(w) {
 			list = append(list, w)
 		}

@@ -21,7 +21,7 @@ func (r Reader) shownReason(reason *quota.Reason, readsHolders bool) *quota.Reas
 		}
 		return &shown
 	}
-	n := r.view.ledger.forest.nearestNode(reason.Tree, reason.Node)
+	n := r.ledger.forest.nearestNode(reason.Tree, reason.Node)
 	if r.mayAt(access.HoldersRead, n) {
 		return reason
 	}
@@ -40,7 +40,7 @@ func (r Reader) hiddenVictims(list []quota.Preempted) []quota.Preempted {
 		p := &hidden[i]
 		p.ID = ""
 		if p.Reason != nil {
-			p.Reason = r.reasonAt(r.view.ledger.forest.nearestNode(p.Reason.Tree, p.Reason.Node), p.Reason)
+			p.Reason = r.reasonAt(r.ledger.forest.nearestNode(p.Reason.Tree, p.Reason.Node), p.Reason)
 			p.Reason.Borrower, p.Reason.Priority = "", 0
 		}
 	}

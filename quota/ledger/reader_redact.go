@@ -26,7 +26,7 @@ func (r Reader) RedactOutcome(o Outcome) Outcome {
 	o.Items = r.shownItems(o.Items)
 	if len(o.Restored) > 0 {
 		o.Restored = slices.DeleteFunc(slices.Clone(o.Restored), func(id string) bool {
-			info, err := r.view.Allocation(id)
+			info, err := r.anyAllocation(id)
 			return err != nil || !r.sees(&info)
 		})
 	}
@@ -73,7 +73,7 @@ func (r Reader) redactBreaches(err *quota.Error) *quota.Error {
 			continue
 		}
 		b.Text = "a rule does not allow it; ask an administrator of that node"
-		if n := r.view.ledger.forest.nearestNode(b.Tree, b.Node); n == nil || n.path != b.Node || !r.seesBelow(n) {
+		if n := r.ledger.forest.nearestNode(b.Tree, b.Node); n == nil || n.path != b.Node || !r.seesBelow(n) {
 			b.Node, b.Text = "", "a rule of another node does not allow it; ask an administrator of the tree"
 		}
 	}
@@ -114,7 +114,7 @@ func (r Reader) redactDecision(d quota.Decision) quota.Decision {
 func (r Reader) shownViolations(list []quota.Violation) []quota.Violation {
 	var shown []quota.Violation
 	for i, v := range list {
-		see := r.seenOf(r.view.ledger.forest.nearestNode(v.Tree, v.Node))
+		see := r.seenOf(r.ledger.forest.nearestNode(v.Tree, v.Node))
 		if see == quota.SeeTotals {
 			continue
 		}
@@ -133,7 +133,7 @@ func (r Reader) shownViolations(list []quota.Violation) []quota.Violation {
 func (r Reader) shownHolders(list []quota.LevelHolders) []quota.LevelHolders {
 	var shown []quota.LevelHolders
 	for _, level := range list {
-		switch r.seenOf(r.view.ledger.forest.nearestNode(level.Tree, level.Node)) {
+		switch r.seenOf(r.ledger.forest.nearestNode(level.Tree, level.Node)) {
 		case quota.SeeTotals:
 		case quota.SeeNames:
 			level.Others, level.OtherAllocations, level.OtherAhead = 0, 0, 0
@@ -156,7 +156,7 @@ func (r Reader) shownHolders(list []quota.LevelHolders) []quota.LevelHolders {
 func (r Reader) shownLevels(list []quota.LevelCheck) []quota.LevelCheck {
 	var shown []quota.LevelCheck
 	for _, c := range list {
-		see := r.seenOf(r.view.ledger.forest.nearestNode(c.Tree, c.Node))
+		see := r.seenOf(r.ledger.forest.nearestNode(c.Tree, c.Node))
 		hidden := see == quota.SeeNothing || see == quota.SeeNames && !c.IsOfEveryRequest()
 		if !hidden || c.Verdict == quota.LevelExceeded {
 			shown = append(shown, c.ShownAs(see))

@@ -23,16 +23,16 @@ type question struct {
 // Whether an id exists for its caller is decided by an entry, also if the id is that of another caller: only an entry
 // comes behind the requests of the caller that are on their way, one of which may be for this id. A caller without a
 // credential is told at once that there is none.
-func (v View) RefusalOf(by *access.Caller, c quota.Command) (Outcome, bool) {
-	if v.ledger.book.Mode() != access.Guarded {
+func (r Reader) RefusalOf(by *access.Caller, c quota.Command) (Outcome, bool) {
+	if r.ledger.book.Mode() != access.Guarded {
 		return Outcome{}, false
 	}
-	now := quota.Stamp{At: v.ledger.now.At, Wall: v.wallNow()}
+	now := quota.Stamp{At: r.ledger.now.At, Wall: r.wallNow()}
 	asked := &question{caller: caller{who: by}, now: now}
 	asked.rights = callerRights{
-		env: &v.ledger.environment, caller: &asked.caller, now: &asked.now, path: asked.tables[:0],
+		env: &r.ledger.environment, caller: &asked.caller, now: &asked.now, path: asked.tables[:0],
 	}
-	g := v.ledger.guardFor(&asked.rights)
+	g := r.ledger.guardFor(&asked.rights)
 	var err *quota.Error
 	if g.caller.rights, err = g.identify(by); err == nil {
 		err = g.permit(c)
@@ -48,7 +48,8 @@ func (v View) RefusalOf(by *access.Caller, c quota.Command) (Outcome, bool) {
 	}
 	out := Outcome{Refused: err, Now: now.At}
 	if id := g.caller.rights; id != nil && id.Kind() != access.System {
-		out = Reader{v, id}.RedactOutcome(out)
+		r.id = id
+		out = r.RedactOutcome(out)
 	}
 	return out, true
 }

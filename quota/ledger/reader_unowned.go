@@ -28,7 +28,7 @@ func (r Reader) UnownedHeld(f Unowned, after uint64, max int) (UnownedPage, *quo
 	}
 	var page UnownedPage
 	looked := 0
-	for fence, a := range r.view.ledger.allocations.held.From(after + 1) {
+	for fence, a := range r.ledger.allocations.held.From(after + 1) {
 		if len(page.IDs) == max || looked == scanned {
 			return page, nil
 		}
@@ -55,7 +55,7 @@ func (r Reader) UnownedWaiting(
 		from = rankqueue.Rank(*after).Next()
 	}
 	looked, last := 0, quota.QueueTurn(from)
-	for w := range r.view.ledger.queue.all.From(from) {
+	for w := range r.ledger.queue.all.From(from) {
 		if len(ids) == max || looked == scanned {
 			return ids, &last, nil
 		}
@@ -68,22 +68,19 @@ func (r Reader) UnownedWaiting(
 }
 
 // TreesWithAdmins are the trees that name admins, by name.
-func (r Reader) TreesWithAdmins() []TreeAdmins { return r.view.TreesWithAdmins() }
-
-// TreesWithAdmins are the trees that name admins, by name.
-func (v View) TreesWithAdmins() []TreeAdmins {
+func (r Reader) TreesWithAdmins() []TreeAdmins {
 	var list []TreeAdmins
-	for _, name := range v.ledger.forest.governedTrees() {
-		list = append(list, TreeAdmins{name, v.ledger.forest.trees[name].allAdmins()})
+	for _, name := range r.ledger.forest.governedTrees() {
+		list = append(list, TreeAdmins{name, r.ledger.forest.trees[name].allAdmins()})
 	}
 	return list
 }
 
 // CountUnowned counts held allocations, reservations and waiting requests without an owner. It visits all of them, up
 // to a bound; more is true if there were more than it looked at.
-func (v View) CountUnowned(most int) (count int, more bool) {
+func (r Reader) CountUnowned(most int) (count int, more bool) {
 	looked := 0
-	for _, a := range v.ledger.allocations.held.From(0) {
+	for _, a := range r.ledger.allocations.held.From(0) {
 		if looked++; looked > most {
 			return count, true
 		}
@@ -91,7 +88,7 @@ func (v View) CountUnowned(most int) (count int, more bool) {
 			count++
 		}
 	}
-	for w := range v.ledger.queue.all.From(rankqueue.First()) {
+	for w := range r.ledger.queue.all.From(rankqueue.First()) {
 		if looked++; looked > most {
 			return count, true
 		}
@@ -101,6 +98,3 @@ func (v View) CountUnowned(most int) (count int, more bool) {
 	}
 	return count, false
 }
-
-// CountUnowned counts held allocations, reservations and waiting requests without an owner, see [View.CountUnowned].
-func (r Reader) CountUnowned(most int) (count int, more bool) { return r.view.CountUnowned(most) }

@@ -10,24 +10,37 @@ import (
 
 // Sandbox is a ledger with exclusive access: it answers questions by changing the state and reverting the change. Being
 // a type of its own, it keeps readers that share the ledger from calling these methods.
-type Sandbox struct{ View }
+type Sandbox struct {
+	Reader
+	// by asks: the server itself, or the caller of ReaderOf.
+	by *access.Caller
+}
+
+// SandboxReader is the former name of a Sandbox.
+type SandboxReader = Sandbox
 
 // Sandbox returns a sandbox for a caller that excludes all others.
 func (l *Ledger) Sandbox() Sandbox {
 	l.forest.forgetUses()
-	return Sandbox{l.View()}
+	return Sandbox{l.View(), &systemCaller}
 }
 
-// At is that of a View.
-func (s Sandbox) At(wall int64) Sandbox { return Sandbox{s.View.At(wall)} }
+// ReaderOf is the sandbox of a caller: its answers have only what the caller may see, see [Reader.ReaderOf].
+func (s Sandbox) ReaderOf(by *access.Caller) (Sandbox, *quota.Error) {
+	r, err := s.Reader.ReaderOf(by)
+	return Sandbox{r, by}, err
+}
 
-// AsOf is that of a View. What the sandbox decides is still decided at the time of the last command.
-func (s Sandbox) AsOf(at quota.Instant) Sandbox { return Sandbox{s.View.AsOf(at)} }
+// At is that of a Reader.
+func (s Sandbox) At(wall int64) Sandbox { return Sandbox{s.Reader.At(wall), s.by} }
 
-// DryRun decides a command on the present state, as Apply would, and leaves the state unchanged. A command other than
-// Allocate and a change of configuration returns the present state of its object.
+// AsOf is that of a Reader. What the sandbox decides is still decided at the time of the last command.
+func (s Sandbox) AsOf(at quota.Instant) Sandbox { return Sandbox{s.Reader.AsOf(at), s.by} }
+
+// DryRun decides a command of the caller on the present state, as Apply would, and leaves the state unchanged. A command
+// other than Allocate and a change of configuration returns the present state of its object.
 func (s Sandbox) DryRun(c quota.Command) Outcome {
-	return s.DryRunFrom(Origin{Caller: &systemCaller}, c)
+	return s.RedactOutcome(s.DryRunFrom(Origin{Caller: s.by}, c))
 }
 
 // systemCaller may do everything.
@@ -41,16 +54,24 @@ func (s Sandbox) DryRunFrom(from Origin, c quota.Command) Outcome {
 	return s.ledger.executeFrom(from, c, dryRun)
 }
 
-// Explain decides a request as a dry run does, and looks for a remedy if it is denied. As for DryRun, no other call may
-// use the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at most 500 changes.
-func (s Sandbox) Explain(c quota.Allocate) Explained { return s.explain(c, seesAll) }
+// Explain decides a request that the caller may make as a dry run does, and looks for a remedy if it is denied. As for
+// DryRun, no other call may use the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at most
+// 500 changes.
+func (s Sandbox) Explain(c quota.Allocate) Explained {
+	if s.id == nil {
+		return s.explain(c)
+	}
+	if out := s.DryRunFrom(Origin{Caller: s.by}, c); out.Refused != nil {
+		return Explained{Outcome: out}
+	}
+	out := s.explain(c)
+	out.Outcome, out.Levels = s.RedactOutcome(out.Outcome), s.shownLevels(out.Levels)
+	return out
+}
 
-// seesAll is for an asker who sees every allocation.
-func seesAll(*quota.AllocationInfo) bool { return true }
-
-// explain is Explain for a caller who sees some allocations.
-func (s Sandbox) explain(c quota.Allocate, sees func(*quota.AllocationInfo) bool) Explained {
-	out := Explained{Outcome: s.explainDecision(c, sees)}
+// explain names only holders that the caller sees; the rest is as the ledger knows it.
+func (s Sandbox) explain(c quota.Allocate) Explained {
+	out := Explained{Outcome: s.explainDecision(c)}
 	if out.Decision != nil && !out.Repeated {
 		page := s.levelsOf(c, out.Decision)
 		out.Levels, out.LevelsCut = page.list, page.cut
@@ -59,42 +80,49 @@ func (s Sandbox) explain(c quota.Allocate, sees func(*quota.AllocationInfo) bool
 }
 
 // explainDecision is explain without the levels.
-func (s Sandbox) explainDecision(c quota.Allocate, sees func(*quota.AllocationInfo) bool) Outcome {
+func (s Sandbox) explainDecision(c quota.Allocate) Outcome {
 	out := s.ledger.allocate(&c, dryRun)
 	if d := out.Decision; d != nil && !d.Granted && !out.Repeated {
 		explained := *d
-		explained.Holders = s.blockersOf(newRequest(&c, d.Violations), sees)
+		explained.Holders = s.blockersOf(newRequest(&c, d.Violations))
 		explained.Remedy = s.findRemedyOfAny(explained.Violations, s.placersOf(c))
 		out.Decision = &explained
 	}
 	return out
 }
 
-// ExplainID explains the decision about a request. For a held or recently ended allocation it returns the grant with
-// its placements; for a waiting request, what blocks it now. Otherwise it returns the last remembered denial of that
-// id, with its time; the remedy is computed for the present state, and is nil if the request would be granted or
-// refused now. The error is NotFound if the id is unknown. As for DryRun, no other call may use the ledger meanwhile.
+// ExplainID explains the decision about a request, for an allocation or a denial that the caller sees. For a held or
+// recently ended allocation it returns the grant with its placements; for a waiting request, what blocks it now.
+// Otherwise it returns the last remembered denial of that id, with its time; the remedy is computed for the present
+// state, and is nil if the request would be granted or refused now. The error is NotFound if the id is unknown. As for
+// DryRun, no other call may use the ledger meanwhile.
 func (s Sandbox) ExplainID(id string) (quota.Decision, *quota.AllocationInfo, *quota.Stamp, *quota.Error) {
-	return s.explainID(id, seesAll, func(*quota.Event) bool { return true })
+	d, a, at, err := s.explainID(id)
+	if err != nil || s.id == nil {
+		return d, a, at, err
+	}
+	if a != nil {
+		seen := s.redacted(*a)
+		a = &seen
+	}
+	return s.redactDecision(d), a, at, nil
 }
 
-// explainID is ExplainID for a caller who sees some allocations and denials. The others do not exist.
-func (s Sandbox) explainID(
-	id string, sees func(*quota.AllocationInfo) bool, seesDenial func(*quota.Event) bool,
-) (quota.Decision, *quota.AllocationInfo, *quota.Stamp, *quota.Error) {
+// explainID is ExplainID with all that is known. Allocations and denials that the caller does not see do not exist.
+func (s Sandbox) explainID(id string) (quota.Decision, *quota.AllocationInfo, *quota.Stamp, *quota.Error) {
 	if err := checkID(id); err != nil {
 		return quota.Decision{}, nil, nil, err
 	}
 	if a := s.ledger.allocations.findByID(id); a != nil {
-		if info := s.ledger.currentInfo(a); sees(&info) {
-			d, info := s.explainAllocation(a, sees)
+		if info := s.ledger.currentInfo(a); s.sees(&info) {
+			d, info := s.explainAllocation(a)
 			return d, &info, nil, nil
 		}
 	}
 	for _, e := range slices.Backward(s.ledger.journal.events) {
-		if e.Kind == quota.EventDenied && e.ID == id && seesDenial(e) {
+		if e.Kind == quota.EventDenied && e.ID == id && s.seesEvent(e) {
 			decision := *e.Decision
-			if now := s.explainDecision(*e.Request, sees).Decision; now != nil {
+			if now := s.explainDecision(*e.Request).Decision; now != nil {
 				decision.Remedy, decision.Holders = now.Remedy, now.Holders
 			}
 			return decision, nil, &e.Stamp, nil
@@ -104,9 +132,7 @@ func (s Sandbox) explainID(
 }
 
 // explainAllocation is what blocks a waiting request now, or how another was granted.
-func (s Sandbox) explainAllocation(
-	a *Allocation, sees func(*quota.AllocationInfo) bool,
-) (quota.Decision, quota.AllocationInfo) {
+func (s Sandbox) explainAllocation(a *Allocation) (quota.Decision, quota.AllocationInfo) {
 	waits := a
 	if resize := a.waitingResize(); a.ended == nil && resize != nil {
 		waits = resize
@@ -114,7 +140,7 @@ func (s Sandbox) explainAllocation(
 	if waits.isWaiting() {
 		w := s.ledger.queue.waiterOf(waits)
 		d, info := s.queued(w, true)
-		d.Holders = s.blockersOf(w.blocked(d.Violations), sees)
+		d.Holders = s.blockersOf(w.blocked(d.Violations))
 		return d, info
 	}
 	info := a.currentInfo()
@@ -131,10 +157,15 @@ func unknownQuestion(id string) *quota.Error {
 // judgedPerPage bounds how many requests one page shows: each is decided again, while all other calls wait.
 const judgedPerPage = 100
 
-// Waiting returns up to max waiting requests that pass the filter, in the order of the queue, after a turn (nil: from
-// the first), each with all that blocks it now. As for DryRun, no other call may use the ledger meanwhile. A page
-// visits at most 10,000 requests and returns at most 100, so it may be short although more follow.
+// Waiting returns up to max waiting requests that the caller sees and that pass the filter, in the order of the queue,
+// after a turn (nil: from the first), each with all that blocks it now. As for DryRun, no other call may use the ledger
+// meanwhile. A page visits at most 10,000 requests and returns at most 100, so it may be short although more follow.
 func (s Sandbox) Waiting(f quota.QueueFilter, after *quota.QueueTurn, max int) (quota.QueuePage, *quota.Error) {
+	page, err := s.waiting(f, after, max)
+	return s.shownQueue(page), err
+}
+
+func (s Sandbox) waiting(f quota.QueueFilter, after *quota.QueueTurn, max int) (quota.QueuePage, *quota.Error) {
 	if (f.Node != "" || f.Resource != "") && f.Tree == "" {
 		return quota.QueuePage{}, quota.Errorf(quota.Invalid, "tree", "a filter by node or resource needs a tree too")
 	}
@@ -169,18 +200,19 @@ const blockedPerPage = 20
 func (s Sandbox) WaitingWithBlockers(
 	f quota.QueueFilter, after *quota.QueueTurn, max int,
 ) (quota.QueuePage, *quota.Error) {
-	return s.waitingWithBlockers(f, after, max, seesAll)
+	page, err := s.waitingWithBlockers(f, after, max)
+	return s.shownQueue(page), err
 }
 
-// waitingWithBlockers is WaitingWithBlockers for a caller who sees some allocations.
+// waitingWithBlockers names only blockers that the caller sees.
 func (s Sandbox) waitingWithBlockers(
-	f quota.QueueFilter, after *quota.QueueTurn, max int, sees func(*quota.AllocationInfo) bool,
+	f quota.QueueFilter, after *quota.QueueTurn, max int,
 ) (quota.QueuePage, *quota.Error) {
-	page, refused := s.Waiting(f, after, min(max, blockedPerPage))
+	page, refused := s.waiting(f, after, min(max, blockedPerPage))
 	if refused != nil {
 		return page, refused
 	}
-	search := s.newBlockerSearch(sees)
+	search := s.newBlockerSearch()
 	var blocked []blockedRequest
 	for i, q := range page.Requests {
 		if len(search.levels) > maxEventViolations {
@@ -214,4 +246,24 @@ func (s Sandbox) queued(w *waiter, remedy bool) (quota.Decision, quota.Allocatio
 		return decision, l.currentInfo(a)
 	}
 	return decision, l.currentInfo(w.record)
+}
+
+// shownQueue is a page of the queue as far as the caller may see the requests.
+func (s Sandbox) shownQueue(page quota.QueuePage) quota.QueuePage {
+	if s.id == nil {
+		return page
+	}
+	var seen []quota.QueuedInfo
+	for _, q := range page.Requests {
+		isResize := q.Allocation.Resize != nil
+		if !s.sees(&q.Allocation) {
+			continue
+		}
+		q.Allocation, q.Decision = s.redacted(q.Allocation), s.redactDecision(q.Decision)
+		if !isResize || q.Allocation.Resize != nil {
+			seen = append(seen, q)
+		}
+	}
+	page.Requests = seen
+	return page
 }

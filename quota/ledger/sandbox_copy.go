@@ -14,15 +14,15 @@ const (
 )
 
 // WorthCopying reports whether dry runs of configuration changes should use CopyForPlans.
-func (v View) WorthCopying() bool { return v.AllCells() > minCopiedCells && v.isCopyable() }
+func (r Reader) WorthCopying() bool { return r.AllCells() > minCopiedCells && r.isCopyable() }
 
 // NeedsCopy reports whether [Sandbox.WhatIf] must use CopyForPlans: there are requests to evaluate, or it is worth it.
-func (v View) NeedsCopy() bool {
-	return v.isCopyable() && (v.ledger.queue.all.Len() > 0 || v.ledger.journal.hasDenial() || v.WorthCopying())
+func (r Reader) NeedsCopy() bool {
+	return r.isCopyable() && (r.ledger.queue.all.Len() > 0 || r.ledger.journal.hasDenial() || r.WorthCopying())
 }
 
-func (v View) isCopyable() bool {
-	l := v.ledger
+func (r Reader) isCopyable() bool {
+	l := r.ledger
 	return l.allocations.held.Len()+l.queue.all.Len()+l.inventory.items.Len() <= maxCopied
 }
 

@@ -11,20 +11,14 @@ import (
 // usageCells bounds the nodes times resources of one page, so that a reader keeps the lock for a short time only.
 const usageCells = 10_000
 
-// Usage returns the usage of a node, or with Subtree of the nodes from it down that the query selects, a page at a
-// time. The error is NotFound if the tree or node does not exist.
-func (v View) Usage(q quota.UsageQuery) (quota.UsagePage, *quota.Error) {
-	return v.shownUsage(q, seesTotals, (*node).usage)
-}
-
 func seesTotals(*node) quota.TenantsSee { return quota.SeeTotals }
 
-// shownUsage is Usage of the nodes of which a reader sees something. Neither a page nor its continuation names another
+// usagePage is Usage of the nodes of which a reader sees something. Neither a page nor its continuation names another
 // one, and the order follows no number that the reader does not see.
-func (v View) shownUsage(
+func (r Reader) usagePage(
 	q quota.UsageQuery, seenOf func(*node) quota.TenantsSee, usageOf func(*node) quota.NodeUsage,
 ) (quota.UsagePage, *quota.Error) {
-	top, refused := v.nodeOfUsage(q.Tree, q.Node)
+	top, refused := r.nodeOfUsage(q.Tree, q.Node)
 	if refused != nil {
 		return quota.UsagePage{}, refused
 	}
@@ -40,7 +34,7 @@ func (v View) shownUsage(
 		page.Nodes = append(page.Nodes, usageOf(e.node))
 	}
 	if q.CountWaiting {
-		counts := v.ledger.queue.countIn(top.tree)
+		counts := r.ledger.queue.countIn(top.tree)
 		for i, e := range l.entries {
 			page.Nodes[i].Waiting = counts[e.node]
 		}
@@ -48,8 +42,8 @@ func (v View) shownUsage(
 	return page, nil
 }
 
-func (v View) nodeOfUsage(treeName, path string) (*node, *quota.Error) {
-	t := v.ledger.forest.trees[treeName]
+func (r Reader) nodeOfUsage(treeName, path string) (*node, *quota.Error) {
+	t := r.ledger.forest.trees[treeName]
 	if t == nil {
 		return nil, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(treeName))
 	}

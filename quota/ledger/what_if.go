@@ -32,7 +32,7 @@ func (s Sandbox) WhatIf(from Origin, c quota.Command) Outcome {
 
 // carryOut carries a change out and adds to its effects what that does to requests, as far as its caller sees them.
 func (s Sandbox) carryOut(from Origin, c quota.Command, answer quota.Configuration) {
-	reader, refused := s.View.ReaderOf(from.Caller)
+	reader, refused := s.Reader.ReaderOf(from.Caller)
 	if refused != nil {
 		return // the dry run was refused, too
 	}
@@ -94,7 +94,7 @@ func (r Reader) holdersSeen() holdersSeen {
 		return seen
 	}
 	seen.at = map[*node]bool{}
-	for _, t := range r.view.ledger.forest.trees { // a map of nodes needs no order
+	for _, t := range r.ledger.forest.trees { // a map of nodes needs no order
 		t.root.walk(func(n *node) bool {
 			seen.at[n] = r.mayAt(access.HoldersRead, n)
 			return true

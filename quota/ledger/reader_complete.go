@@ -11,68 +11,12 @@ import (
 	"github.com/quorate/quorate/quota/internal/rankqueue"
 )
 
-// View is read-only access to a ledger. It is valid only as long as its lender allows. All results are copies, except
-// for specifications and histories, which are never changed in place.
-type View struct {
-	ledger *Ledger
-	// wall is the wall time by which rights are decided, if it is later than that of the last command.
-	wall int64
-	// present is ledger time, if it is later than that of the last command.
-	present quota.Instant
-}
-
-// View returns read-only access to the ledger.
-func (l *Ledger) View() View { return View{ledger: l} }
-
-// At is the view at a wall time in milliseconds since 1970: credentials and bindings that end by then have ended. The
-// ledger itself learns the time from commands alone, and there may have been none for long.
-func (v View) At(wall int64) View {
-	v.wall = wall
-	return v
-}
-
-// AsOf is the view at an instant of ledger time: that is what Now returns, so that a reader who computes a remaining
-// time is not told too much. Nothing that is due by then has ended, so the view is never later than the next instant at
-// which the state changes by itself.
-func (v View) AsOf(at quota.Instant) View {
-	if due, waits := v.NextDue(); waits {
-		at = min(at, due)
-	}
-	v.present = at
-	return v
-}
-
-// wallNow is the wall time by which rights are decided.
-func (v View) wallNow() int64 { return max(v.wall, v.ledger.now.Wall) }
-
-// Now is ledger time: that of the last command, or a later one of AsOf.
-func (v View) Now() quota.Instant { return max(v.present, v.ledger.now.At) }
-
-// Book has accounts, tokens, refusals, the access section and the mode. It never changes, so it may be kept.
-func (v View) Book() *access.Book { return v.ledger.book }
-
-// Revision is the number of the present configuration.
-func (v View) Revision() uint64 { return v.ledger.history.revision }
-
-// TombstoneSpan is how long an ended allocation keeps its id.
-func (v View) TombstoneSpan() quota.Span { return v.ledger.bounds.TombstoneSpan }
-
-// Counts are the sizes of the ledger.
-func (v View) Counts() quota.Counts {
-	l := v.ledger
-	return quota.Counts{
-		Trees: len(l.forest.trees), Nodes: l.forest.nodes, Held: l.allocations.held.Len(),
-		Ended: l.allocations.ended.Len(), Items: l.inventory.items.Len(), Waiting: l.queue.all.Len(),
-		Leases: l.deadlines.leases, Sizes: l.currentSizes(), MostLiveBytes: l.bounds.LiveBytes,
-	}
-}
-
-// Trees lists all trees by name.
-func (v View) Trees() []quota.TreeSummary {
-	names := slices.Sorted(maps.Keys(v.ledger.forest.trees))
+// allTrees lists all trees by name.
+func (r Reader) allTrees() []quota.TreeSummary {
+	names := slices.Sorted(maps.Keys(r.ledger.forest.trees))
 	list := make([]quota.TreeSummary, len(names))
 	for i, name := range names {
-		t := v.ledger.forest.trees[name]
+		t := r.ledger.forest.trees[name]
 		list[i] = quota.TreeSummary{
 			Name: name, Policy: t.root.policy.Name, Resources: t.registered(),
 			Nodes: len(t.byPath), Claims: t.claims,
@@ -81,73 +25,55 @@ func (v View) Trees() []quota.TreeSummary {
 	return list
 }
 
-// Tree returns the configuration of one tree, without dynamic nodes: parents before children, siblings by name. The
+// wholeTree returns the configuration of one tree, without dynamic nodes: parents before children, siblings by name. The
 // error is NotFound if the tree does not exist.
-func (v View) Tree(name string) (quota.TreeSpec, *quota.Error) {
-	t := v.ledger.forest.trees[name]
+func (r Reader) wholeTree(name string) (quota.TreeSpec, *quota.Error) {
+	t := r.ledger.forest.trees[name]
 	if t == nil {
 		return quota.TreeSpec{}, quota.Errorf(quota.NotFound, "name", "there is no tree %q", quota.Clip(name))
 	}
 	return t.present(), nil
 }
 
-// Configuration returns the configuration of all trees, by name.
-func (v View) Configuration() []quota.TreeSpec {
-	list := make([]quota.TreeSpec, 0, len(v.ledger.forest.trees))
-	for _, name := range slices.Sorted(maps.Keys(v.ledger.forest.trees)) {
-		list = append(list, v.ledger.forest.trees[name].present())
+// wholeConfiguration returns the configuration of all trees, by name.
+func (r Reader) wholeConfiguration() []quota.TreeSpec {
+	list := make([]quota.TreeSpec, 0, len(r.ledger.forest.trees))
+	for _, name := range slices.Sorted(maps.Keys(r.ledger.forest.trees)) {
+		list = append(list, r.ledger.forest.trees[name].present())
 	}
 	return list
 }
 
-// Policies are the policies that the configuration defines, by name.
-func (v View) Policies() []quota.PolicySpec { return v.ledger.forest.policies.specs }
+// allPolicies are the policies that the configuration defines, by name.
+func (r Reader) allPolicies() []quota.PolicySpec { return r.ledger.forest.policies.specs }
 
-// PoliciesOf are those that one tree uses; none if it does not exist.
-func (v View) PoliciesOf(tree string) []quota.PolicySpec {
-	t := v.ledger.forest.trees[tree]
+// policiesOf are those that one tree uses; none if it does not exist.
+func (r Reader) policiesOf(tree string) []quota.PolicySpec {
+	t := r.ledger.forest.trees[tree]
 	if t == nil || len(t.policies.specs) == 0 {
 		return nil
 	}
 	return t.usedPolicies()
 }
 
-// Cells is the size of a tree, its nodes times its resources; 0 if it does not exist.
-func (v View) Cells(name string) int {
-	t := v.ledger.forest.trees[name]
-	if t == nil {
-		return 0
-	}
-	return t.size() * len(t.resources)
-}
-
-// AllCells is the size of all trees.
-func (v View) AllCells() int {
-	sum := 0
-	for _, t := range v.ledger.forest.trees {
-		sum += t.size() * len(t.resources)
-	}
-	return sum
-}
-
-// Allocation returns one allocation: held, waiting, or ended and still remembered.
-func (v View) Allocation(id string) (quota.AllocationInfo, *quota.Error) {
-	a := v.ledger.allocations.findByID(id)
+// anyAllocation returns one allocation: held, waiting, or ended and still remembered.
+func (r Reader) anyAllocation(id string) (quota.AllocationInfo, *quota.Error) {
+	a := r.ledger.allocations.findByID(id)
 	if a == nil {
-		return quota.AllocationInfo{}, v.unknownAllocation(id)
+		return quota.AllocationInfo{}, r.unknownAllocation(id)
 	}
-	return v.ledger.currentInfo(a), nil
+	return r.ledger.currentInfo(a), nil
 }
 
 // unknownAllocation is the refusal of an id that is not known, or that the reader may not know.
-func (v View) unknownAllocation(id string) *quota.Error {
+func (r Reader) unknownAllocation(id string) *quota.Error {
 	return quota.Errorf(quota.NotFound, "id", "no allocation %q is held, waits or has ended lately", quota.Clip(id))
 }
 
-// Revisions returns up to max remembered revisions before a number (0: from the newest), newest first.
-func (v View) Revisions(before uint64, max int) []quota.Revision {
+// allRevisions returns up to max remembered revisions before a number (0: from the newest), newest first.
+func (r Reader) allRevisions(before uint64, max int) []quota.Revision {
 	var list []quota.Revision
-	for _, r := range slices.Backward(v.ledger.history.revisions) {
+	for _, r := range slices.Backward(r.ledger.history.revisions) {
 		if len(list) == max {
 			break
 		}
@@ -161,21 +87,17 @@ func (v View) Revisions(before uint64, max int) []quota.Revision {
 // scanned bounds the records visited for one page, so that a reader keeps the lock for a short time only.
 const scanned = 10_000
 
-// Allocations returns up to max held allocations that pass the filter, in the order of their fences, after a fence.
-func (v View) Allocations(f quota.AllocationFilter, afterFence uint64, max int) (quota.AllocationPage, *quota.Error) {
-	return v.seenAllocations(f, afterFence, max, func(*quota.AllocationInfo) bool { return true })
-}
-
-// seenAllocations is Allocations for those that a reader sees: others count as if they did not match.
-func (v View) seenAllocations(
-	f quota.AllocationFilter, afterFence uint64, max int, sees func(*quota.AllocationInfo) bool,
+// seenAllocations is Allocations with all that is known of each. Those that the caller does not see count as if they
+// did not match.
+func (r Reader) seenAllocations(
+	f quota.AllocationFilter, afterFence uint64, max int,
 ) (quota.AllocationPage, *quota.Error) {
 	if f.Node != "" && f.Tree == "" {
 		return quota.AllocationPage{}, quota.Errorf(quota.Invalid, "node", "a node filter needs a tree too")
 	}
 	var page quota.AllocationPage
 	looked := 0
-	for fence, a := range v.ledger.allocations.held.From(afterFence + 1) {
+	for fence, a := range r.ledger.allocations.held.From(afterFence + 1) {
 		if len(page.Allocations) == max || looked == scanned {
 			return page, nil
 		}
@@ -184,7 +106,7 @@ func (v View) seenAllocations(
 		if !matchesFilter(f, a) {
 			continue
 		}
-		if info := a.currentInfo(); sees(&info) {
+		if info := a.currentInfo(); r.sees(&info) {
 			page.Allocations = append(page.Allocations, info)
 		}
 	}
@@ -230,9 +152,13 @@ func matchesLabels(f quota.AllocationFilter, a *Allocation) bool {
 
 // HeldClaims counts the held claims of a tree at up to max nodes, parents before children, siblings by name. It
 // continues after the path that the previous page returned as Next; pass "" and more=false to begin. It visits the
-// nodes of the page, and few before them. The error is NotFound if the tree does not exist.
-func (v View) HeldClaims(tree string, more bool, after string, max int) (quota.HeldClaims, *quota.Error) {
-	t := v.ledger.forest.trees[tree]
+// nodes of the page, and few before them. It needs the right to read usage at the root. The error is NotFound if the
+// tree does not exist.
+func (r Reader) HeldClaims(tree string, more bool, after string, max int) (quota.HeldClaims, *quota.Error) {
+	if err := r.need(access.UsageRead, tree, ""); err != nil {
+		return quota.HeldClaims{}, err
+	}
+	t := r.ledger.forest.trees[tree]
 	if t == nil {
 		return quota.HeldClaims{}, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(tree))
 	}
@@ -258,9 +184,12 @@ func (v View) HeldClaims(tree string, more bool, after string, max int) (quota.H
 }
 
 // HeldAmounts is what the subtree of a node holds of the first most resources of its tree by name; nothing if there is
-// no such node. It costs as much as there are resources in the answer.
-func (v View) HeldAmounts(tree, path string, most int) []quota.HeldAmount {
-	t := v.ledger.forest.trees[tree]
+// no such node, or the caller may not read its usage. It costs as much as there are resources in the answer.
+func (r Reader) HeldAmounts(tree, path string, most int) []quota.HeldAmount {
+	if r.FiltersUsage(tree, path) {
+		return nil
+	}
+	t := r.ledger.forest.trees[tree]
 	if t == nil || t.byPath[path] == nil {
 		return nil
 	}
@@ -287,10 +216,13 @@ func (n *node) walkAfter(path string, yield func(*node) bool) bool {
 	return true
 }
 
-// ItemClaims counts, for each itemized resource of a tree with held claims, those claims. The error is NotFound if the
-// tree does not exist.
-func (v View) ItemClaims(tree string) ([]quota.NamedCount, *quota.Error) {
-	t := v.ledger.forest.trees[tree]
+// ItemClaims counts, for each itemized resource of a tree with held claims, those claims. It needs the right to read
+// usage at the root. The error is NotFound if the tree does not exist.
+func (r Reader) ItemClaims(tree string) ([]quota.NamedCount, *quota.Error) {
+	if err := r.need(access.UsageRead, tree, ""); err != nil {
+		return nil, err
+	}
+	t := r.ledger.forest.trees[tree]
 	if t == nil {
 		return nil, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(tree))
 	}
@@ -305,14 +237,17 @@ func (v View) ItemClaims(tree string) ([]quota.NamedCount, *quota.Error) {
 
 // WaitingClaims lists the claims of up to max waiting requests, in the order of the queue, after a turn (nil: from the
 // first), of alternatives only the first; next is where to continue, nil on the last page. It visits the requests of
-// the page only.
-func (v View) WaitingClaims(after *quota.QueueTurn, max int) (list []quota.WaitingClaim, next *quota.QueueTurn) {
+// the page only. There are none for a caller who may not read holders on the whole cluster.
+func (r Reader) WaitingClaims(after *quota.QueueTurn, max int) (list []quota.WaitingClaim, next *quota.QueueTurn) {
+	if r.FiltersHolders() {
+		return nil, nil
+	}
 	from := rankqueue.First()
 	if after != nil {
 		from = rankqueue.Rank(*after).Next()
 	}
 	looked, last := 0, quota.QueueTurn(from)
-	for w := range v.ledger.queue.all.From(from) {
+	for w := range r.ledger.queue.all.From(from) {
 		if looked == max {
 			return list, &last
 		}
@@ -321,18 +256,18 @@ func (v View) WaitingClaims(after *quota.QueueTurn, max int) (list []quota.Waiti
 		for i, wanted := range first.wanted {
 			at := first.claims[i].at
 			list = append(list, quota.WaitingClaim{
-				Tree: at.treeName, Node: at.path, Amounts: v.ledger.awaitedAmounts(first, i), Picks: wanted.Picks,
+				Tree: at.treeName, Node: at.path, Amounts: r.ledger.awaitedAmounts(first, i), Picks: wanted.Picks,
 			})
 		}
 	}
 	return list, nil
 }
 
-// Items returns up to max items that pass the filter, by resource and then by name, after an item (nil: from the
+// allItems returns up to max items that pass the filter, by resource and then by name, after an item (nil: from the
 // first). Without data their user data are left out. A page may be short although more follow, because a bounded number
 // of items is visited. The error is NotFound if the tree or resource does not exist, or has no items.
-func (v View) Items(f quota.ItemFilter, after *quota.ItemName, max int, data bool) (quota.ItemPage, *quota.Error) {
-	stocks, err := v.ledger.forest.stocksOf(f.Tree, f.Resource)
+func (r Reader) allItems(f quota.ItemFilter, after *quota.ItemName, max int, data bool) (quota.ItemPage, *quota.Error) {
+	stocks, err := r.ledger.forest.stocksOf(f.Tree, f.Resource)
 	if err != nil {
 		return quota.ItemPage{}, err
 	}
@@ -344,7 +279,7 @@ func (v View) Items(f quota.ItemFilter, after *quota.ItemName, max int, data boo
 				return page, nil
 			}
 			looked++
-			info := v.ledger.inventory.itemInfo(s.byName[name])
+			info := r.ledger.inventory.itemInfo(s.byName[name])
 			page.Next = &info.ItemName
 			if !data {
 				info.Data = nil
@@ -410,24 +345,24 @@ func matchesItemFilter(f quota.ItemFilter, i quota.ItemInfo) bool {
 		(f.Owner == "" || f.Owner == i.Owner)
 }
 
-// ItemCounts counts the items of resources by state and by owner: of one resource, of all of a tree, or of all trees if
+// itemCounts counts the items of resources by state and by owner: of one resource, of all of a tree, or of all trees if
 // none is named. The error is NotFound if the tree or resource does not exist.
-func (v View) ItemCounts(tree, resource string) ([]quota.ItemCount, *quota.Error) {
+func (r Reader) itemCounts(tree, resource string) ([]quota.ItemCount, *quota.Error) {
 	trees := []string{tree}
 	if tree == "" {
 		if resource != "" {
 			return nil, quota.Errorf(quota.Invalid, "resource", "a resource is one of a tree; name the tree too")
 		}
-		trees = slices.Sorted(maps.Keys(v.ledger.forest.trees))
+		trees = slices.Sorted(maps.Keys(r.ledger.forest.trees))
 	}
 	var list []quota.ItemCount
 	for _, name := range trees {
-		stocks, err := v.ledger.forest.stocksOf(name, resource)
+		stocks, err := r.ledger.forest.stocksOf(name, resource)
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range stocks {
-			list = append(list, v.ledger.allocations.countItems(s))
+			list = append(list, r.ledger.allocations.countItems(s))
 		}
 	}
 	return list, nil
@@ -468,17 +403,17 @@ func namedCounts(counts map[string]int) []quota.NamedCount {
 }
 
 // requestCounts counts, by tree, the requests that wait and those denied lately.
-func (v View) requestCounts() map[string]quota.RequestCounts {
+func (r Reader) requestCounts() map[string]quota.RequestCounts {
 	counts := map[string]quota.RequestCounts{}
-	for _, w := range v.ledger.queue.byArrival { // see countIn
+	for _, w := range r.ledger.queue.byArrival { // see countIn
 		for _, tree := range w.trees() {
 			count := counts[tree]
 			count.Waiting.Add(w.record.more.waiting.since.At)
 			counts[tree] = count
 		}
 	}
-	events := v.ledger.journal.events
-	for i := len(events) - 1; i >= 0 && events[i].Stamp.At > v.Now()-quota.RecentDenials; i-- {
+	events := r.ledger.journal.events
+	for i := len(events) - 1; i >= 0 && events[i].Stamp.At > r.Now()-quota.RecentDenials; i-- {
 		if events[i].Kind != quota.EventDenied || events[i].Request == nil {
 			continue
 		}
