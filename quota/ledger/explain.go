@@ -26,8 +26,7 @@ type placer struct {
 }
 
 // placersOf are the placers of the lists of a new request.
-func (s Sandbox) placersOf(c quota.Allocate) []placer {
-	l := s.ledger
+func placersOf(l *Ledger, c quota.Allocate) []placer {
 	if len(c.AnyOf) == 0 {
 		return []placer{{0, func() (tx, *quota.Error) { return l.placedTx(l.placeClaims(&c)) }}}
 	}
@@ -38,8 +37,8 @@ func (s Sandbox) placersOf(c quota.Allocate) []placer {
 	return list
 }
 
-// placers are those of the alternatives that a request waits for.
-func (w *waiter) placers(l *Ledger) []placer {
+// placersOfWaiter are those of the alternatives that a request waits for.
+func placersOfWaiter(w *waiter, l *Ledger) []placer {
 	var list []placer
 	for _, alt := range w.alternatives {
 		list = append(list, placer{alt.number, func() (tx, *quota.Error) { return l.txOf(alt) }})
@@ -48,7 +47,7 @@ func (w *waiter) placers(l *Ledger) []placer {
 }
 
 // findRemedyOfAny finds the remedy of the first list that has one.
-func (s Sandbox) findRemedyOfAny(violations []quota.Violation, lists []placer) *quota.Remedy {
+func findRemedyOfAny(l *Ledger, violations []quota.Violation, lists []placer) *quota.Remedy {
 	for _, list := range lists {
 		own := slices.DeleteFunc(slices.Clone(violations), func(v quota.Violation) bool {
 			return v.Alternative != list.number
@@ -56,7 +55,7 @@ func (s Sandbox) findRemedyOfAny(violations []quota.Violation, lists []placer) *
 		if len(own) == 0 {
 			continue // only a bound of the ledger is in the way
 		}
-		if r := s.findRemedy(list.place, own); len(r.Raises)+len(r.Releases) > 0 {
+		if r := findRemedy(l, list.place, own); len(r.Raises)+len(r.Releases) > 0 {
 			r.Alternative = list.number
 			return r
 		}
@@ -66,11 +65,13 @@ func (s Sandbox) findRemedyOfAny(violations []quota.Violation, lists []placer) *
 
 // findRemedy finds the smallest raises of limits, and a small set of releases, either of which would admit the request.
 // A request that must not overtake others has no remedy, and neither has one that a hold is in the way of.
-func (s Sandbox) findRemedy(place func() (tx, *quota.Error), violations []quota.Violation) *quota.Remedy {
+func findRemedy(
+	l *Ledger, place func() (tx, *quota.Error), violations []quota.Violation,
+) *quota.Remedy {
 	if slices.ContainsFunc(violations, func(v quota.Violation) bool { return v.Kind == quota.OfHold }) {
 		return &quota.Remedy{}
 	}
-	raises, releases := &search{ledger: s.ledger, place: place}, &search{ledger: s.ledger, place: place}
+	raises, releases := &search{ledger: l, place: place}, &search{ledger: l, place: place}
 	return &quota.Remedy{
 		Raises: raises.raises(quota.Decision{Violations: violations}), Releases: releases.releases(violations),
 	}
@@ -139,7 +140,7 @@ func (r *releaseSearch) addApplications(v quota.Violation, newest []*Allocation)
 	var runs []*run
 	members := map[*run][]*Allocation{}
 	for _, a := range newest {
-		if run, _ := r.ledger.forest.runOf(a, v); run != nil {
+		if run, _ := runOf(&r.ledger.forest, a, v); run != nil {
 			if members[run] == nil {
 				runs = append(runs, run)
 			}
@@ -158,36 +159,36 @@ func (r *releaseSearch) gives(as []*Allocation) []quota.Amount {
 	gives := make([]quota.Amount, len(r.violations))
 	for i, v := range r.violations {
 		if v.Kind == quota.OfApplications {
-			gives[i] = r.ledger.forest.endedApplications(as, v)
+			gives[i] = endedApplications(&r.ledger.forest, as, v)
 			continue
 		}
 		for _, a := range as {
-			gives[i] += a.releasedAmount(v)
+			gives[i] += releasedAmount(a, v)
 		}
 	}
 	return gives
 }
 
 // releasedAmount is the amount of a violated limit of a resource that the end of the allocation would free.
-func (a *Allocation) releasedAmount(v quota.Violation) quota.Amount {
+func releasedAmount(a *Allocation, v quota.Violation) quota.Amount {
 	if v.Kind == quota.OfQueue {
 		return 0
 	}
 	var sum quota.Amount
 	for i := range a.claims {
-		sum += a.releasedByClaim(&a.claims[i], v)
+		sum += releasedByClaim(a, &a.claims[i], v)
 	}
 	return sum
 }
 
 // releasedByClaim is the part of releasedAmount that one claim has.
-func (a *Allocation) releasedByClaim(c *placedClaim, v quota.Violation) quota.Amount {
+func releasedByClaim(a *Allocation, c *placedClaim, v quota.Violation) quota.Amount {
 	at := c.countedAt(v.Holder)
 	switch {
 	case at.treeName != v.Tree || !quota.IsWithin(at.path, v.Node) || !a.countsFor(c, v.Holder):
 		return 0
 	case v.Kind == quota.OfItems:
-		return c.givesItems(v)
+		return itemsGivenBy(c, v)
 	}
 	for _, p := range c.amounts {
 		if p.resource.Name == v.Resource {
@@ -197,8 +198,8 @@ func (a *Allocation) releasedByClaim(c *placedClaim, v quota.Violation) quota.Am
 	return 0
 }
 
-// givesItems is the number of wanted items that a release would make available.
-func (c *placedClaim) givesItems(v quota.Violation) quota.Amount {
+// itemsGivenBy is the number of wanted items that a release would make available.
+func itemsGivenBy(c *placedClaim, v quota.Violation) quota.Amount {
 	sum := quota.Amount(0)
 	for _, h := range c.heldItems() {
 		if h.resource == v.Resource && (h.name == v.Item || h.is.stock.resource.Items.ReleasedState() == v.Item) {
@@ -210,7 +211,7 @@ func (c *placedClaim) givesItems(v quota.Violation) quota.Amount {
 
 // runOf returns the run of an allocation's application where a number of applications is violated, and the number of
 // its claims in it; nil if there is none.
-func (f *forest) runOf(a *Allocation, v quota.Violation) (r *run, claims int) {
+func runOf(f *forest, a *Allocation, v quota.Violation) (r *run, claims int) {
 	p, t := a.principal(), f.trees[v.Tree]
 	n := t.byPath[v.Node]
 	if p.Application == "" || n == nil {
@@ -232,10 +233,10 @@ func (f *forest) runOf(a *Allocation, v quota.Violation) (r *run, claims int) {
 }
 
 // endedApplications is the number of applications that would end with some allocations: those without other claims.
-func (f *forest) endedApplications(as []*Allocation, v quota.Violation) (ended quota.Amount) {
+func endedApplications(f *forest, as []*Allocation, v quota.Violation) (ended quota.Amount) {
 	left := map[*run]int{}
 	for _, a := range as {
-		r, claims := f.runOf(a, v)
+		r, claims := runOf(f, a, v)
 		if r == nil {
 			continue
 		}
@@ -288,13 +289,13 @@ func (r *releaseSearch) leaveOutOwn() bool {
 	}
 	before := len(r.candidates)
 	r.candidates = slices.DeleteFunc(r.candidates, func(c candidate) bool {
-		return slices.ContainsFunc(c.as, func(a *Allocation) bool { return a.sharesApplication(request.allocation) })
+		return slices.ContainsFunc(c.as, func(a *Allocation) bool { return sharesApplication(a, request.allocation) })
 	})
 	return len(r.candidates) < before
 }
 
 // sharesApplication is true if two allocations have the same application and user.
-func (a *Allocation) sharesApplication(other *Allocation) bool {
+func sharesApplication(a, other *Allocation) bool {
 	is, was := a.principal(), other.principal()
 	return is.Application != "" && is.User == was.User && is.Application == was.Application
 }

@@ -10,7 +10,7 @@ import (
 const maxLookedAhead = 1000
 
 // queueOf is the queue of the requests that the limit of a violation blocks; nil if none wait there.
-func (f *forest) queueOf(v quota.Violation) *blockerQueue {
+func queueOf(f *forest, v quota.Violation) *blockerQueue {
 	t := f.trees[v.Tree]
 	if t == nil { // removed after a denial
 		return nil
@@ -26,15 +26,15 @@ func (f *forest) queueOf(v quota.Violation) *blockerQueue {
 		return nil
 	}
 	for _, bq := range t.nearest(v.Node).queues {
-		if bq.isOf(v) {
+		if isQueueOf(bq, v) {
 			return bq
 		}
 	}
 	return nil
 }
 
-// isOf is true if a queue at a node is that of a violation there.
-func (bq *blockerQueue) isOf(v quota.Violation) bool {
+// isQueueOf is true if a queue at a node is that of a violation there.
+func isQueueOf(bq *blockerQueue, v quota.Violation) bool {
 	if bq.holder != v.Holder || bq.isHold != (v.Kind == quota.OfHold) || bq.isAside {
 		return false
 	}
@@ -58,7 +58,7 @@ func (s *blockerSearch) addAhead(level *quota.LevelHolders, bq *blockerQueue, v 
 		}
 		position++
 		if s.seesWaiter(alt.of) {
-			b := alt.asBlocker(v)
+			b := blockerOfAlternative(alt, v)
 			b.Position = position
 			level.Ahead = append(level.Ahead, b)
 			level.OtherAhead--
@@ -78,8 +78,8 @@ func (s *blockerSearch) seesWaiter(w *waiter) bool {
 	return s.reader.sees(&info) && s.reader.sees(&quota.AllocationInfo{Owner: info.Owner, Claims: info.Resize.Claims})
 }
 
-// asBlocker is the request with what it needs of the limit that blocks another.
-func (alt *alternative) asBlocker(v quota.Violation) quota.Blocker {
+// blockerOfAlternative is the request with what it needs of the limit that blocks another.
+func blockerOfAlternative(alt *alternative, v quota.Violation) quota.Blocker {
 	b, place := blockerOf(alt.of.record), alt.of.record.more.waiting
 	b.Since, b.SinceWall, b.ExpiresAt = place.since.At, place.since.Wall, place.endsAt()
 	b.Amount, b.Alternative = alt.need, alt.number

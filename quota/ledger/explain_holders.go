@@ -15,7 +15,7 @@ type blockerSearch struct {
 	known  map[quota.Violation]*levelTotals // by violations without numbers
 }
 
-func (r Reader) newBlockerSearch() *blockerSearch {
+func newBlockerSearch(r Reader) *blockerSearch {
 	return &blockerSearch{reader: r, known: map[quota.Violation]*levelTotals{}}
 }
 
@@ -31,14 +31,14 @@ func newRequest(r *quota.Allocate, violations []quota.Violation) blockedRequest 
 	return blockedRequest{turn: rankqueue.Rank{Priority: r.Priority, Arrival: 1<<64 - 1}, violations: violations}
 }
 
-// blocked is the request with what is in its way. Its alternatives have the turn of the first.
-func (w *waiter) blocked(violations []quota.Violation) blockedRequest {
+// blockedWaiter is the request with what is in its way. Its alternatives have the turn of the first.
+func blockedWaiter(w *waiter, violations []quota.Violation) blockedRequest {
 	return blockedRequest{id: w.record.id, turn: w.turn, violations: violations}
 }
 
 // blockersOf are who is in the way of one request.
-func (r Reader) blockersOf(blocked blockedRequest) []quota.LevelHolders {
-	s := r.newBlockerSearch()
+func blockersOf(r Reader, blocked blockedRequest) []quota.LevelHolders {
+	s := newBlockerSearch(r)
 	s.addLevels(blocked.violations)
 	s.findHolders()
 	return s.blockersOf(blocked)
@@ -52,7 +52,7 @@ func (r Reader) DenialHolders(id string) []quota.LevelHolders {
 		if e.Kind != quota.EventDenied || e.ID != id || !r.seesEvent(e) {
 			continue
 		}
-		list := r.blockersOf(newRequest(e.Request, e.Decision.Violations))
+		list := blockersOf(r, newRequest(e.Request, e.Decision.Violations))
 		for i := range list {
 			list[i] = list[i].Largest(quota.MaxDenialHolders)
 		}
@@ -109,7 +109,7 @@ func (s *blockerSearch) blockersOf(r blockedRequest) []quota.LevelHolders {
 	counted := map[*blockerQueue]bool{} // by a violation of their own
 	for _, v := range violations {
 		if v.Kind == quota.OfQueue {
-			counted[s.reader.ledger.forest.queueOf(v)] = true
+			counted[queueOf(&s.reader.ledger.forest, v)] = true
 		}
 	}
 	var list []quota.LevelHolders
@@ -121,7 +121,7 @@ func (s *blockerSearch) blockersOf(r blockedRequest) []quota.LevelHolders {
 		if hasHolders(v.Kind) {
 			s.known[levelOf(v)].addTo(&level, v.Used, r.id)
 		}
-		if bq := s.reader.ledger.forest.queueOf(v); bq != nil && (v.Kind == quota.OfQueue || !counted[bq]) {
+		if bq := queueOf(&s.reader.ledger.forest, v); bq != nil && (v.Kind == quota.OfQueue || !counted[bq]) {
 			s.addAhead(&level, bq, v, r.turn)
 		}
 		if hasHolders(v.Kind) || len(level.Ahead)+level.OtherAhead > 0 {

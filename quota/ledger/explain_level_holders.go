@@ -64,7 +64,7 @@ func (t *levelTotals) add(h *seenHolder) {
 	sum, most, node := quota.Amount(0), quota.Amount(0), ""
 	for i := range h.claims {
 		c := &h.claims[i]
-		amount := h.releasedByClaim(c, t.violation)
+		amount := releasedByClaim(h.Allocation, c, t.violation)
 		if amount == 0 {
 			continue
 		}
@@ -110,7 +110,7 @@ func compareBlockers(a, b quota.Blocker) int {
 
 // addRun notes an application of an allocation. Later calls are for older allocations.
 func (t *levelTotals) addRun(h *seenHolder) {
-	r, claims := h.search.reader.ledger.forest.runOf(h.Allocation, t.violation)
+	r, claims := runOf(&h.search.reader.ledger.forest, h.Allocation, t.violation)
 	if claims == 0 {
 		return
 	}
@@ -121,14 +121,14 @@ func (t *levelTotals) addRun(h *seenHolder) {
 		t.runs[r] = &applicationHolder{}
 	}
 	of := t.runs[r]
-	if b := h.asBlocker(h.firstHomeWithin(t.violation), 1); b != nil {
+	if b := h.asBlocker(firstHomeWithin(h.Allocation, t.violation), 1); b != nil {
 		of.oldest = b
 	}
 	of.claims += claims
 }
 
 // firstHomeWithin is where the first claim belongs that counts against a limit.
-func (a *Allocation) firstHomeWithin(v quota.Violation) string {
+func firstHomeWithin(a *Allocation, v quota.Violation) string {
 	for i := range a.claims {
 		c := &a.claims[i]
 		if at := c.home(); at.treeName == v.Tree && quota.IsWithin(at.path, v.Node) && a.countsFor(c, v.Holder) {

@@ -30,7 +30,7 @@ type levelPage struct {
 }
 
 // levelsOf are the levels of a new request that is decided so.
-func (s Sandbox) levelsOf(c quota.Allocate, d *quota.Decision) levelPage {
+func levelsOf(l *Ledger, c quota.Allocate, d *quota.Decision) levelPage {
 	page := levelPage{left: maxCheckedLevels}
 	if d.Granted {
 		c = withPlacedAmounts(c, d)
@@ -41,16 +41,16 @@ func (s Sandbox) levelsOf(c quota.Allocate, d *quota.Decision) levelPage {
 				continue
 			}
 		}
-		place := func() (*Allocation, *quota.Error) { return s.ledger.placeClaims(&c) }
+		place := func() (*Allocation, *quota.Error) { return l.placeClaims(&c) }
 		if number > 0 {
-			place = func() (*Allocation, *quota.Error) { return s.ledger.placeList(&c, number, 0) }
+			place = func() (*Allocation, *quota.Error) { return l.placeList(&c, number, 0) }
 		}
 		a, refused := place()
 		if refused != nil {
 			continue // no limit stops the list, but a bound of the ledger
 		}
-		s.ledger.beginTx(a)
-		v := levelSurvey{ledger: s.ledger, allocation: a, decision: d, number: number, page: &page}
+		l.beginTx(a)
+		v := levelSurvey{ledger: l, allocation: a, decision: d, number: number, page: &page}
 		v.survey()
 	}
 	return page

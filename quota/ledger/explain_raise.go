@@ -213,7 +213,7 @@ func (h *raiseSearch) satisfyPolicies() bool {
 				if n == nil {
 					continue
 				}
-				switch least, ok := n.leastLimit(r.resource); {
+				switch least, ok := leastLimit(n, r.resource); {
 				case !ok || n.isAdjusted(r.resource):
 					return false
 				case least > n.ceilings[r.resource]:
@@ -240,7 +240,7 @@ func (h *raiseSearch) raiseTo(n *node, resource int, to quota.Amount) {
 
 // leastLimit is the smallest limit, from the present one up, that the node's policy accepts with those of its children;
 // false if there is none.
-func (n *node) leastLimit(resource int) (quota.Amount, bool) {
+func leastLimit(n *node, resource int) (quota.Amount, bool) {
 	f := n.family(resource, n.own[resource], nil)
 	breaks := func(limit quota.Amount) bool {
 		f.Limit = quota.AtMost(limit)

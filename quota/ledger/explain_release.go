@@ -207,7 +207,7 @@ func (r *releaseSearch) fewestOfNewest() []*Allocation {
 	for _, c := range request.allocation.claims {
 		requested[c.at.treeName] = true
 	}
-	foreign := func(a *Allocation) bool { return !a.sharesApplication(request.allocation) }
+	foreign := func(a *Allocation) bool { return !sharesApplication(a, request.allocation) }
 	anyone := func(*Allocation) bool { return true }
 	chosen := r.fewestOf(r.newestInTrees(violated, foreign))
 	if chosen == nil {

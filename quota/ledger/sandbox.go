@@ -73,7 +73,7 @@ func (s Sandbox) Explain(c quota.Allocate) Explained {
 func (s Sandbox) explain(c quota.Allocate) Explained {
 	out := Explained{Outcome: s.explainDecision(c)}
 	if out.Decision != nil && !out.Repeated {
-		page := s.levelsOf(c, out.Decision)
+		page := levelsOf(s.ledger, c, out.Decision)
 		out.Levels, out.LevelsCut = page.list, page.cut
 	}
 	return out
@@ -84,8 +84,8 @@ func (s Sandbox) explainDecision(c quota.Allocate) Outcome {
 	out := s.ledger.allocate(&c, dryRun)
 	if d := out.Decision; d != nil && !d.Granted && !out.Repeated {
 		explained := *d
-		explained.Holders = s.blockersOf(newRequest(&c, d.Violations))
-		explained.Remedy = s.findRemedyOfAny(explained.Violations, s.placersOf(c))
+		explained.Holders = blockersOf(s.Reader, newRequest(&c, d.Violations))
+		explained.Remedy = findRemedyOfAny(s.ledger, explained.Violations, placersOf(s.ledger, c))
 		out.Decision = &explained
 	}
 	return out
@@ -140,7 +140,7 @@ func (s Sandbox) explainAllocation(a *Allocation) (quota.Decision, quota.Allocat
 	if waits.isWaiting() {
 		w := s.ledger.queue.waiterOf(waits)
 		d, info := s.queued(w, true)
-		d.Holders = s.blockersOf(w.blocked(d.Violations))
+		d.Holders = blockersOf(s.Reader, blockedWaiter(w, d.Violations))
 		return d, info
 	}
 	info := a.currentInfo()
@@ -212,7 +212,7 @@ func (s Sandbox) waitingWithBlockers(
 	if refused != nil {
 		return page, refused
 	}
-	search := s.newBlockerSearch()
+	search := newBlockerSearch(s.Reader)
 	var blocked []blockedRequest
 	for i, q := range page.Requests {
 		if len(search.levels) > maxEventViolations {
@@ -224,7 +224,7 @@ func (s Sandbox) waitingWithBlockers(
 		if resize := waits.waitingResize(); resize != nil {
 			waits = resize
 		}
-		blocked = append(blocked, s.ledger.queue.waiterOf(waits).blocked(q.Decision.Violations))
+		blocked = append(blocked, blockedWaiter(s.ledger.queue.waiterOf(waits), q.Decision.Violations))
 		search.addLevels(q.Decision.Violations)
 	}
 	search.findHolders()
@@ -239,7 +239,7 @@ func (s Sandbox) queued(w *waiter, remedy bool) (quota.Decision, quota.Allocatio
 	l := s.ledger
 	decision := *waitingDecision(l.previewWaiter(w))
 	if remedy {
-		decision.Remedy = s.findRemedyOfAny(decision.Violations, w.placers(l))
+		decision.Remedy = findRemedyOfAny(l, decision.Violations, placersOfWaiter(w, l))
 	}
 	if w.isResize() {
 		a, _ := l.allocations.held.Get(w.resizes)
