@@ -96,26 +96,29 @@ func declarationsOf(parsed []*ast.File, info *types.Info) []declaration {
 			canonical[object] = object
 		}
 	}
+	var specs []ast.Spec
 	for _, file := range parsed {
 		for _, node := range file.Decls {
-			if function, isFunction := node.(*ast.FuncDecl); isFunction {
-				add(function.Name, function)
-				continue
+			switch node := node.(type) {
+			case *ast.FuncDecl:
+				add(node.Name, node)
+			case *ast.GenDecl:
+				specs = append(specs, node.Specs...)
 			}
-			for _, spec := range node.(*ast.GenDecl).Specs {
-				switch spec := spec.(type) {
-				case *ast.TypeSpec:
-					add(spec.Name, spec)
-					for name := range identifiers(spec.Type) {
-						if member := info.Defs[name]; member != nil {
-							canonical[member] = info.Defs[spec.Name]
-						}
-					}
-				case *ast.ValueSpec:
-					for _, name := range spec.Names {
-						add(name, spec)
-					}
+		}
+	}
+	for _, spec := range specs {
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			add(spec.Name, spec)
+			for name := range identifiers(spec.Type) {
+				if member := info.Defs[name]; member != nil {
+					canonical[member] = info.Defs[spec.Name]
 				}
+			}
+		case *ast.ValueSpec:
+			for _, name := range spec.Names {
+				add(name, spec)
 			}
 		}
 	}

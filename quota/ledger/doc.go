@@ -37,7 +37,8 @@
 //	what a caller may see                   reader*.go, access_view.go
 //	what ends by itself                     deadlines.go, expire.go, ending.go
 //	events and facts                        journal.go
-//	answers to reads                        reader_complete.go, principals_list.go; sandbox.go and explain*.go for decisions
+//	answers to reads                        reader_complete.go, principals_list.go; sandbox.go and explain*.go for
+//	                                        decisions
 //	bytes on disk                           snapshot.go, restore*.go, and package fsm
 //	bounds in bytes                         size.go; all other bounds are quota.Bounds
 //	invariants                              verify*.go

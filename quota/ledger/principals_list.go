@@ -7,9 +7,9 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// allPrincipals returns up to max users or groups of a tree that hold something or are named in a limit, after a name and
-// in the order of names. The group [Wildcard] stands for the shared limit. The error is NotFound if the tree does not
-// exist.
+// allPrincipals returns up to max users or groups of a tree that hold something or are named in a limit, after a name
+// and in the order of names. The group [Wildcard] stands for the shared limit. The error is NotFound if the tree does
+// not exist.
 //
 // If name is not empty, only that user or group is returned, and a user with all nodes where a limit for [Wildcard]
 // applies to it, whether or not it holds something there. In a list of all, such nodes are left out unless the user

@@ -45,8 +45,8 @@ func (r Reader) allScheduledLimits(tree, node string) []quota.ScheduledLimit {
 	return list
 }
 
-// SchedulesToExtend are the recurring scheduled limits, at nodes whose configuration the caller may read, that have less
-// than half of the windows that they may have. They must not be changed.
+// SchedulesToExtend are the recurring scheduled limits, at nodes whose configuration the caller may read, that have
+// less than half of the windows that they may have. They must not be changed.
 func (r Reader) SchedulesToExtend() []quota.ScheduledLimit {
 	var list []quota.ScheduledLimit
 	now := r.ledger.civil.now

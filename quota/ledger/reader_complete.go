@@ -25,8 +25,8 @@ func (r Reader) allTrees() []quota.TreeSummary {
 	return list
 }
 
-// wholeTree returns the configuration of one tree, without dynamic nodes: parents before children, siblings by name. The
-// error is NotFound if the tree does not exist.
+// wholeTree returns the configuration of one tree, without dynamic nodes: parents before children, siblings by name.
+// The error is NotFound if the tree does not exist.
 func (r Reader) wholeTree(name string) (quota.TreeSpec, *quota.Error) {
 	t := r.ledger.forest.trees[name]
 	if t == nil {

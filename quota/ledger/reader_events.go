@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// allEvents returns up to max remembered events that pass the filter, in its order. Requests, decisions and crossings in
-// them must not be changed.
+// allEvents returns up to max remembered events that pass the filter, in its order. Requests, decisions and crossings
+// in them must not be changed.
 func (r Reader) allEvents(f quota.EventFilter, max int) quota.EventPage {
 	var page quota.EventPage
 	for _, e := range r.ledger.journal.eventsBetween(f) {

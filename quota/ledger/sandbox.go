@@ -37,8 +37,8 @@ func (s Sandbox) At(wall int64) Sandbox { return Sandbox{s.Reader.At(wall), s.by
 // AsOf is that of a Reader. What the sandbox decides is still decided at the time of the last command.
 func (s Sandbox) AsOf(at quota.Instant) Sandbox { return Sandbox{s.Reader.AsOf(at), s.by} }
 
-// DryRun decides a command of the caller on the present state, as Apply would, and leaves the state unchanged. A command
-// other than Allocate and a change of configuration returns the present state of its object.
+// DryRun decides a command of the caller on the present state, as Apply would, and leaves the state unchanged. A
+// command other than Allocate and a change of configuration returns the present state of its object.
 func (s Sandbox) DryRun(c quota.Command) Outcome {
 	return s.RedactOutcome(s.DryRunFrom(Origin{Caller: s.by}, c))
 }
@@ -55,8 +55,8 @@ func (s Sandbox) DryRunFrom(from Origin, c quota.Command) Outcome {
 }
 
 // Explain decides a request that the caller may make as a dry run does, and looks for a remedy if it is denied. As for
-// DryRun, no other call may use the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at most
-// 500 changes.
+// DryRun, no other call may use the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at
+// most 500 changes.
 func (s Sandbox) Explain(c quota.Allocate) Explained {
 	if s.id == nil {
 		return s.explain(c)

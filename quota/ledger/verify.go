@@ -27,7 +27,8 @@ func (l *Ledger) Check() error {
 		if t.name != name {
 			return fmt.Errorf("tree %s is filed under %s", t.name, name)
 		}
-		if err := t.check(sums, v.ledger.civil.now, v.ledger.level, slices.Contains(v.ledger.forest.rewarned, t)); err != nil {
+		isRewarned := slices.Contains(l.forest.rewarned, t)
+		if err := t.check(sums, l.civil.now, l.level, isRewarned); err != nil {
 			return err
 		}
 		if err := v.checkMarks(t); err != nil {
