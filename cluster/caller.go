@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/fsm"
 )
 
 // callerKey is the key of the caller in a context.
@@ -12,8 +11,7 @@ type callerKey struct{}
 
 // WithCaller says who asks for what is proposed with this context. The log entry carries the caller to the ledger,
 // which decides what the caller may do. The caller must not be changed afterwards. It must satisfy
-// [access.Caller.Check]: otherwise a proposal fails with TooLarge, like all that cannot be written. Below feature level
-// 7 entries cannot carry callers, and the caller is dropped; a ledger cannot be guarded at such a level.
+// [access.Caller.Check]: otherwise a proposal fails with TooLarge, like all that cannot be written.
 func WithCaller(ctx context.Context, by *access.Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, by)
 }
@@ -24,19 +22,16 @@ func WithSystemCaller(ctx context.Context) context.Context {
 	return WithCaller(ctx, &system)
 }
 
-// callerFor returns the caller that entries may carry now; nil for none.
-func (n *Node) callerFor(ctx context.Context) *access.Caller {
+// callerOf returns the caller of a context; nil for none.
+func callerOf(ctx context.Context) *access.Caller {
 	by, _ := ctx.Value(callerKey{}).(*access.Caller)
-	if by == nil || n.ledger.Format() < fsm.CallerFormat {
-		return nil
-	}
 	return by
 }
 
 // chargedUser is the user whose share of the queue a proposal takes from; empty if it has none: in an open cluster, and
 // for what the cluster itself or a caller that is not known proposes.
 func (n *Node) chargedUser(ctx context.Context) string {
-	by := n.callerFor(ctx)
+	by := callerOf(ctx)
 	if by == nil || !by.IsUser() || n.Book().Mode() == access.Open {
 		return ""
 	}

@@ -132,14 +132,10 @@ func (n *Node) processStatus(status NodeStatus) {
 }
 
 // Checkpoint makes every member compute a digest of its current state and returns the log index at which all of them do
-// so; Comparison returns the result. It works only on the established leader and from feature level 4 on. Errors are
-// *Error.
+// so; Comparison returns the result. It works only on the established leader. Errors are *Error.
 func (n *Node) Checkpoint(ctx context.Context) (uint64, error) {
 	l, err := n.establishedLeadership()
 	if err != nil {
-		return 0, err
-	}
-	if err := n.checkFormat(fsm.Checkpoint().Format); err != nil {
 		return 0, err
 	}
 	return l.proposePart(ctx, fsm.Checkpoint())
@@ -149,7 +145,7 @@ func (n *Node) Checkpoint(ctx context.Context) (uint64, error) {
 func (l *leadership) runCheckpoints() {
 	n := l.node
 	for sleepContext(l.ctx, n.config.CheckpointEvery) {
-		if n.ledger.Format() < fsm.Checkpoint().Format || n.ledger.Applied() == n.checkpoints.last.Load() {
+		if n.ledger.Applied() == n.checkpoints.last.Load() {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(l.ctx, n.config.CheckpointEvery)

@@ -85,9 +85,6 @@ func (n *Node) civilOffset() (offset quota.Span) {
 // correctCivilTime proposes another offset of civil time if the present one is not that of the voters' clocks, and logs
 // the members whose clock is far from it. It works on the results of the last probes.
 func (l *leadership) correctCivilTime(reports *clockReports) {
-	if l.node.ledger.Format() < quota.LevelNine {
-		return
-	}
 	r := l.readClocks()
 	wanted, agreed := agreeOnOffset(r.voters, r.voting, r.present)
 	reports.disagreement(l, !agreed)

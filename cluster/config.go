@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/quota"
 )
 
@@ -82,6 +83,9 @@ type Config struct {
 	TimeZones string
 	// Bounds are the declared bounds of the ledger, the same on all nodes. Default quota.DefaultBounds.
 	Bounds quota.Bounds
+	// Formats are the formats that the node understands, and its feature level is the newest of them; nil for those of
+	// this version. Others are for tests of upgrades.
+	Formats *fsm.Formats
 	// Version is the software version shown to peers and operators; at most 40 bytes. Default "dev".
 	Version string
 	// Logger receives the log. By default nothing is logged.

@@ -22,7 +22,7 @@ const (
 
 // DiskStatus is the state of a node's disk when it was last checked.
 type DiskStatus struct {
-	// Free is the number of bytes available for the data folder; -1 if unknown, 0 from versions before 0.6.
+	// Free is the number of bytes available for the data folder; -1 if unknown.
 	Free int64
 	// WriteMean is the mean duration of log writes, each of which ends with a sync, in the last half minute.
 	WriteMean time.Duration

@@ -72,8 +72,7 @@ func (n *Node) findBetterDisk(list []NodeHealth) (best NodeHealth, reason string
 	return best, reason
 }
 
-// compareDisks says why a member with another disk should lead; empty if it should not. Versions before 0.6 tell
-// nothing of their disks.
+// compareDisks says why a member with another disk should lead; empty if it should not.
 func (n *Node) compareDisks(own, other DiskStatus) string {
 	if other.Free <= 0 || other.Low || other.Slow {
 		return ""

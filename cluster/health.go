@@ -195,7 +195,7 @@ func (l *leadership) evaluateProbe(m Member, last uint64, sent time.Time, standi
 		return c
 	}
 	c.Answered, c.Status = true, standing
-	if standing.Wall != 0 { // versions before 0.5 do not report it
+	if standing.Wall != 0 {
 		c.clock = clockReading{standing.Wall, sent.Add(time.Since(sent) / 2)}
 		c.ClockOffset = time.UnixMilli(standing.Wall).Sub(c.clock.at.Round(0)).Truncate(time.Millisecond)
 	}

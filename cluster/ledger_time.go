@@ -22,8 +22,7 @@ type leaderTime struct {
 	heard  time.Time
 }
 
-// recordLeaderTime remembers the ledger time of an answer of the leader; 0 is that of an earlier version, which does
-// not tell it.
+// recordLeaderTime remembers the ledger time of an answer of the leader; 0 if that does not tell it.
 func (n *Node) recordLeaderTime(leader string, at quota.Instant) {
 	if at != 0 {
 		n.leaderTime.Store(&leaderTime{leader: leader, at: at, heard: time.Now()})

@@ -22,7 +22,7 @@ type FeatureLevel struct {
 
 // Level returns the feature level as this node knows it.
 func (n *Node) Level() FeatureLevel {
-	return FeatureLevel{Current: n.ledger.Format(), Possible: n.commonFormat(false), Supported: fsm.EntryFormat}
+	return FeatureLevel{Current: n.ledger.Format(), Possible: n.commonFormat(false), Supported: n.config.Formats.Newest()}
 }
 
 // commonFormat returns the newest format that all members of raft's configuration understand according to their last
@@ -40,7 +40,7 @@ func (n *Node) commonFormat(now bool) uint32 {
 	if level == math.MaxUint32 {
 		return 0 // the configuration is still empty
 	}
-	return min(level, fsm.EntryFormat)
+	return min(level, n.config.Formats.Newest())
 }
 
 // RaiseLevel raises the cluster to the newest level that all members understand and returns the resulting level. From
@@ -53,10 +53,10 @@ func (n *Node) RaiseLevel(ctx context.Context) (uint32, error) {
 	}
 	now, possible := n.ledger.Format(), n.commonFormat(false)
 	switch {
-	case now >= fsm.EntryFormat:
+	case now >= n.config.Formats.Newest():
 		return now, nil
-	case possible <= now || possible < fsm.RaisedFrom:
-		if err := n.checkAllUnderstand(max(now+1, fsm.RaisedFrom)); err != nil {
+	case possible <= now:
+		if err := n.checkAllUnderstand(now + 1); err != nil {
 			return 0, err
 		}
 		return now, nil
@@ -86,7 +86,7 @@ func (l *leadership) autoRaiseLevel() {
 	for l.ctx.Err() == nil {
 		changed := n.changes.nextChange()
 		possible := n.commonFormat(true)
-		if possible < fsm.RaisedFrom || possible <= n.ledger.Format() {
+		if possible <= n.ledger.Format() {
 			possible = 0
 		}
 		if possible != wanted {
@@ -119,12 +119,12 @@ func (l *leadership) raiseLevel(level uint32) {
 // understand. It does not stop the node: the log or a snapshot does, when this node receives one of that level
 // (docs/adr/0053).
 func (n *Node) warnAboutLevel(status NodeStatus) {
-	if status.ClusterLevel <= fsm.EntryFormat || n.warnedAboutLevel.Swap(true) {
+	if status.ClusterLevel <= n.config.Formats.Newest() || n.warnedAboutLevel.Swap(true) {
 		return
 	}
 	n.log.Error("a member says that the cluster is at a feature level which this version does not understand; if so, "+
 		"this node will stop at the first entry of that level: run a version that understands it", "member", status.ID,
-		"level", status.ClusterLevel, "version", n.config.Version, "understands", fsm.EntryFormat)
+		"level", status.ClusterLevel, "version", n.config.Version, "understands", n.config.Formats.Newest())
 }
 
 // CheckLevel returns an *Error with reason NotUpgraded, which names the members that are behind, if something that
@@ -137,18 +137,14 @@ func (n *Node) CheckLevel(level uint32) error {
 }
 
 // checkFormat returns an error if entries of a format must not be written yet. Once the log contains one, or the level
-// was raised to it, the format is always accepted: a member that does not understand it has stopped. Formats before
-// fsm.RaisedFrom are accepted as soon as all members understand them (docs/adr/0009), later ones only after the level
-// was raised (docs/adr/0046).
+// was raised to it, the format is always accepted: a member that does not understand it has stopped. Until then it is
+// refused, also if all members understand it (docs/adr/0046).
 func (n *Node) checkFormat(format uint32) *Error {
-	if format <= 1 || n.ledger.Format() >= format {
+	if n.ledger.Format() >= format {
 		return nil
 	}
 	if err := n.checkAllUnderstand(format); err != nil {
 		return err
-	}
-	if format < fsm.RaisedFrom {
-		return nil
 	}
 	return newError(NotUpgraded, true, nil, "this needs feature level %d, and the cluster is at %d; all "+
 		"members have it, "+

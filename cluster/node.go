@@ -131,7 +131,7 @@ func newNode(config Config, parts Parts) *Node {
 	n.readReachability = newReachability(config, "leads and does not confirm reads")
 	n.checkpoints = newCheckpoints()
 	n.ledger = fsm.New(fsm.Options{
-		Bounds: config.Bounds, OnHalt: func(err error) { go n.fail(err) }, OnCheckpoint: n.checkpoints.queueDigest,
+		Bounds: config.Bounds, Formats: config.Formats, OnHalt: func(err error) { go n.fail(err) }, OnCheckpoint: n.checkpoints.queueDigest,
 	})
 	return n
 }
@@ -155,7 +155,7 @@ func (n *Node) start() error {
 func (n *Node) selfPeer(hasState bool) Peer {
 	return Peer{
 		ID: n.config.ID, RaftAddr: n.config.RaftAdvertise, HTTPAddr: n.config.HTTPAdvertise, Version: n.config.Version,
-		FeatureLevel: fsm.EntryFormat, Expect: n.config.BootstrapExpect, HasState: hasState || n.joiner.lost != "",
+		FeatureLevel: n.config.Formats.Newest(), Expect: n.config.BootstrapExpect, HasState: hasState || n.joiner.lost != "",
 		Alive: true,
 	}
 }

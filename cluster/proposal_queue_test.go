@@ -46,7 +46,7 @@ func TestACallIsDividedIfItIsLarge(t *testing.T) {
 	}
 	for _, c := range cases {
 		commands := releaseCommands(c.commands, c.idBytes)
-		proposals, err := splitCommands(nil, commands)
+		proposals, err := splitCommands(nil, nil, commands)
 		if err != nil || len(proposals) != c.entries {
 			t.Errorf("%d commands of %d bytes make %d entries, %v; want %d", c.commands, c.idBytes, len(proposals), err,
 				c.entries)
@@ -73,7 +73,7 @@ func TestACallIsDividedIfItIsLarge(t *testing.T) {
 
 func TestWhatNeverFitsIsRefused(t *testing.T) {
 	for _, commands := range [][]quota.Command{nil, releaseCommands(1, fsm.MaxEntryBytes)} {
-		_, err := splitCommands(nil, commands)
+		_, err := splitCommands(nil, nil, commands)
 		if e := (*Error)(nil); !errors.As(err, &e) || e.Reason != TooLarge || !e.NotApplied {
 			t.Errorf("%d commands: %v, want TOO_LARGE, not applied", len(commands), err)
 		}

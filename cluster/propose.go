@@ -50,7 +50,7 @@ func (l *leadership) propose(ctx context.Context, commands []quota.Command,
 	if err := l.node.checkDiskSpace(commands); err != nil {
 		return nil, 0, err
 	}
-	proposals, err := splitCommands(l.node.callerFor(ctx), commands)
+	proposals, err := splitCommands(l.node.config.Formats, callerOf(ctx), commands)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -87,13 +87,13 @@ func (n *Node) notLeaderError() *Error {
 // splitCommands encodes the commands of a caller, nil for none, into proposals that each fit into one entry. It runs on
 // the goroutine of the call. Calls larger than largestPart are split too, so that proposals behind them do not wait
 // long.
-func splitCommands(by *access.Caller, commands []quota.Command) ([]*proposal, error) {
+func splitCommands(formats *fsm.Formats, by *access.Caller, commands []quota.Command) ([]*proposal, error) {
 	if len(commands) == 0 {
 		return nil, newError(TooLarge, true, nil, "a proposal needs at least one command")
 	}
 	pieces := 2
 	if len(commands) <= fsm.MaxEntryCommands {
-		part, err := fsm.EncodeCommands(by, commands)
+		part, err := formats.EncodeCommands(by, commands)
 		size := part.Size() + entryOverhead
 		switch {
 		case err == nil && (size <= largestPart || len(commands) == 1 && size <= fsm.MaxEntryBytes):
@@ -109,7 +109,7 @@ func splitCommands(by *access.Caller, commands []quota.Command) ([]*proposal, er
 	}
 	var all []*proposal
 	for piece := range slices.Chunk(commands, (len(commands)+pieces-1)/pieces) {
-		proposals, err := splitCommands(by, piece)
+		proposals, err := splitCommands(formats, by, piece)
 		if err != nil {
 			return nil, err
 		}

@@ -52,9 +52,6 @@ func (n *Node) Restore(ctx context.Context, o RestoreOptions, file io.Reader) (R
 			n.config.ID)
 	}
 	defer n.restoreLock.Unlock()
-	if err := n.checkRestoreLevel(fsm.ReplacementFormat, o.RaiseLevel); err != nil {
-		return RestoreResult{}, err
-	}
 	if err := n.checkRestoreSpace(restoreCopies * o.Size); err != nil {
 		return RestoreResult{}, err
 	}
@@ -68,11 +65,10 @@ func (n *Node) Restore(ctx context.Context, o RestoreOptions, file io.Reader) (R
 	if err != nil {
 		return RestoreResult{}, err
 	}
-	needed := max(fsm.ReplacementFormat, contents.Format, contents.EntryFormat)
-	if err := n.checkAllUnderstand(needed); err != nil {
+	if err := n.checkAllUnderstand(contents.Format); err != nil {
 		return RestoreResult{}, err
 	}
-	if err := n.checkRestoreLevel(needed, o.RaiseLevel); err != nil {
+	if err := n.checkRestoreLevel(contents.Format, o.RaiseLevel); err != nil {
 		return RestoreResult{}, err
 	}
 	r := stateReplacement{leadership: l, id: rand.Text()}
@@ -128,7 +124,7 @@ func (r stateReplacement) sendState(ctx context.Context, state *os.File, content
 	}
 
 	if _, err := r.applyStep(fsm.BeginReplacement(r.id, uint64(contents.SnapshotBytes),
-		contents.EntryFormat)); err != nil {
+		contents.Format)); err != nil {
 		return err
 	}
 	part := make([]byte, fsm.MaxReplacementPart)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/fsm/backup"
 )
 
@@ -16,7 +17,7 @@ func (n *Node) readBackup(file io.Reader, size int64, state io.Writer) (backup.C
 		whole := max(size, written) // the rest of the file, and its copies in the log and in a snapshot
 		return n.checkRestoreSpace(whole - written + (restoreCopies-1)*whole)
 	}}
-	contents, err := backup.Read(from, n.config.Bounds, to)
+	contents, err := backup.Read(from, fsm.Options{Bounds: n.config.Bounds, Formats: n.config.Formats}, to)
 	if err == nil {
 		err = from.checkEnd(size)
 	}

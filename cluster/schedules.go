@@ -31,9 +31,6 @@ func (l *leadership) runSchedules() {
 
 // extendSchedules adds windows to all limits that need them, except those that are to be left alone until later.
 func (l *leadership) extendSchedules(later map[string]time.Time) {
-	if l.node.ledger.Format() < quota.LevelNine {
-		return
-	}
 	var list []quota.ScheduledLimit
 	if _, err := l.node.ledger.View(func(v ledger.View) { list = v.SchedulesToExtend() }); err != nil {
 		return

@@ -5,7 +5,6 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/quota"
 )
 
@@ -27,9 +26,9 @@ type NodeStatus struct {
 	FeatureLevel uint32
 	// Wall is the node's wall clock in milliseconds since 1970.
 	Wall int64
-	// CivilTime is civil time as of now, from a leader; 0 from another node, and from versions before 0.5.
+	// CivilTime is civil time as of now, from a leader; 0 from another node.
 	CivilTime quota.CivilTime
-	// LedgerTime is ledger time as of now, from a leader; 0 from another node, and from versions before 0.6.
+	// LedgerTime is ledger time as of now, from a leader; 0 from another node.
 	LedgerTime quota.Instant
 	// Instance identifies a node that has no state and was not admitted yet; empty otherwise. It changes with each start.
 	Instance string
@@ -57,7 +56,7 @@ type NodeStatus struct {
 	Intent string
 	// LogStore is the kind of the node's log store: LogStoreWAL or LogStoreBolt.
 	LogStore string
-	// TimeZones is the version of the node's table of time zones; empty from versions before 0.6.
+	// TimeZones is the version of the node's table of time zones.
 	TimeZones string
 }
 
@@ -66,7 +65,7 @@ func (n *Node) Status() NodeStatus {
 	s := NodeStatus{
 		ID: n.config.ID, State: n.stateName(), Leader: n.leaderID(), Term: n.raft.CurrentTerm(),
 		AppliedIndex: n.ledger.Applied(), CommitIndex: n.raft.CommitIndex(), LastIndex: n.raft.LastIndex(),
-		LastContact: n.leaderContactAge(), Version: n.config.Version, FeatureLevel: fsm.EntryFormat,
+		LastContact: n.leaderContactAge(), Version: n.config.Version, FeatureLevel: n.config.Formats.Newest(),
 		Wall: n.wall(), CivilTime: n.leaderCivilTime(), LedgerTime: n.leaderLedgerTime(),
 		Instance:          n.joiner.waitingInstance(),
 		PromoteWhenStable: n.joiner.promoteWhenStable.Load(),

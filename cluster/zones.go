@@ -18,7 +18,7 @@ func (c Config) openZones() (*recurrence.Zones, error) {
 func (n *Node) Zones() *recurrence.Zones { return n.zones }
 
 // DescribeZones says that a member has another table of time zones than the leader; empty if it has the same, or if
-// either does not report one, as versions before 0.6. Such a member would compute other windows of recurring limits as
+// either has not reported one. Such a member would compute other windows of recurring limits as
 // soon as it leads.
 func DescribeZones(member, version, leader, leaderVersion string) string {
 	if version == leaderVersion || version == "" || leaderVersion == "" {

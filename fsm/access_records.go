@@ -16,7 +16,7 @@ import (
 // errAccessOrder: the restorer needs the whole book before the first tree, because bindings of nodes name its roles.
 var errAccessOrder = errors.New("a record of access is not behind the access book, or follows a record of another kind")
 
-// writeAccess writes nothing for a book that was never changed, as snapshots had none before format 7.
+// writeAccess writes nothing for a book that was never changed.
 func writeAccess(book *access.Book) func(*recordWriter) error {
 	return func(w *recordWriter) error {
 		if isUnchanged(book.Revision(), book.Mode()) {

@@ -68,7 +68,6 @@ func randomBook() *rapid.Generator[*access.Book] {
 // same bytes. Without a change of access a snapshot has no record of it.
 func TestBooksSurviveSnapshots(t *testing.T) {
 	f := New(Options{})
-	applyData(f, 1, joined(t, RaiseLevel(seventhFormat)))
 	unchanged := snapshotOf(t, f)
 	full := 0
 	verify.Check(t, func(rt *rapid.T) {
@@ -148,7 +147,7 @@ func newRecords(t *testing.T, data []byte) []*logv1.Record {
 
 // TestBadRecordsOfAccessAreRefused: out of order, twice, malformed, or against the rules of the book.
 func TestBadRecordsOfAccessAreRefused(t *testing.T) {
-	f := seventhFSM(t)
+	f := accessFSM(t)
 	good := newRecords(t, snapshotOf(t, f))
 	index := func(of func(*logv1.Record) bool) int {
 		for i, r := range good {
@@ -227,8 +226,8 @@ func moved(list []*logv1.Record, from, behind int) []*logv1.Record {
 // written is a snapshot with the header of f and the given records.
 func written(t *testing.T, f *FSM, list []*logv1.Record) []byte {
 	t.Helper()
-	var out bytes.Buffer
-	w := &recordWriter{out: &out, digest: sha256.New()}
+	out := bytes.NewBufferString(snapshotMark)
+	w := &recordWriter{out: out, digest: sha256.New()}
 	header := &logv1.Record{Record: &logv1.Record_Header{Header: f.newSnapshot().header}}
 	for _, r := range append([]*logv1.Record{header}, list...) {
 		if err := w.writeRecord(r); err != nil {
@@ -246,7 +245,6 @@ func written(t *testing.T, f *FSM, list []*logv1.Record) []byte {
 // on.
 func TestTheBookIsCompared(t *testing.T) {
 	f := New(Options{})
-	applyData(f, 1, joined(t, RaiseLevel(seventhFormat)))
 	g := withBook(t, f, sampleBook(t))
 	var digests [][sha256.Size]byte
 	for _, machine := range []*FSM{f, g} {
@@ -274,7 +272,7 @@ func TestTheBookIsPublished(t *testing.T) {
 	if f.Book() == nil || f.Book().Revision() != 0 {
 		t.Error("a new state machine has no book")
 	}
-	data := snapshotOf(t, seventhFSM(t))
+	data := snapshotOf(t, accessFSM(t))
 	if err := f.Restore(io.NopCloser(bytes.NewReader(data))); err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +292,7 @@ func TestTheBookIsPublished(t *testing.T) {
 // TestAReplacementKeepsTheBook: the present one, or without one that of the backup, but never tokens of the backup.
 // Bindings of nodes are those of the backup.
 func TestAReplacementKeepsTheBook(t *testing.T) {
-	backup := snapshotOf(t, seventhFSM(t))
+	backup := snapshotOf(t, accessFSM(t))
 	fresh := New(Options{})
 	applySteps(t, fresh, steps(t, "r", backup)...)
 	want := sampleBook(t).State()
@@ -308,7 +306,7 @@ func TestAReplacementKeepsTheBook(t *testing.T) {
 	if refused != nil {
 		t.Fatal(refused)
 	}
-	for name, snapshot := range map[string][]byte{"a guarded backup": backup, "an old one": snapshotOf(t, sixthFSM(t))} {
+	for name, snapshot := range map[string][]byte{"a guarded backup": backup, "an old one": snapshotOf(t, policiesFSM(t))} {
 		f := withBook(t, New(Options{}), change.After)
 		applySteps(t, f, steps(t, "r", snapshot)...)
 		if diff := cmp.Diff(change.After.State(), f.Book().State(), cmpopts.EquateEmpty()); diff != "" {

@@ -18,7 +18,7 @@ var advisoryTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
 
 // TestAdvisoryLimitsAreRestored: a restored state has them, and a rollback brings them back.
 func TestAdvisoryLimitsAreRestored(t *testing.T) {
-	f := ninthFSM(t)
+	f := timedFSM(t)
 	revision := f.ledger.View().Revision()
 	real := quota.SetLimits{Tree: "advised", Node: "a", Limits: []quota.ResourceLimit{
 		{Resource: "cores", Limit: quota.AtMost(1)},
@@ -42,18 +42,5 @@ func TestAdvisoryLimitsAreRestored(t *testing.T) {
 				t.Errorf("%s has the limit %s after a rollback, want advisory:0", name, got)
 			}
 		}
-	}
-}
-
-// TestAdvisoryLimitsNeedTheNinthFormat: members of earlier versions do not know them.
-func TestAdvisoryLimitsNeedTheNinthFormat(t *testing.T) {
-	for name, c := range ninthSamples() {
-		if got := formatOf(c); got != ninthFormat {
-			t.Errorf("%s is of format %d, want %d", name, got, ninthFormat)
-		}
-	}
-	unset := quota.SetLimits{Tree: "advised", Node: "a", Limits: []quota.ResourceLimit{{Resource: "cores"}}}
-	if got := formatOf(unset); got != firstFormat {
-		t.Errorf("taking an advisory limit back is of format %d, want %d", got, firstFormat)
 	}
 }

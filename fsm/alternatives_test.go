@@ -18,7 +18,7 @@ var alternativesSample = quota.Allocate{ID: "any", Mode: quota.Wait, AnyOf: [][]
 	}},
 }}
 
-// addAlternatives lets requests with alternatives be held, wait and be denied in the tree of eighthFSM.
+// addAlternatives lets requests with alternatives be held, wait and be denied in the tree of changedFSM.
 func addAlternatives(t testing.TB, f *FSM) {
 	t.Helper()
 	ask := func(id string, mode quota.Mode, amounts ...quota.Amount) quota.Command {

@@ -16,8 +16,8 @@ import (
 // membership are not among them: a recovery by force ("quorate recover") rewrites the configuration of raft without
 // applying its entries, so members would have different chains after it.
 
-// recordCommand records a command that has changed the configuration or the access book. It begins with the seventh
-// format, because snapshots had no place for records before. Commands of holders cost no more than the switch.
+// recordCommand records a command that has changed the configuration or the access book. Commands of holders cost no
+// more than the switch.
 func (f *FSM) recordCommand(from ledger.Origin, c quota.Command, out ledger.Outcome) {
 	r, isChange := changeRecord(c)
 	if _, isExpiry := c.(quota.Expire); isExpiry { // of requests for limits that were not decided in time
@@ -30,7 +30,7 @@ func (f *FSM) recordCommand(from ledger.Origin, c quota.Command, out ledger.Outc
 		return
 	}
 	changes := f.ledger.TakeChanges()
-	if f.format < seventhFormat || len(changes) == 0 {
+	if len(changes) == 0 {
 		return
 	}
 	r.Index, r.Outcome = from.Index, audit.Applied
@@ -286,12 +286,10 @@ func auditChanges(changes []quota.Change) []audit.Change {
 // recordRestore records that a backup took the place of the state. The log does not say who asked for it; the server
 // that was asked has a record of the call.
 func (f *FSM) recordRestore(index, backup uint64) {
-	if f.format >= seventhFormat {
-		f.appendRecord(audit.Record{
-			Kind: audit.Restore, Action: "Restore", Index: index, Outcome: audit.Applied,
-			Detail: fmt.Sprintf("a backup of log index %d", backup),
-		})
-	}
+	f.appendRecord(audit.Record{
+		Kind: audit.Restore, Action: "Restore", Index: index, Outcome: audit.Applied,
+		Detail: fmt.Sprintf("a backup of log index %d", backup),
+	})
 }
 
 // appendRecord completes a record by the times of the ledger.

@@ -37,7 +37,7 @@ func holdsAfter(t *testing.T, f *FSM, index uint64) string {
 // TestHoldsAreRecorded: a record of what happens to an allocation says who caused it, also when that is not its owner,
 // and what is held where; time is the system, which here also ends what the samples of earlier formats hold.
 func TestHoldsAreRecorded(t *testing.T) {
-	f := seventhFSM(t)
+	f := accessFSM(t)
 	before := f.applied
 	ask := func(id string, change func(*quota.Allocate)) quota.Allocate {
 		a := quota.Allocate{ID: id, Claims: []quota.Claim{{
@@ -87,7 +87,7 @@ func TestEveryEndHasAWord(t *testing.T) {
 
 // TestExpiredRequestsAreAudited: a request that was not decided in time has a record, whose actor is the system.
 func TestExpiredRequestsAreAudited(t *testing.T) {
-	f := seventhFSM(t)
+	f := accessFSM(t)
 	before := f.records.Head().Number
 	data, err := JoinEntry(quota.Stamp{At: 30 * 24 * 3_600_000, Wall: 1_800_000_000_000},
 		partOf(t, systemCaller, quota.Expire{Most: 100}, quota.Expire{Most: 100}))

@@ -17,7 +17,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// auditedEntries are entries of the seventh format with changes of all kinds, and with commands of holders between
+// auditedEntries are entries with changes of all kinds, and with commands of holders between
 // them.
 func auditedEntries(t testing.TB) [][]byte {
 	t.Helper()
@@ -41,7 +41,7 @@ func auditedEntries(t testing.TB) [][]byte {
 	unowned.ID = "old"
 	change := func(c access.Command) quota.ChangeAccess { return quota.ChangeAccess{Reason: "because", Change: c} }
 	return [][]byte{
-		joined(t, RaiseLevel(seventhFormat)),
+		joined(t, Checkpoint()),
 		joined(t, part(evaCaller, boundTree), part(ciCaller, hold), part(nil, unowned)),
 		joined(t, part(ciCaller, limits(5))), joined(t, part(ciCaller, limits(5))), // the same again
 		joined(t, part(ciCaller, quota.Release{ID: "nothing"}), part(nil, limits(6)), part(evaCaller, limits(7))),
@@ -127,19 +127,6 @@ func TestRecordsHaveNoSecrets(t *testing.T) {
 			if line, _, _ := strings.Cut(string(e.Line), `,"previous"`); strings.Contains(line, secret) {
 				t.Errorf("%q is in %s", secret, line)
 			}
-		}
-	}
-}
-
-// TestRecordsBeginWithTheirFormat: before it the log gives the same snapshots as ever.
-func TestRecordsBeginWithTheirFormat(t *testing.T) {
-	f := New(Options{})
-	for i, data := range auditedEntries(t)[1:] {
-		applyData(f, uint64(i+1), data)
-	}
-	for _, r := range recordsIn(t, f) {
-		if r.Index == 1 {
-			t.Errorf("before the level was raised there is %+v", r)
 		}
 	}
 }
@@ -231,49 +218,19 @@ func TestSnapshotsWithBrokenChainsAreRefused(t *testing.T) {
 	}
 }
 
-// BenchmarkApplyAudited is BenchmarkApply at the seventh format, where changes are recorded: commands of holders cost
-// the same.
-func BenchmarkApplyAudited(b *testing.B) {
-	for _, level := range []uint32{sixthFormat, seventhFormat} {
-		b.Run(fmt.Sprintf("level=%d", level), func(b *testing.B) {
-			var allocates, releases []quota.Command
-			for i := range 64 {
-				allocates = append(allocates, benchAllocate(i))
-				releases = append(releases, quota.Release{ID: benchAllocate(i).ID})
-			}
-			entries := [][]byte{mustEncode(b, allocates...), mustEncode(b, releases...)}
-			bounds := quota.DefaultBounds()
-			bounds.TombstoneSpan = 0 // the same ids again
-			f := New(Options{Bounds: bounds})
-			applyData(f, 1, joined(b, RaiseLevel(level)))
-			applyData(f, 2, mustEncode(b, benchTree()))
-			b.ReportAllocs()
-			b.ResetTimer()
-			for i, done := 0, 0; done < b.N; i, done = i+1, done+64 {
-				applyData(f, uint64(i+3), entries[i%2])
-			}
-		})
-	}
-}
-
-// BenchmarkApplyLimits measures changes of limits, with and without their records.
+// BenchmarkApplyLimits measures changes of limits with their records.
 func BenchmarkApplyLimits(b *testing.B) {
-	for _, level := range []uint32{sixthFormat, seventhFormat} {
-		b.Run(fmt.Sprintf("level=%d", level), func(b *testing.B) {
-			var entries [][]byte
-			for amount := range quota.Amount(2) {
-				entries = append(entries, mustEncode(b, quota.SetLimits{
-					Tree: "t", Node: "org", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(amount)}},
-				}))
-			}
-			f := New(Options{})
-			applyData(f, 1, joined(b, RaiseLevel(level)))
-			applyData(f, 2, mustEncode(b, benchTree()))
-			b.ReportAllocs()
-			b.ResetTimer()
-			for i := range b.N {
-				applyData(f, uint64(i+3), entries[i%2])
-			}
-		})
+	var entries [][]byte
+	for amount := range quota.Amount(2) {
+		entries = append(entries, mustEncode(b, quota.SetLimits{
+			Tree: "t", Node: "org", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(amount)}},
+		}))
+	}
+	f := New(Options{})
+	applyData(f, 2, mustEncode(b, benchTree()))
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		applyData(f, uint64(i+3), entries[i%2])
 	}
 }

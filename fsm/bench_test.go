@@ -81,7 +81,7 @@ func BenchmarkApply(b *testing.B) {
 func BenchmarkDecodeEntry(b *testing.B) {
 	var scanner entryScanner
 	for name, decode := range map[string]func([]byte) (decoded, error){
-		"quick": scanner.decodeEntry, "standard": decodeEntry, "callers": scanner.decodeEntry,
+		"quick": scanner.decodeEntry, "standard": ownFormats.decodeEntry, "callers": scanner.decodeEntry,
 	} {
 		data := mustEncode(b, benchCommands()...)
 		if name == "callers" { // each command of another call, of two users
@@ -124,7 +124,7 @@ func BenchmarkEncodeCommands(b *testing.B) {
 			return nil
 		},
 		"standard": func() error {
-			_, err := marshalEntry(&logv1.Entry{Commands: each(commands, encodeCommand)})
+			_, err := marshalEntry(nil, &logv1.Entry{Commands: each(commands, encodeCommand)})
 			return err
 		},
 	} {

@@ -119,9 +119,6 @@ func decodeCallers(entry *logv1.Entry) ([]callerRun, error) {
 		return nil, nil
 	case left > 0:
 		return nil, fmt.Errorf("its callers leave out the last %d commands", left)
-	case entry.GetFormat() < seventhFormat:
-		return nil, fmt.Errorf("it has format %d, and callers, which came with format %d", entry.GetFormat(),
-			seventhFormat)
 	}
 	return runs, nil
 }
@@ -144,7 +141,7 @@ func decodeCaller(c *logv1.Caller) (*access.Caller, error) {
 }
 
 // scanRuns reads the runs of an entry of commands; like decodeCallers, but it only fails.
-func (s *entryScanner) scanRuns(r *fieldReader, format uint64, commands int) []callerRun {
+func (s *entryScanner) scanRuns(r *fieldReader, commands int) []callerRun {
 	if !r.hasField(callersField) {
 		return nil
 	}
@@ -161,7 +158,7 @@ func (s *entryScanner) scanRuns(r *fieldReader, format uint64, commands int) []c
 		r.leaveMessage(rest)
 		s.runs = append(s.runs, run)
 	}
-	r.failIf(commands != 0 || format < uint64(seventhFormat))
+	r.failIf(commands != 0)
 	return exactCopy(s.runs)
 }
 

@@ -94,7 +94,7 @@ func TestCallersSurviveJoining(t *testing.T) {
 		if err != nil || len(data) > size {
 			t.Fatalf("%d bytes, announced were %d: %v", len(data), size, err)
 		}
-		got, err := decodeEntry(data)
+		got, err := ownFormats.decodeEntry(data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestCallsOfRecordedCommandsAreWritten(t *testing.T) {
 		}
 	})
 	for _, command := range []quota.Command{quota.Release{ID: "i"}, quota.DeleteTree{Tree: "t"}} {
-		entry, err := decodeEntry(joined(t, partOf(t, ciCaller, command)))
+		entry, err := ownFormats.decodeEntry(joined(t, partOf(t, ciCaller, command)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,29 +183,27 @@ func TestMalformedRunsHalt(t *testing.T) {
 		return []*logv1.CallerRun{run(2, caller)}
 	}
 	for name, c := range map[string]struct {
-		format uint32
-		runs   []*logv1.CallerRun
-		fine   bool
+		runs []*logv1.CallerRun
+		fine bool
 	}{
-		"none":                  {1, nil, true},
-		"all commands":          {7, []*logv1.CallerRun{run(2, eva)}, true},
-		"in two runs":           {7, []*logv1.CallerRun{run(1, eva), run(1, eva)}, true},
-		"nobody":                {7, []*logv1.CallerRun{run(1, nil), run(1, eva)}, true},
-		"too few commands":      {7, []*logv1.CallerRun{run(1, eva)}, false},
-		"too many commands":     {7, []*logv1.CallerRun{run(3, eva)}, false},
-		"too many runs":         {7, []*logv1.CallerRun{run(2, eva), run(1, nil)}, false},
-		"a run of no command":   {7, []*logv1.CallerRun{run(0, eva), run(2, eva)}, false},
-		"overflow":              {7, []*logv1.CallerRun{run(1<<32-1, eva), run(3, eva)}, false},
-		"an earlier format":     {6, []*logv1.CallerRun{run(2, eva)}, false},
-		"no kind":               {7, with(func(c *logv1.Caller) { c.Kind = 0 }), false},
-		"an unknown kind":       {7, with(func(c *logv1.Caller) { c.Kind = 256 + uint32(access.External) }), false},
-		"a short credential":    {7, with(func(c *logv1.Caller) { c.Credential = make([]byte, 15) }), false},
-		"a zero credential":     {7, with(func(c *logv1.Caller) { c.Credential = make([]byte, 16) }), true},
-		"no user":               {7, with(func(c *logv1.Caller) { c.User = "" }), false},
-		"groups of another":     {7, with(func(c *logv1.Caller) { c.Groups = []string{"other/g"} }), false},
-		"an id that is no text": {7, with(func(c *logv1.Caller) { c.Request = "\n" }), false},
+		"none":                  {nil, true},
+		"all commands":          {[]*logv1.CallerRun{run(2, eva)}, true},
+		"in two runs":           {[]*logv1.CallerRun{run(1, eva), run(1, eva)}, true},
+		"nobody":                {[]*logv1.CallerRun{run(1, nil), run(1, eva)}, true},
+		"too few commands":      {[]*logv1.CallerRun{run(1, eva)}, false},
+		"too many commands":     {[]*logv1.CallerRun{run(3, eva)}, false},
+		"too many runs":         {[]*logv1.CallerRun{run(2, eva), run(1, nil)}, false},
+		"a run of no command":   {[]*logv1.CallerRun{run(0, eva), run(2, eva)}, false},
+		"overflow":              {[]*logv1.CallerRun{run(1<<32-1, eva), run(3, eva)}, false},
+		"no kind":               {with(func(c *logv1.Caller) { c.Kind = 0 }), false},
+		"an unknown kind":       {with(func(c *logv1.Caller) { c.Kind = 256 + uint32(access.External) }), false},
+		"a short credential":    {with(func(c *logv1.Caller) { c.Credential = make([]byte, 15) }), false},
+		"a zero credential":     {with(func(c *logv1.Caller) { c.Credential = make([]byte, 16) }), true},
+		"no user":               {with(func(c *logv1.Caller) { c.User = "" }), false},
+		"groups of another":     {with(func(c *logv1.Caller) { c.Groups = []string{"other/g"} }), false},
+		"an id that is no text": {with(func(c *logv1.Caller) { c.Request = "\n" }), false},
 	} {
-		entry := &logv1.Entry{Format: c.format, TimeMs: 5, Callers: c.runs}
+		entry := &logv1.Entry{Format: quota.FirstFormat, TimeMs: 5, Callers: c.runs}
 		for range 2 {
 			entry.Commands = append(entry.Commands, encodeCommand(quota.Release{ID: "i"}))
 		}
@@ -223,7 +221,7 @@ func TestMalformedRunsHalt(t *testing.T) {
 		}
 	}
 	alone := &logv1.Entry{Format: 7, Checkpoint: true, Callers: []*logv1.CallerRun{run(1, eva)}}
-	if _, err := decodeEntry(mustMarshal(t, alone)); err == nil {
+	if _, err := ownFormats.decodeEntry(mustMarshal(t, alone)); err == nil {
 		t.Error("callers without commands were accepted")
 	}
 }

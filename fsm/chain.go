@@ -29,21 +29,14 @@ func (f *FSM) extendChain(entry []byte, outcomes Outcomes, news []WatchEvent) {
 			revision = o.Configuration.Revision
 		}
 		numbers = appendNumbers(numbers, verdict, fence, revision)
-		if more := secondFormatNumbers(o); more != [3]uint64{} {
+		if more := rareNumbers(o); more != [4]uint64{} {
 			numbers = appendNumbers(numbers, more[:]...)
 		}
-		if o.Adopted > 0 { // only commands of the seventh format adopt
-			numbers = appendNumbers(numbers, uint64(o.Adopted))
-		}
 	}
-	if f.format >= thirdFormat { // since this format one command may affect many allocations
-		for _, n := range news {
-			numbers = appendNumbers(numbers, uint64(n.Kind), n.digestNumber())
-		}
+	for _, n := range news { // one command may affect many allocations
+		numbers = appendNumbers(numbers, uint64(n.Kind), n.digestNumber())
 	}
-	if f.format >= seventhFormat {
-		numbers = appendNumbers(numbers, f.ledger.View().Book().Revision())
-	}
+	numbers = appendNumbers(numbers, f.ledger.View().Book().Revision())
 	h := sha256.New()
 	h.Write(f.chain[:])
 	h.Write(entry)
@@ -65,14 +58,13 @@ func (n *WatchEvent) digestNumber() uint64 {
 	return n.Allocation.Fence()
 }
 
-// secondFormatNumbers are effects of commands of the second format. They are hashed only if not zero, which keeps the
-// chains of first-format logs unchanged.
-func secondFormatNumbers(o ledger.Outcome) [3]uint64 {
+// rareNumbers are effects that few commands have. They are hashed only if one of them is not zero.
+func rareNumbers(o ledger.Outcome) [4]uint64 {
 	preempted := 0
 	if o.Decision != nil {
 		preempted = len(o.Decision.Preempted)
 	}
-	return [3]uint64{uint64(o.Expired), uint64(len(o.Restored)), uint64(preempted)}
+	return [4]uint64{uint64(o.Expired), uint64(len(o.Restored)), uint64(preempted), uint64(o.Adopted)}
 }
 
 func appendNumbers(to []byte, numbers ...uint64) []byte {

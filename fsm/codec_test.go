@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
 
@@ -31,7 +30,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := decodeEntry(data)
+		got, err := ownFormats.decodeEntry(data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,8 +108,8 @@ func sampleEntry() *logv1.Entry {
 	return entry
 }
 
-// secondSamples returns the commands of the second format, and those of the first with all fields added since, by name.
-func secondSamples() map[string]quota.Command {
+// reservationSamples returns the commands of the second format, and those of the first with all fields added since, by name.
+func reservationSamples() map[string]quota.Command {
 	revision := uint64(3)
 	meta := quota.ChangeMeta{
 		Actor: "eva", Reason: "because", RequestID: "r1", Fingerprint: "f1",
@@ -151,8 +150,8 @@ func secondSamples() map[string]quota.Command {
 	}
 }
 
-// thirdSamples returns the commands of the third format, and earlier ones with all fields added since, by name.
-func thirdSamples() map[string]quota.Command {
+// itemSamples returns the commands about items, leases and the queue, by name.
+func itemSamples() map[string]quota.Command {
 	labels := []quota.Label{{Key: "k", Value: "v"}, {Key: "l"}}
 	item := quota.ItemName{Tree: "t", Resource: "slice", Name: "slice-1"}
 	updates := []quota.ItemUpdate{{Item: item, State: "dirty", Data: labels}}
@@ -187,8 +186,8 @@ func thirdSamples() map[string]quota.Command {
 }
 
 // entryOf returns an entry with all samples of a format.
-func entryOf(format uint32, samples map[string]quota.Command) *logv1.Entry {
-	entry := &logv1.Entry{Format: format, TimeMs: 5, WallMs: 6}
+func entryOf(samples map[string]quota.Command) *logv1.Entry {
+	entry := &logv1.Entry{Format: quota.FirstFormat, TimeMs: 5, WallMs: 6}
 	for _, name := range slices.Sorted(maps.Keys(samples)) {
 		entry.Commands = append(entry.Commands, encodeCommand(samples[name]))
 	}
@@ -198,20 +197,23 @@ func entryOf(format uint32, samples map[string]quota.Command) *logv1.Entry {
 // TestUnknownFieldsAnywhere adds an unknown field to each message of an entry in turn; the decoder must refuse each
 // entry.
 func TestUnknownFieldsAnywhere(t *testing.T) {
-	second := func() *logv1.Entry { return entryOf(secondFormat, secondSamples()) }
-	third := func() *logv1.Entry { return entryOf(thirdFormat, thirdSamples()) }
-	t.Run("first format", func(t *testing.T) { unknownFieldsAnywhere(t, sampleEntry, 25) })
-	t.Run("second format", func(t *testing.T) { unknownFieldsAnywhere(t, second, 35) })
-	fourth := func() *logv1.Entry {
-		return &logv1.Entry{Format: fourthFormat, RaiseLevel: fourthFormat, Checkpoint: true}
+	control := func() *logv1.Entry {
+		return &logv1.Entry{Format: quota.FirstFormat, RaiseLevel: quota.FirstFormat, Checkpoint: true}
 	}
-	t.Run("third format", func(t *testing.T) { unknownFieldsAnywhere(t, third, 38) })
-	t.Run("fourth format", func(t *testing.T) { unknownFieldsAnywhere(t, fourth, 1) })
-	t.Run("seventh format", func(t *testing.T) { unknownFieldsAnywhere(t, seventhEntry, 40) })
-	eighth := func() *logv1.Entry { return entryOf(eighthFormat, holdingChanges()) }
-	t.Run("eighth format", func(t *testing.T) { unknownFieldsAnywhere(t, eighth, 14) })
-	ninth := func() *logv1.Entry { return entryOf(ninthFormat, ninthSamples()) }
-	t.Run("ninth format", func(t *testing.T) { unknownFieldsAnywhere(t, ninth, 15) })
+	t.Run("control", func(t *testing.T) { unknownFieldsAnywhere(t, control, 1) })
+	t.Run("basic", func(t *testing.T) { unknownFieldsAnywhere(t, sampleEntry, 25) })
+	t.Run("access", func(t *testing.T) { unknownFieldsAnywhere(t, accessEntry, 40) })
+	for name, c := range map[string]struct {
+		samples map[string]quota.Command
+		most    int
+	}{
+		"reservations": {reservationSamples(), 35}, "items": {itemSamples(), 38}, "changes": {holdingChanges(), 14},
+		"timed": {timedSamples(), 15},
+	} {
+		t.Run(name, func(t *testing.T) {
+			unknownFieldsAnywhere(t, func() *logv1.Entry { return entryOf(c.samples) }, c.most)
+		})
+	}
 }
 
 func unknownFieldsAnywhere(t *testing.T, sample func() *logv1.Entry, most int) {
@@ -224,11 +226,8 @@ func unknownFieldsAnywhere(t *testing.T, sample func() *logv1.Entry, most int) {
 		entry := sample()
 		message := messages(entry.ProtoReflect())[i]
 		message.SetUnknown(protoreflect.RawFields{0xf8, 0x07, 0x01}) // field 127 with the value 1
-		data, err := proto.Marshal(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := decodeEntry(data); err == nil {
+		data := mustMarshal(t, entry)
+		if _, err := ownFormats.decodeEntry(data); err == nil {
 			t.Errorf("an unknown field in %s was passed over", message.Descriptor().FullName())
 		}
 	}
@@ -259,7 +258,7 @@ func FuzzDecodeEntry(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		entry, err := decodeEntry(data)
+		entry, err := ownFormats.decodeEntry(data)
 		machine := New(Options{})
 		applyData(machine, 1, data)
 		if (err == nil) != (machine.Halted() == nil) {
@@ -273,12 +272,12 @@ func FuzzDecodeEntry(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := decodeEntry(again); err != nil {
+			if _, err := ownFormats.decodeEntry(again); err != nil {
 				t.Fatalf("what was decoded cannot be written and read again: %v", err)
 			}
 			return
 		}
-		decoded, err := decodeEntry(encodedAgain(t, entry))
+		decoded, err := ownFormats.decodeEntry(encodedAgain(t, entry))
 		if diff := cmp.Diff(entry.commands, decoded.commands, asDecoded); err != nil || diff != "" {
 			t.Fatalf("%v\n%s", err, diff)
 		}

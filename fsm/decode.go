@@ -26,25 +26,26 @@ type decoded struct {
 }
 
 // decodeEntry decodes the data of a log entry. After any error the node must halt.
-func decodeEntry(data []byte) (decoded, error) {
+func (f *Formats) decodeEntry(data []byte) (decoded, error) {
+	body, err := entryBody(data)
+	if err != nil {
+		return decoded{}, err
+	}
 	var entry logv1.Entry
-	exact, err := unmarshal(data, &entry)
+	exact, err := unmarshal(body, &entry)
 	switch {
 	case err != nil:
 		return decoded{}, fmt.Errorf("it cannot be decoded: %w", err)
-	case entry.GetFormat() < 1 || entry.GetFormat() > EntryFormat:
+	case entry.GetFormat() < quota.FirstFormat || entry.GetFormat() > f.Newest():
 		return decoded{}, fmt.Errorf("it has format %d, but this version understands 1 to %d; run a newer version",
-			entry.GetFormat(), EntryFormat)
+			entry.GetFormat(), f.Newest())
 	case !exact:
 		return decoded{}, errUnknownFields
-	case entry.GetRaiseLevel() > EntryFormat:
+	case entry.GetRaiseLevel() > f.Newest():
 		return decoded{}, fmt.Errorf(
 			"it raises the feature level of the cluster to %d, but this version understands 1 to %d; run "+
 				"a newer version",
-			entry.GetRaiseLevel(), EntryFormat)
-	case (entry.GetRaiseLevel() > 0 || entry.GetCheckpoint()) && entry.GetFormat() < fourthFormat:
-		return decoded{}, fmt.Errorf("it has format %d, and fields that came with format %d",
-			entry.GetFormat(), fourthFormat)
+			entry.GetRaiseLevel(), f.Newest())
 	case entry.GetReplacement() != nil:
 		return decodeReplacement(&entry)
 	case len(entry.GetCommands()) == 0 && entry.GetRaiseLevel() == 0 && !entry.GetCheckpoint():

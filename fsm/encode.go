@@ -38,15 +38,15 @@ func (p Part) Size() int { return len(p.Data) + len(p.caller) + runOverhead }
 
 // RaiseLevel is the part of an entry that permits formats up to level in the log from then on. A member that does not
 // know the level halts there.
-func RaiseLevel(level uint32) Part { return Part{Format: fourthFormat, Level: level} }
+func RaiseLevel(level uint32) Part { return Part{Format: quota.FirstFormat, Level: level} }
 
 // Checkpoint is the part of an entry after which each replica computes the digest of its state.
-func Checkpoint() Part { return Part{Format: fourthFormat, Checkpoint: true} }
+func Checkpoint() Part { return Part{Format: quota.FirstFormat, Checkpoint: true} }
 
 // EncodeCommands encodes the commands of one caller, nil for none, as a part of a log entry. Encoding is most of the
 // work of a proposal, and callers of this function can do it concurrently, before the commands are assigned to an
 // entry. It fails for more than MaxEntryCommands, and for a caller that [access.Caller.Check] refuses.
-func EncodeCommands(by *access.Caller, commands []quota.Command) (Part, error) {
+func (f *Formats) EncodeCommands(by *access.Caller, commands []quota.Command) (Part, error) {
 	if n := len(commands); n < 1 || n > MaxEntryCommands {
 		return Part{}, fmt.Errorf("an entry carries 1 to %d commands, not %d", MaxEntryCommands, n)
 	}
@@ -54,19 +54,21 @@ func EncodeCommands(by *access.Caller, commands []quota.Command) (Part, error) {
 	if err != nil {
 		return Part{}, err
 	}
-	part := Part{Format: firstFormat, commands: len(commands), caller: caller}
-	if by != nil {
-		part.Format = CallerFormat
-	}
+	part := Part{Format: quota.FirstFormat, commands: len(commands), caller: caller}
 	for _, c := range commands {
-		part.Format = max(part.Format, formatOf(c))
+		part.Format = max(part.Format, f.neededBy(c))
 	}
 	if data, ok := appendCommands(make([]byte, 0, typicalCommand*len(commands)), commands); ok {
 		part.Data = data
 		return part, nil
 	}
-	part.Data, err = marshalEntry(&logv1.Entry{Commands: each(commands, encodeCommand)})
+	part.Data, err = marshalEntry(nil, &logv1.Entry{Commands: each(commands, encodeCommand)})
 	return part, err
+}
+
+// EncodeCommands is [Formats.EncodeCommands] with the formats of this version.
+func EncodeCommands(by *access.Caller, commands []quota.Command) (Part, error) {
+	return ownFormats.EncodeCommands(by, commands)
 }
 
 // JoinEntry joins parts from EncodeCommands, in their order, into the data of one log entry. They share the stamp and
@@ -74,7 +76,7 @@ func EncodeCommands(by *access.Caller, commands []quota.Command) (Part, error) {
 // which it never does if the sizes of the parts and 64 more are no more than that. The caller of this function must
 // bound the number of commands.
 func JoinEntry(s quota.Stamp, parts ...Part) ([]byte, error) {
-	head := &logv1.Entry{Format: firstFormat, TimeMs: int64(s.At), WallMs: s.Wall}
+	head := &logv1.Entry{Format: quota.FirstFormat, TimeMs: int64(s.At), WallMs: s.Wall}
 	pieces := make([][]byte, 1, 2+len(parts))
 	for _, p := range parts {
 		head.Format, head.RaiseLevel = max(head.GetFormat(), p.Format), max(head.GetRaiseLevel(), p.Level)
@@ -82,7 +84,7 @@ func JoinEntry(s quota.Stamp, parts ...Part) ([]byte, error) {
 		pieces = append(pieces, p.Data)
 	}
 	var err error
-	if pieces[0], err = marshalEntry(head); err != nil {
+	if pieces[0], err = marshalEntry([]byte{entryMark}, head); err != nil {
 		return nil, err
 	}
 	// Concatenated encodings of a repeated field encode the concatenated list.
@@ -102,8 +104,9 @@ func EncodeEntry(s quota.Stamp, commands []quota.Command) ([]byte, error) {
 	return JoinEntry(s, part)
 }
 
-func marshalEntry(entry *logv1.Entry) ([]byte, error) {
-	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(entry)
+// marshalEntry appends an entry.
+func marshalEntry(to []byte, entry *logv1.Entry) ([]byte, error) {
+	data, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(to, entry)
 	if err != nil {
 		return nil, fmt.Errorf("encode log entry: %w", err)
 	}

@@ -1,187 +1,93 @@
 package fsm
 
 import (
-	"slices"
+	"errors"
 
 	"github.com/quorate/quorate/quota"
-	"github.com/quorate/quorate/quota/ledger"
 )
 
-// EntryFormat is the newest entry format that this version reads and writes: the node's feature level.
-const EntryFormat uint32 = 10
+// Formats are the formats of log entries and snapshots that a version understands: the first one, and the newer ones of
+// its table. The newest is the node's feature level. A nil *Formats is that of this version; tests of upgrades make
+// others.
+type Formats struct {
+	table  []Requirement
+	newest uint32
+}
 
+// Requirement is a row of the table: something that needs a newer format than the first.
+type Requirement struct {
+	// Format is the format that introduced it.
+	Format uint32
+	// IsUsed is true for commands that use it: of a new kind, or with a field or value that earlier versions do not know
+	// or carry out otherwise.
+	IsUsed func(quota.Command) bool
+}
+
+// ownFormats is the table of this version. A change that a member of the version before could not apply gets a row:
+// then the cluster refuses it until all members understand it and the feature level is raised, and a member that does
+// not understand it halts instead of diverging (docs/adr/0009, 0046). A rule of the ledger that changes without a new
+// command asks for the format of the ledger; its row has an IsUsed that is always false.
+var ownFormats = NewFormats()
+
+// NewFormats returns the formats with a table.
+func NewFormats(table ...Requirement) *Formats {
+	f := &Formats{table: table, newest: quota.FirstFormat}
+	for _, r := range table {
+		f.newest = max(f.newest, r.Format)
+	}
+	return f
+}
+
+// NewestFormat is the newest format that this version reads and writes: the node's feature level.
+func NewestFormat() uint32 { return ownFormats.newest }
+
+// Newest is the newest of the formats.
+func (f *Formats) Newest() uint32 { return f.known().newest }
+
+func (f *Formats) known() *Formats {
+	if f == nil {
+		return ownFormats
+	}
+	return f
+}
+
+// neededBy is the oldest format that can express a command. Entries use the oldest possible format, so that a cluster
+// can keep writing in the middle of an upgrade.
+func (f *Formats) neededBy(c quota.Command) uint32 {
+	format := quota.FirstFormat
+	for _, r := range f.known().table {
+		if r.Format > format && r.IsUsed(c) {
+			format = r.Format
+		}
+	}
+	return format
+}
+
+// Development builds, before the first release, wrote formats with the numbers 1 to 10. What this version writes begins
+// differently, so that neither takes the data of the other for its own (docs/adr/0134).
 const (
-	firstFormat  uint32 = 1
-	secondFormat uint32 = 2
-	thirdFormat  uint32 = 3
-	// fourthFormat adds the feature level, checkpoints, and replacements of the state.
-	fourthFormat uint32 = 4
-	// fifthFormat changes no entry. The ledger follows the rules of quota.LevelFive from it on.
-	fifthFormat uint32 = 5
-	// sixthFormat adds policies that the configuration defines.
-	sixthFormat uint32 = 6
-	// seventhFormat adds callers of commands, changes of access, bindings of nodes, changes of subtrees, and requests for
-	// limits.
-	seventhFormat uint32 = 7
-	// eighthFormat adds changes of what an allocation holds, states of items that are to be removed, and trees that
-	// require a user.
-	eighthFormat uint32 = 8
-	// ninthFormat adds changes and limits that depend on time, and what is told about them.
-	ninthFormat uint32 = 9
-	// tenthFormat changes no entry. The ledger follows the rules of quota.LevelTen from it on.
-	tenthFormat uint32 = 10
+	// entryMark is the first byte of an entry. No message begins with it: its tag would be that of field 0.
+	entryMark = 0x00
+	// formerEntryMark is the first byte of the entries of development builds, the tag of field 1.
+	formerEntryMark = 0x08
+	// snapshotMark is how a snapshot begins.
+	snapshotMark = "quorate-snapshot 1\n"
+	// formerHeaderTag is the second byte of the snapshots of development builds, behind the length of the header.
+	formerHeaderTag = 0x0a
 )
 
-// CallerFormat is the first format whose entries say who asks for their commands.
-const CallerFormat = seventhFormat
+// ErrDevelopmentBuild is the reason for which data of a development build is refused.
+var ErrDevelopmentBuild = errors.New("a development build of Quorate from before the first release wrote it, in a " +
+	"format that no release reads: with that build, save the configuration with quorate export, and apply it to a new " +
+	"cluster with empty data folders; what is held has to be requested again")
 
-// RaisedFrom is the first format that needs an entry which raises the feature level. Entries of earlier formats may be
-// written as soon as all members understand them.
-const RaisedFrom = fourthFormat
-
-// formatOf is the oldest format that can express a command. Entries use the oldest possible format, so that a cluster
-// can keep writing in the middle of an upgrade (docs/adr/0009).
-func formatOf(c quota.Command) uint32 {
-	switch c := c.(type) {
-	case quota.SetLimits:
-		if slices.ContainsFunc(c.Limits, isAdvisory) {
-			return ninthFormat
-		}
-		return firstFormat
-	case quota.DeleteTree:
-		return firstFormat
-	case quota.Confirm, quota.Cancel, quota.Expire, quota.MoveNode, quota.SetMaintenance, quota.RollBack:
-		return secondFormat
-	case quota.Renew, quota.UpdateItems, quota.ResetItems:
-		return thirdFormat
-	case quota.Release:
-		return oldestFormat(false, len(c.Items) > 0 || c.ItemState != "")
-	case quota.Allocate:
-		if allocateNeedsNinth(c) {
-			return ninthFormat
-		}
-		return oldestFormat(allocateNeedsSecond(c), allocateNeedsThird(c))
-	case quota.RequestLimits:
-		if slices.ContainsFunc(c.Limits, isAdvisory) {
-			return ninthFormat
-		}
-		return seventhFormat
-	case quota.ChangeAccess, quota.AdoptAllocations, quota.ApproveRequest, quota.RejectRequest, quota.WithdrawRequest:
-		return seventhFormat
-	case quota.Resize:
-		if c.WaitFor != 0 {
-			return ninthFormat
-		}
-		return eighthFormat
-	case quota.Transfer, quota.Split:
-		return eighthFormat
-	case quota.SetCivilOffset, quota.ScheduleLimits, quota.CancelScheduledLimit, quota.ExtendSchedule, quota.SetWebhook,
-		quota.ManageWebhook, quota.AdvanceWebhooks, quota.HoldNode, quota.ResumeNode:
-		return ninthFormat
-	case quota.ApplyTrees:
-		if slices.ContainsFunc(c.Trees, treeNeedsNinth) {
-			return ninthFormat
-		}
-		if slices.ContainsFunc(c.Trees, treeNeedsEighth) {
-			return eighthFormat
-		}
-		if c.Access != nil || c.At != nil || c.KeepAccess || slices.ContainsFunc(c.Trees, treeNeedsSeventh) {
-			return seventhFormat
-		}
-		if len(c.Policies)+len(c.RemovePolicies) > 0 {
-			return sixthFormat
-		}
-		return oldestFormat(c.Prune || slices.ContainsFunc(c.Trees, treeNeedsSecond),
-			slices.ContainsFunc(c.Trees, treeNeedsThird))
-	}
-	panic("fsm: a command outside the closed list")
-}
-
-func oldestFormat(second, third bool) uint32 {
+// entryBody returns the message in the data of an entry.
+func entryBody(data []byte) ([]byte, error) {
 	switch {
-	case third:
-		return thirdFormat
-	case second:
-		return secondFormat
+	case len(data) > 0 && data[0] == entryMark:
+		return data[1:], nil
+	case len(data) > 0 && data[0] == formerEntryMark:
+		return nil, ErrDevelopmentBuild
 	}
-	return firstFormat
-}
-
-func allocateNeedsSecond(c quota.Allocate) bool {
-	return c.Mode != quota.Hold || c.ReserveFor != 0 || !isNobody(c.Principal) ||
-		slices.ContainsFunc(c.Claims, func(c quota.Claim) bool { return c.Standing != quota.Standing{} })
-}
-
-func allocateNeedsThird(c quota.Allocate) bool {
-	return c.Mode == quota.Wait || c.TTL != 0 || c.WaitFor != 0 || c.Keep != 0 || c.Priority != 0 || len(c.Data) > 0 ||
-		slices.ContainsFunc(c.Claims, func(c quota.Claim) bool { return len(c.Picks) > 0 })
-}
-
-func allocateNeedsNinth(c quota.Allocate) bool {
-	return c.For != 0 || len(c.AnyOf) > 0 ||
-		slices.ContainsFunc(c.Claims, func(c quota.Claim) bool { return len(c.Ranges) > 0 })
-}
-
-func treeNeedsSecond(t quota.TreeSpec) bool {
-	return t.Forest != "" || t.RequireReason || t.Maintenance || len(t.Moves) > 0 ||
-		slices.ContainsFunc(t.Nodes, nodeNeedsSecond)
-}
-
-// nodeNeedsSecond compares policies too: the first format knows only open and strict. A member that refused a policy
-// known to others would have a different configuration from then on. A node that names a defined policy needs no newer
-// format: the definition is in the log already, so every member that follows it understands the sixth.
-func nodeNeedsSecond(n quota.NodeSpec) bool {
-	return n.Hard || n.Applications != 0 || len(n.Principals)+len(n.Defaults)+len(n.Borrow)+len(n.Lend)+
-		len(n.Admins) > 0 ||
-		!slices.Contains([]string{"", "open", "strict"}, n.Policy)
-}
-
-// resourcesBefore is the largest number of resources of a tree before the third format.
-const resourcesBefore = 64
-
-func treeNeedsThird(t quota.TreeSpec) bool {
-	return t.Leases != quota.LeaseSettings{} || t.Overtake != 0 || len(t.Resources) > resourcesBefore ||
-		slices.ContainsFunc(
-			t.Resources, func(r quota.Resource) bool { return r.Unit == quota.Items || r.Items != nil }) ||
-		slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool { return n.Queueing != quota.InheritQueueing })
-}
-
-func treeNeedsSeventh(t quota.TreeSpec) bool {
-	return t.TenantsSee != quota.SeeTotals || t.Approvals != 0 ||
-		slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool {
-			return len(n.Bindings) > 0 || n.AutoApprove != quota.AutoApprove{}
-		})
-}
-
-func treeNeedsEighth(t quota.TreeSpec) bool {
-	return t.RequirePrincipal || slices.ContainsFunc(t.Resources, func(r quota.Resource) bool {
-		return r.Items != nil && (r.Items.Retired != "" || r.Items.Removed != "")
-	})
-}
-
-func treeNeedsNinth(t quota.TreeSpec) bool {
-	return slices.ContainsFunc(t.Nodes, func(n quota.NodeSpec) bool {
-		return !n.WarnAt.IsZero() || slices.ContainsFunc(n.Limits, isAdvisory) ||
-			slices.ContainsFunc(n.Defaults, isAdvisory)
-	})
-}
-
-func isAdvisory(l quota.ResourceLimit) bool { return l.Limit.Kind == quota.Advisory }
-
-// snapshotFormat is the oldest format that can express a snapshot. After entries of a newer format it is that format,
-// because finding out whether they left any trace would mean searching millions of records.
-func snapshotFormat(applied uint32, image *ledger.Snapshot) uint32 {
-	undoable := func(r *quota.Revision) bool { return r.Undoable || len(r.Undo) > 0 }
-	if image.Header.Event > 0 || slices.ContainsFunc(image.Revisions(), undoable) {
-		return max(secondFormat, applied)
-	}
-	return applied
-}
-
-// writtenFormat is the entry format as written in a header, which omits the first format.
-func writtenFormat(applied uint32) uint32 {
-	if applied == firstFormat {
-		return 0
-	}
-	return applied
+	return nil, errors.New("it does not begin like a log entry: it was damaged, or another program wrote it")
 }

@@ -2,200 +2,167 @@ package fsm
 
 import (
 	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"pgregory.net/rapid"
+	"github.com/hashicorp/raft"
 
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
-	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 )
 
-// lastOf has the highest field number in each format, from the first on, for each message with fields that were added
-// later. It is 0 for messages that a format does not have.
-var lastOf = map[protoreflect.Name][]protoreflect.FieldNumber{
-	"Command": {5, 11, 14, 14, 14, 14, 20, 23},
-	"Claim":   {3, 6, 7, 7, 7, 7, 7, 7}, "Allocate": {3, 6, 11, 11, 11, 11, 11, 11},
-	"Node": {4, 11, 12, 12, 12, 12, 14, 14}, "Tree": {3, 7, 9, 9, 9, 9, 11},
-	"ApplyTrees": {2, 3, 3, 3, 3, 5},
-	"Principal":  {0}, "PrincipalLimit": {0}, "Move": {0}, "Confirm": {0}, "Cancel": {0}, "Expire": {0},
-	"MoveNode": {0}, "SetMaintenance": {0}, "RollBack": {0},
-	"Release": {1, 1}, "Resource": {2, 2}, "Pick": {0, 0}, "ItemName": {0, 0}, "ItemUpdate": {0, 0}, "Renew": {0, 0},
-	"UpdateItems": {0, 0},
-	"ResetItems":  {0, 0}, "ItemSpec": {0, 0, 10, 10, 10, 10, 10}, "Turn": {0, 0}, "Leases": {0, 0},
-	"Policy": {0, 0, 0, 0, 0}, "AmountRange": {0, 0, 0, 0, 0, 0, 0, 0}, "ClaimList": {0, 0, 0, 0, 0, 0, 0, 0},
-	"Resize": {0, 0, 0, 0, 0, 0, 0, 4},
+// nextFormats are those of a made-up next version, in which allocations may have a label that no earlier version knows.
+func nextFormats() *Formats {
+	return NewFormats(Requirement{Format: 2, IsUsed: func(c quota.Command) bool {
+		a, is := c.(quota.Allocate)
+		return is && len(a.Labels) > 0 && a.Labels[0].Key == "next"
+	}})
 }
 
-// formatOfMessage returns the first format that has all fields that are set in a message.
-func formatOfMessage(m protoreflect.Message) uint32 {
-	format := firstFormat
-	for _, part := range messages(m) {
-		last := lastOf[part.Descriptor().Name()]
-		part.Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
-			for before, number := range last {
-				if field.Number() > number {
-					format = max(format, firstFormat+uint32(before)+1)
-				}
-			}
-			return true
-		})
-		format = max(format, formatOfNumbers(part.Interface()))
-	}
-	return format
+// nextAllocate is a command that needs the next format.
+func nextAllocate(i int) quota.Allocate {
+	a := benchAllocate(i)
+	a.Labels = []quota.Label{{Key: "next", Value: "yes"}}
+	return a
 }
 
-// formatOfNumbers returns the format that values need which were added without a new field.
-func formatOfNumbers(m proto.Message) uint32 {
-	switch m := m.(type) {
-	case *logv1.Node:
-		if m.GetPolicy() != "" && m.GetPolicy() != "open" && m.GetPolicy() != "strict" {
-			return secondFormat
-		}
-	case *logv1.Resource:
-		if m.GetUnit() == 4 {
-			return thirdFormat
-		}
-	case *logv1.Tree:
-		if len(m.GetResources()) > 64 {
-			return thirdFormat
-		}
-	case *logv1.Allocate:
-		if m.GetMode() == 3 {
-			return thirdFormat
-		}
-	case *logv1.Limit:
-		if m.GetKind() == 4 {
-			return ninthFormat
-		}
+func nextPart(t testing.TB, commands ...quota.Command) Part {
+	t.Helper()
+	part, err := nextFormats().EncodeCommands(nil, commands)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return firstFormat
+	return part
 }
 
-// TestFormatOf: a command needs a format exactly if its encoding has a field or value that earlier formats lack.
-func TestFormatOf(t *testing.T) {
-	check := func(t rapid.TB, c quota.Command) {
-		want := formatOfMessage(encodeCommand(c).ProtoReflect())
-		if got := formatOf(c); got != want {
-			t.Fatalf("%T %+v is of format %d, want %d", c, c, got, want)
-		}
+// TestThisVersionHasOneFormat: the first feature level is that of the first release.
+func TestThisVersionHasOneFormat(t *testing.T) {
+	if NewestFormat() != quota.FirstFormat || (*Formats)(nil).Newest() != quota.FirstFormat {
+		t.Errorf("the newest format is %d", NewestFormat())
 	}
-	for _, samples := range []map[string]quota.Command{secondSamples(), thirdSamples()} {
-		for _, c := range samples {
-			check(t, c)
-		}
+	if newest := nextFormats().Newest(); newest != 2 {
+		t.Errorf("the next version has format %d", newest)
 	}
-	wide := quota.ApplyTrees{Trees: []quota.TreeSpec{{Name: "t", Resources: make([]quota.Resource, 65)}}}
-	check(t, wide)
-	for _, leaf := range leaves((&logv1.Command{}).ProtoReflect()) {
-		command, _ := leaf.Interface().(*logv1.Command)
-		c, err := decodeCommand(command)
-		if change := command.GetChangeAccess(); change != nil && change.GetChange() == nil {
-			continue // a reason without a change is not a command
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		check(t, c)
-	}
-	verify.Check(t, func(t *rapid.T) { check(t, anyCommand().Draw(t, "command")) })
 }
 
-// leaves returns messages of a type with a single field set, one for every field at every depth.
-func leaves(of protoreflect.Message) []protoreflect.Message {
-	var list []protoreflect.Message
-	fields := of.Descriptor().Fields()
-	for i := range fields.Len() {
-		field, m := fields.Get(i), of.New()
-		switch {
-		case field.Message() == nil && field.IsList():
-			m.Mutable(field).List().Append(one(field))
-			list = append(list, m)
-		case field.Message() == nil:
-			m.Set(field, one(field))
-			list = append(list, m)
-		case field.IsList():
-			for _, part := range leaves(m.Mutable(field).List().NewElement().Message()) {
-				m := of.New()
-				m.Mutable(field).List().Append(protoreflect.ValueOfMessage(part))
-				list = append(list, m)
-			}
-		default:
-			for _, part := range leaves(m.NewField(field).Message()) {
-				m := of.New()
-				m.Set(field, protoreflect.ValueOfMessage(part))
-				list = append(list, m)
-			}
-		}
-	}
-	return list
-}
-
-// TestNewestPartDecides: the format of an entry is the newest format that one of its parts needs.
+// TestNewestPartDecides: the format of an entry is the newest that one of its parts needs.
 func TestNewestPartDecides(t *testing.T) {
-	first, second, third := quota.Release{ID: "x"}, quota.Confirm{ID: "x"}, quota.Renew{ID: "x"}
+	first, next := benchAllocate(1), nextAllocate(2)
 	for _, c := range []struct {
-		parts [][]quota.Command
+		parts []Part
 		want  uint32
 	}{
-		{[][]quota.Command{{first}, {first, first}}, 1},
-		{[][]quota.Command{{first, second}}, 2},
-		{[][]quota.Command{{first}, {second}, {first}}, 2},
-		{[][]quota.Command{{first}, {third}, {second}}, 3},
+		{[]Part{nextPart(t, first), nextPart(t, first, first)}, 1},
+		{[]Part{nextPart(t, first, next)}, 2},
+		{[]Part{nextPart(t, first), nextPart(t, next), nextPart(t, first)}, 2},
+		{[]Part{RaiseLevel(2), Checkpoint()}, 1}, // for a reader that does not know the level to say so
 	} {
-		var parts []Part
-		for _, commands := range c.parts {
-			part, err := EncodeCommands(nil, commands)
-			if err != nil {
-				t.Fatal(err)
-			}
-			parts = append(parts, part)
-		}
-		data, err := JoinEntry(quota.Stamp{}, parts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var entry logv1.Entry
-		if err := proto.Unmarshal(data, &entry); err != nil || entry.GetFormat() != c.want {
-			t.Errorf("%v make an entry of format %d, %v; want %d", c.parts, entry.GetFormat(), err, c.want)
+		entry, err := nextFormats().decodeEntry(joined(t, c.parts...))
+		if err != nil || entry.format != c.want {
+			t.Errorf("%v make an entry of format %d, %v; want %d", c.parts, entry.format, err, c.want)
 		}
 	}
 }
 
-// TestFormatIsRemembered: the format of applied entries is remembered, also after a restore. A denial or a revision
-// that can be rolled back raises only the format of snapshots.
-func TestFormatIsRemembered(t *testing.T) {
-	f := New(Options{})
-	look := func(when string, format, ofSnapshot uint32) {
-		t.Helper()
-		s, err := f.Snapshot()
+// TestRaiseLevelChangesNothingElse: the raised level is kept by snapshots, known to the ledger, and changes no record.
+func TestRaiseLevelChangesNothingElse(t *testing.T) {
+	f := New(Options{Formats: nextFormats()})
+	applyData(f, 1, mustEncode(t, benchTree()))
+	before, now := describeImage(t, f.ledger.Snapshot()), f.Now()
+	outcomes, ok := applyData(f, 2, joined(t, RaiseLevel(2))).(Outcomes)
+	if !ok || len(outcomes) != 0 || f.Format() != 2 || f.ledger.Format() != 2 {
+		t.Fatalf("answered %v, level %d, of the ledger %d", outcomes, f.Format(), f.ledger.Format())
+	}
+	if after := describeImage(t, f.ledger.Snapshot()); after != before || f.Now() < now {
+		t.Errorf("the ledger was\n%s and became\n%s", before, after)
+	}
+	g := New(Options{Formats: nextFormats()})
+	if err := g.Restore(readCloser{bytes.NewReader(snapshotOf(t, f))}); err != nil {
+		t.Fatal(err)
+	}
+	if g.Format() != 2 || g.ledger.Format() != 2 || !bytes.Equal(snapshotOf(t, g), snapshotOf(t, f)) {
+		t.Errorf("a restore knows level %d, and its ledger %d", g.Format(), g.ledger.Format())
+	}
+	for i, step := range steps(t, "r", snapshotOf(t, itemsFSM(t))) {
+		applyData(f, uint64(3+i), step)
+	}
+	if f.Format() != 2 || f.ledger.Format() != 2 {
+		t.Errorf("after a replacement by an older state the level is %d, and of the ledger %d", f.Format(), f.ledger.Format())
+	}
+}
+
+// TestNewerEntriesHalt: a member that does not understand the format of an entry halts there, says so, and does not
+// skip it. One that understands it goes on.
+func TestNewerEntriesHalt(t *testing.T) {
+	for why, data := range map[string][]byte{
+		"it has format 2, but this version understands 1 to 1; run a newer version": joined(t, nextPart(t, nextAllocate(1))),
+		"it raises the feature level of the cluster to 2, but this version understands 1 to 1; run a newer version": joined(t,
+			RaiseLevel(2)),
+	} {
+		f, next := newTestFSM(t, Options{}), New(Options{Formats: nextFormats()})
+		before := f.Applied()
+		for i, entry := range [][]byte{data, mustEncode(t, benchAllocate(2))} {
+			response, _ := applyData(f, before+1+uint64(i), entry).(error)
+			if !errors.Is(response, ErrHalted) || !strings.Contains(response.Error(), why) {
+				t.Errorf("entry %d is answered %v, want: %s", i, response, why)
+			}
+			if _, fails := applyData(next, 1+uint64(i), entry).(error); fails {
+				t.Errorf("a member of the next version answers %v", next.Halted())
+			}
+		}
+		if f.Applied() != before || next.Applied() != 2 {
+			t.Errorf("the member that halted has applied %d, the other %d", f.Applied(), next.Applied())
+		}
+	}
+}
+
+// TestNewerSnapshotsAreRefused: a snapshot of a newer format says which version reads it, also as a backup through the
+// log.
+func TestNewerSnapshotsAreRefused(t *testing.T) {
+	next := New(Options{Formats: nextFormats()})
+	applyData(next, 1, mustEncode(t, benchTree()))
+	applyData(next, 2, joined(t, RaiseLevel(2), nextPart(t, nextAllocate(1))))
+	data, why := snapshotOf(t, next), "it has format 2, but this version understands 1 to 1; run a newer version"
+	f := newTestFSM(t, Options{})
+	if err := f.Restore(readCloser{bytes.NewReader(data)}); err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("a restore is answered %v", err)
+	}
+	if f.Halted() != nil || f.Format() != quota.FirstFormat {
+		t.Errorf("after a refused restore the level is %d, %v", f.Format(), f.Halted())
+	}
+}
+
+// TestDevelopmentBuildsAreRefused: entries and snapshots that a build from before the first release wrote are not taken
+// for those of format 1, whatever format they claim.
+func TestDevelopmentBuildsAreRefused(t *testing.T) {
+	names, err := filepath.Glob("testdata/development/entry-*.bin")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no entries: %v", err)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.(*snapshot).header.GetFormat(); got != ofSnapshot || f.Format() != format {
-			t.Errorf("%s: entries of format %d, snapshots of %d; want %d and %d", when, f.Format(), got,
-				format, ofSnapshot)
-		}
-		g := restored(t, snapshotOf(t, f))
-		if g.Format() != f.Format() || !bytes.Equal(snapshotOf(t, g), snapshotOf(t, f)) {
-			t.Errorf("%s: a restore knows format %d, want %d", when, g.Format(), f.Format())
+		f := New(Options{})
+		f.Apply(&raft.Log{Index: 7, Type: raft.LogCommand, Data: data})
+		if err := f.Halted(); !errors.Is(err, ErrDevelopmentBuild) || !strings.Contains(err.Error(), "log entry 7") ||
+			!strings.Contains(err.Error(), "quorate export") {
+			t.Errorf("%s: halted with %v", name, err)
 		}
 	}
-	applyData(f, 1, mustEncode(t, quota.Release{ID: "nobody"}))
-	look("at first", 1, 1)
-	applyData(f, 2, mustEncode(t, benchTree()))
-	look("after a change of configuration", 1, 2)
-	f = restored(t, readGolden(t, "snapshot-v1.bin"))
-	look("after a restore of the first format", 1, 1)
-	huge := benchAllocate(1)
-	huge.Claims[0] = quota.Claim{
-		Tree: "t", Node: "a",
-		Amounts: quota.Vector{{Resource: "cpu", Amount: quota.MaxAmount}},
+	data, err := os.ReadFile("testdata/development/snapshot.bin")
+	if err != nil {
+		t.Fatal(err)
 	}
-	applyData(f, 5, mustEncode(t, huge))
-	look("after a denial", 1, 2)
-	applyData(f, 6, mustEncode(t, quota.Confirm{ID: "nobody"}))
-	look("after a new command", 2, 2)
+	if err := CheckSnapshot(bytes.NewReader(data)); !errors.Is(err, ErrDevelopmentBuild) {
+		t.Errorf("a snapshot is answered %v", err)
+	}
+	former := mustMarshal(t, &logv1.Entry{Format: 1, Commands: sampleEntry().GetCommands()})[1:]
+	if _, err := ownFormats.decodeEntry(former); !errors.Is(err, ErrDevelopmentBuild) {
+		t.Errorf("an entry without its first byte is answered %v", err)
+	}
 }

@@ -22,6 +22,8 @@ var ErrHalted = errors.New("the state machine has halted")
 type Options struct {
 	// Bounds of the ledger; the zero value means quota.DefaultBounds.
 	Bounds quota.Bounds
+	// Formats are those that the state machine understands; nil for those of this version.
+	Formats *Formats
 	// OnHalt is called once with the reason when the state machine halts. It runs on raft's goroutine and must not block.
 	// The node must then stop serving, because its state ends before the entry that it could not apply.
 	OnHalt func(error)
@@ -56,7 +58,7 @@ type FSM struct {
 	// feed remembers the watch events of applied entries; newEvents are those not yet appended to it.
 	feed      *feed
 	newEvents []WatchEvent
-	// lastEvent is the index of the last entry with an event since the ninth format; 0 for none. A feed that begins with a
+	// lastEvent is the index of the last entry with an event; 0 for none. A feed that begins with a
 	// snapshot remembers from there on: between it and the snapshot nothing has happened.
 	lastEvent uint64
 	// appliedChanged is closed and replaced whenever applied grows, dueChanged whenever the time of the next Expire
@@ -78,11 +80,10 @@ func New(o Options) *FSM {
 	if o.Bounds == (quota.Bounds{}) {
 		o.Bounds = quota.DefaultBounds()
 	}
-	ledger := ledger.New(o.Bounds)
-	ledger.SetLevel(firstFormat)
 	f := &FSM{
-		options: o, ledger: ledger, format: firstFormat, feed: newFeed(), appliedChanged: make(chan struct{}),
-		dueChanged: make(chan struct{}), recordsChanged: make(chan struct{}),
+		options: o, ledger: ledger.New(o.Bounds), format: quota.FirstFormat, feed: newFeed(),
+		scanner:        entryScanner{formats: o.Formats},
+		appliedChanged: make(chan struct{}), dueChanged: make(chan struct{}), recordsChanged: make(chan struct{}),
 	}
 	f.publishBook()
 	return f
@@ -177,7 +178,7 @@ func (f *FSM) apply(entry *raft.Log) any {
 	}
 	f.applied = entry.Index
 	f.setFormat(max(f.format, e.format, e.level))
-	if f.format >= ninthFormat && len(f.newEvents) > before {
+	if len(f.newEvents) > before {
 		f.lastEvent = entry.Index
 	}
 	f.extendChain(entry.Data, outcomes, f.newEvents[before:])
@@ -191,5 +192,5 @@ func (f *FSM) apply(entry *raft.Log) any {
 // the earlier rules. It always informs the ledger, which may have been replaced.
 func (f *FSM) setFormat(format uint32) {
 	f.format = format
-	f.ledger.SetLevel(format)
+	f.ledger.SetFormat(format)
 }

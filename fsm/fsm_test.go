@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 
 	"github.com/hashicorp/raft"
-	"google.golang.org/protobuf/proto"
 
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
 	"github.com/quorate/quorate/quota"
@@ -71,14 +70,14 @@ func TestEntriesWithoutCommands(t *testing.T) {
 // refuses all later calls.
 func TestHalt(t *testing.T) {
 	newer := sampleEntry()
-	newer.Format = EntryFormat + 1
+	newer.Format = NewestFormat() + 1
 	unknown := &logv1.Entry{Format: 1, Commands: []*logv1.Command{{}}}
 	for name, data := range map[string][]byte{
 		"a newer format":     mustMarshal(t, newer),
 		"no format":          mustMarshal(t, &logv1.Entry{Commands: sampleEntry().GetCommands()}),
 		"an unknown command": mustMarshal(t, unknown),
 		"an unknown field":   append(mustMarshal(t, sampleEntry()), 0xf8, 0x07, 0x01),
-		"no valid text":      {8, 1, 34, 5, 18, 3, 10, 1, 0xff},
+		"no valid text":      {0, 8, 1, 34, 5, 18, 3, 10, 1, 0xff},
 		"no command":         mustMarshal(t, &logv1.Entry{Format: 1}),
 		"a truncated entry":  mustMarshal(t, sampleEntry())[:50],
 		"nothing":            nil,
@@ -131,9 +130,10 @@ func refusesAll(t *testing.T, f *FSM, sound []byte) {
 	}
 }
 
-func mustMarshal(t testing.TB, m proto.Message) []byte {
+// mustMarshal is the data of an entry.
+func mustMarshal(t testing.TB, entry *logv1.Entry) []byte {
 	t.Helper()
-	data, err := proto.Marshal(m)
+	data, err := marshalEntry([]byte{entryMark}, entry)
 	if err != nil {
 		t.Fatal(err)
 	}

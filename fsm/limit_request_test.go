@@ -9,7 +9,7 @@ import (
 
 // TestRequestsAreAudited: what happens to a request is in the records, with who did it.
 func TestRequestsAreAudited(t *testing.T) {
-	f := seventhFSM(t)
+	f := accessFSM(t)
 	var lines []string
 	for _, e := range f.records.Entries() {
 		record, err := audit.Decode(e.Line)

@@ -12,7 +12,7 @@ var rangeSample = quota.Allocate{ID: "ranged", Mode: quota.Wait, Claims: []quota
 	Ranges: []quota.AmountRange{{Resource: "cpu", Most: 16, Step: 4}, {Resource: "mem", Most: 64, Step: 16}},
 }}}
 
-// addRanges lets requests with ranges be held, wait and be denied in the tree of eighthFSM.
+// addRanges lets requests with ranges be held, wait and be denied in the tree of changedFSM.
 func addRanges(t testing.TB, f *FSM) {
 	t.Helper()
 	ask := func(id string, mode quota.Mode, least, most quota.Amount) quota.Command {

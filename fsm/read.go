@@ -57,9 +57,9 @@ func (f *FSM) copySandbox(needsCopy func(ledger.View) bool, fn func(ledger.Sandb
 		fn(f.ledger.Sandbox())
 		return f.applied, nil
 	}
-	image, level, applied := f.ledger.Snapshot(), f.ledger.Level(), f.applied
+	image, format, applied := f.ledger.Snapshot(), f.format, f.applied
 	f.mu.Unlock()
-	scratch, err := ledger.CopyForPlans(f.options.Bounds, level, image)
+	scratch, err := ledger.CopyForPlans(f.options.Bounds, format, image)
 	if err != nil {
 		return 0, fmt.Errorf("copying the state at index %d for a plan: %w; this is a bug of the server", applied, err)
 	}
@@ -98,7 +98,7 @@ func (f *FSM) Format() uint32 {
 func (f *FSM) Unused() bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.format < RaisedFrom && f.ledger.Header().Revision == 0
+	return f.format == quota.FirstFormat && f.ledger.Header().Revision == 0
 }
 
 // NextDue returns when the ledger needs its next Expire, which may be in the past, and false if it needs none. The

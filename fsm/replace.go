@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorate/quorate/access"
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )
 
@@ -23,9 +24,6 @@ const (
 	// maxFence is the largest fence in a snapshot that may replace the state; later grants need fences above it.
 	maxFence = 1 << 62
 )
-
-// ReplacementFormat is the feature level that a member needs to take part in a replacement.
-const ReplacementFormat = fourthFormat
 
 // FenceGap is how far fences jump when the state is replaced from elsewhere. Grants that the new state does not contain
 // therefore have smaller fences than all later ones.
@@ -56,8 +54,8 @@ type Replaced struct {
 // BeginReplacement encodes the first step of a replacement by a snapshot of size bytes. The step raises the cluster to
 // the feature level that the snapshot needs.
 func BeginReplacement(id string, size uint64, level uint32) ([]byte, error) {
-	return marshalEntry(&logv1.Entry{
-		Format: fourthFormat, RaiseLevel: max(level, ReplacementFormat),
+	return marshalEntry([]byte{entryMark}, &logv1.Entry{
+		Format: quota.FirstFormat, RaiseLevel: level,
 		Replacement: &logv1.Replacement{Id: id, Step: &logv1.Replacement_Size{Size: size}},
 	})
 }
@@ -79,13 +77,11 @@ func AbandonReplacement(id string) ([]byte, error) {
 }
 
 func encodeReplacement(step *logv1.Replacement) ([]byte, error) {
-	return marshalEntry(&logv1.Entry{Format: fourthFormat, Replacement: step})
+	return marshalEntry([]byte{entryMark}, &logv1.Entry{Format: quota.FirstFormat, Replacement: step})
 }
 
 func decodeReplacement(entry *logv1.Entry) (decoded, error) {
 	switch step := entry.GetReplacement(); {
-	case entry.GetFormat() < fourthFormat:
-		return decoded{}, fmt.Errorf("it replaces the state, which format %d does not know", entry.GetFormat())
 	case len(entry.GetCommands())+len(entry.GetCallers()) > 0:
 		return decoded{}, errors.New("it carries commands or callers beside a step of a replacement")
 	case step.GetStep() == nil:
@@ -175,7 +171,7 @@ func (f *FSM) finishReplacement(index uint64, digest []byte, gap uint64) (Replac
 	for i, part := range r.parts {
 		readers[i] = bytes.NewReader(part)
 	}
-	loaded, header, err := loadSnapshot(io.MultiReader(readers...), f.options.Bounds, f.bookAfterReplacement)
+	loaded, header, err := loadSnapshot(io.MultiReader(readers...), f.options, f.bookAfterReplacement)
 	if err != nil {
 		return Replaced{}, err
 	}
@@ -189,7 +185,7 @@ func (f *FSM) finishReplacement(index uint64, digest []byte, gap uint64) (Replac
 	f.newEvents = f.newEvents[:0]
 	f.lastEvent = index // so that readers learn of the gap
 	f.feed.restart(index, index, ledger.View().Now())
-	return Replaced{Done: true, Header: ledger.Header(), level: header.GetEntryFormat()}, nil
+	return Replaced{Done: true, Header: ledger.Header(), level: header.GetFormat()}, nil
 }
 
 // bookAfterReplacement is the access book after a replacement: the present one, so that no backup brings back an

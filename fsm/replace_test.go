@@ -19,7 +19,7 @@ func replacementGoldens(t testing.TB) map[string][]byte {
 		"end":     step(t)(EndReplacement("r1", bytes.Repeat([]byte{7}, sha256.Size))),
 		"abandon": step(t)(AbandonReplacement("r1")),
 	} {
-		files["entry-v4-replacement-"+name+".bin"] = data
+		files["replacement-"+name] = data
 	}
 	return files
 }
@@ -40,7 +40,7 @@ func steps(t testing.TB, id string, snapshot []byte) [][]byte {
 	t.Helper()
 	half, digest := len(snapshot)/2, sha256.Sum256(snapshot)
 	return [][]byte{
-		step(t)(BeginReplacement(id, uint64(len(snapshot)), EntryFormat)),
+		step(t)(BeginReplacement(id, uint64(len(snapshot)), quota.FirstFormat)),
 		step(t)(ReplacementPart(id, snapshot[:half])),
 		step(t)(ReplacementPart(id, snapshot[half:])), step(t)(EndReplacement(id, digest[:])),
 	}
@@ -61,7 +61,7 @@ func applySteps(t testing.TB, f *FSM, entries ...[]byte) Replaced {
 }
 
 func TestAReplacementTakesEffectWithItsLastStep(t *testing.T) {
-	backup := snapshotOf(t, thirdFSM(t))
+	backup := snapshotOf(t, itemsFSM(t))
 	f := sampleFSM(t)
 	before, was := snapshotOf(t, f), f.ledger.Header()
 	entries := steps(t, "r", backup)
@@ -74,11 +74,11 @@ func TestAReplacementTakesEffectWithItsLastStep(t *testing.T) {
 	}
 	done := applySteps(t, f, entries[3])
 	if !done.Done || f.Replacing() != "" || done.Header.Fence < max(was.Fence,
-		thirdFSM(t).ledger.Header().Fence)+FenceGap {
+		itemsFSM(t).ledger.Header().Fence)+FenceGap {
 		t.Errorf("the last step did %+v", done)
 	}
 	after := snapshotOf(t, f)
-	if bytes.Equal(before, after) || f.Format() != EntryFormat {
+	if bytes.Equal(before, after) || f.Format() != quota.FirstFormat {
 		t.Error("the last step changed nothing")
 	}
 	if _, err := f.ReadFeed(After(1), 10); !errors.Is(err, ErrForgotten) {
@@ -92,7 +92,7 @@ func TestAReplacementTakesEffectWithItsLastStep(t *testing.T) {
 // TestReplicasReplaceEqually: replicas replace the state equally for any batching of the entries, and after a restart.
 func TestReplicasReplaceEqually(t *testing.T) {
 	entries := append([][]byte{mustEncode(t, benchTree()), mustEncode(t, benchAllocate(1))},
-		steps(t, "r", snapshotOf(t, thirdFSM(t)))...)
+		steps(t, "r", snapshotOf(t, itemsFSM(t)))...)
 	entries = append(entries, mustEncode(t, quota.Expire{Most: 512}), mustEncode(t, quota.Release{ID: "nobody"}))
 	one, other := New(Options{}), New(Options{})
 	for i, data := range entries {
@@ -108,7 +108,7 @@ func TestReplicasReplaceEqually(t *testing.T) {
 }
 
 func TestAReplacementThatIsNotWholeHasNoEffect(t *testing.T) {
-	backup := snapshotOf(t, thirdFSM(t))
+	backup := snapshotOf(t, itemsFSM(t))
 	good := steps(t, "r", backup)
 	for name, entries := range map[string][][]byte{
 		"a part is missing":   {good[0], good[1], good[3]},
@@ -118,7 +118,7 @@ func TestAReplacementThatIsNotWholeHasNoEffect(t *testing.T) {
 		"no beginning":        good[1:],
 		"given up":            append(append([][]byte{}, good[:3]...), step(t)(AbandonReplacement("r")), good[3]),
 		"another one began":   append(append([][]byte{}, good[:3]...), steps(t, "s", backup)[0], good[3]),
-		"too large":           {step(t)(BeginReplacement("r", MaxReplacementBytes+1, EntryFormat))},
+		"too large":           {step(t)(BeginReplacement("r", MaxReplacementBytes+1, quota.FirstFormat))},
 	} {
 		f := sampleFSM(t)
 		was := f.ledger.Header()
@@ -147,7 +147,7 @@ func TestUnloadableStateHalts(t *testing.T) {
 func TestARecoveryBeginsANewHistory(t *testing.T) {
 	f := sampleFSM(t)
 	was := f.ledger.Header()
-	applySteps(t, f, steps(t, "r", snapshotOf(t, thirdFSM(t)))[:2]...)
+	applySteps(t, f, steps(t, "r", snapshotOf(t, itemsFSM(t)))[:2]...)
 	s, err := Recovery{f}.Snapshot()
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestARecoveryBeginsANewHistory(t *testing.T) {
 	if is.Fence != was.Fence+FenceGap || is.Revision != was.Revision {
 		t.Errorf("it begins with %+v after %+v", is, was)
 	}
-	if info, err := ReadSnapshot(bytes.NewReader(out.Bytes()), quota.Bounds{}); err != nil || info.Fence != is.Fence ||
+	if info, err := ReadSnapshot(bytes.NewReader(out.Bytes()), Options{}); err != nil || info.Fence != is.Fence ||
 		info.Counts.Held == 0 {
 		t.Errorf("its snapshot says %+v, %v", info, err)
 	}

@@ -71,7 +71,7 @@ type replayed struct {
 func replay(t *rapid.T, bounds quota.Bounds, list []moment, cut func(what string) bool, restart func() bool) *replayed {
 	r := &replayed{machine: New(Options{Bounds: bounds})}
 	index := uint64(1)
-	batch := []*raft.Log{{Index: index, Type: raft.LogCommand, Data: firstEntry(t, list)}}
+	batch := []*raft.Log{{Index: index, Type: raft.LogCommand, Data: mustJoin(t, Checkpoint())}}
 	for _, m := range list {
 		for from := 0; from < len(m.commands); {
 			to := from + 1
@@ -98,17 +98,8 @@ func replay(t *rapid.T, bounds quota.Bounds, list []moment, cut func(what string
 	return r
 }
 
-// firstEntry raises the feature level, if a command needs that; else it changes nothing.
-func firstEntry(t *rapid.T, list []moment) []byte {
-	part := Checkpoint()
-	for _, m := range list {
-		for _, c := range m.commands {
-			if formatOf(c) >= RaisedFrom {
-				part = RaiseLevel(EntryFormat)
-			}
-		}
-	}
-	data, err := JoinEntry(quota.Stamp{}, part)
+func mustJoin(t *rapid.T, parts ...Part) []byte {
+	data, err := JoinEntry(quota.Stamp{}, parts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ const maxRecord = 256 << 20
 // A halted state machine stays halted, because its node is stopping.
 func (f *FSM) Restore(source io.ReadCloser) error {
 	defer source.Close() //nolint:errcheck // reading only: everything was verified by then
-	loaded, header, err := loadSnapshot(source, f.options.Bounds, nil)
+	loaded, header, err := loadSnapshot(source, f.options, nil)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	before, head := f.nextDue(), f.records.Head()
 	f.ledger, f.records, f.applied = loaded.ledger, loaded.records, header.GetIndex()
 	f.ledger.BeginChanges(f.applied)
-	f.setFormat(max(firstFormat, header.GetEntryFormat()))
+	f.setFormat(header.GetFormat())
 	copy(f.chain[:], header.GetChain())
 	f.replacement = nil
 	f.lastEvent = header.GetLastEvent()
@@ -54,7 +54,7 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 
 // CheckSnapshot verifies a snapshot without keeping it: format, records, digest, and every invariant of the ledger.
 func CheckSnapshot(source io.Reader) error {
-	_, _, err := loadSnapshot(source, quota.DefaultBounds(), nil)
+	_, _, err := loadSnapshot(source, Options{Bounds: quota.DefaultBounds()}, nil)
 	return err
 }
 
@@ -65,15 +65,15 @@ type loadedState struct {
 }
 
 // loadSnapshot reads a snapshot to its end. If chosen is not nil, it replaces the state of the access book.
-func loadSnapshot(source io.Reader, bounds quota.Bounds, chosen func(access.State) access.State,
+func loadSnapshot(source io.Reader, o Options, chosen func(access.State) access.State,
 ) (loadedState, *logv1.Header, error) {
-	r := &recordReader{in: bufio.NewReaderSize(source, 1<<20), digest: sha256.New()}
+	r := &recordReader{in: bufio.NewReaderSize(source, 1<<20), digest: sha256.New(), formats: o.Formats}
 	r.access.chosen = chosen
 	header, err := r.readHeader()
 	if err != nil {
 		return loadedState{}, nil, fmt.Errorf("read snapshot: %w", err)
 	}
-	loader := ledger.NewRestorer(bounds, ledger.Header{
+	loader := ledger.NewRestorer(o.Bounds, ledger.Header{
 		Now:      quota.Stamp{At: quota.Instant(header.GetTimeMs()), Wall: header.GetWallMs()},
 		Revision: header.GetRevision(), Fence: header.GetFence(), NodeID: header.GetNodeId(),
 		Seat: header.GetSeat(), Event: header.GetEvent(), Turn: header.GetTurn(), Arrival: header.GetArrival(),
@@ -95,6 +95,7 @@ func loadSnapshot(source io.Reader, bounds quota.Bounds, chosen func(access.Stat
 // recordReader reads length-prefixed records and hashes them.
 type recordReader struct {
 	in      *bufio.Reader
+	formats *Formats
 	digest  hash.Hash
 	buffer  []byte
 	payload []byte // the record in the buffer, without its length
@@ -106,6 +107,9 @@ type recordReader struct {
 }
 
 func (r *recordReader) readHeader() (*logv1.Header, error) {
+	if err := r.readMark(); err != nil {
+		return nil, err
+	}
 	if err := r.readRecord(); err != nil {
 		return nil, err
 	}
@@ -118,19 +122,30 @@ func (r *recordReader) readHeader() (*logv1.Header, error) {
 	switch {
 	case header == nil:
 		return nil, errors.New("it does not begin with a header")
-	case header.GetFormat() < 1 || header.GetFormat() > SnapshotFormat:
+	case header.GetFormat() < quota.FirstFormat || header.GetFormat() > r.formats.Newest():
 		return nil, fmt.Errorf("it has format %d, but this version understands 1 to %d; run a newer version",
-			header.GetFormat(), SnapshotFormat)
+			header.GetFormat(), r.formats.Newest())
 	case !r.exact:
 		return nil, errUnknownFields
-	case header.GetEntryFormat() > EntryFormat:
-		return nil, fmt.Errorf(
-			"it holds what entries of format %d did, but this version understands 1 to %d; run a newer version",
-			header.GetEntryFormat(), EntryFormat)
 	case len(header.GetChain()) != sha256.Size:
 		return nil, errors.New("its header has no digest of the log")
 	}
 	return header, nil
+}
+
+// readMark reads how a snapshot begins.
+func (r *recordReader) readMark() error {
+	mark, err := r.in.Peek(len(snapshotMark))
+	switch {
+	case string(mark) == snapshotMark:
+		_, err = r.in.Discard(len(snapshotMark))
+		return err
+	case len(mark) > 2 && (mark[1] == formerHeaderTag || mark[2] == formerHeaderTag):
+		return ErrDevelopmentBuild
+	case err != nil:
+		return fmt.Errorf("the snapshot ends early: %w", err)
+	}
+	return errors.New("it does not begin like a snapshot: it was damaged, or another program wrote it")
 }
 
 // readBody reads all records up to the trailer.

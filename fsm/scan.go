@@ -15,7 +15,8 @@ import (
 
 // entryScanner reads entries. It is not safe for concurrent use.
 type entryScanner struct {
-	names nameCache
+	formats *Formats
+	names   nameCache
 	// claims and the like are room to collect lists in, which are copied in their exact size.
 	claims  []quota.Claim
 	amounts quota.Vector
@@ -30,13 +31,14 @@ func (s *entryScanner) decodeEntry(data []byte) (decoded, error) {
 	if d, ok := s.scanEntry(data); ok {
 		return d, nil
 	}
-	return decodeEntry(data)
+	return s.formats.decodeEntry(data)
 }
 
 func (s *entryScanner) scanEntry(data []byte) (decoded, bool) {
-	r := fieldReader{data: data}
+	body, err := entryBody(data)
+	r := fieldReader{data: body}
 	format := r.readNumber(1)
-	if format < uint64(firstFormat) || format > uint64(EntryFormat) {
+	if err != nil || format < uint64(quota.FirstFormat) || format > uint64(s.formats.Newest()) {
 		return decoded{}, false
 	}
 	d := decoded{format: uint32(format)}
@@ -49,7 +51,7 @@ func (s *entryScanner) scanEntry(data []byte) (decoded, bool) {
 		}
 		r.leaveMessage(rest) // fails if the command is not known
 	}
-	d.callers = s.scanRuns(&r, format, len(d.commands))
+	d.callers = s.scanRuns(&r, len(d.commands))
 	return d, r.isDone() && len(d.commands) > 0
 }
 

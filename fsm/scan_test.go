@@ -35,7 +35,7 @@ func compareDecoders(t interface {
 	if !accepted {
 		return false
 	}
-	slow, err := decodeEntry(data)
+	slow, err := ownFormats.decodeEntry(data)
 	if err != nil {
 		t.Fatalf("%x was accepted as %+v, and decodeEntry says %v", data, fast, err)
 	}
@@ -62,7 +62,7 @@ func TestQuickCodecWritesTheSameBytes(t *testing.T) {
 		if !ok || len(commands) == 0 {
 			return
 		}
-		standard, err := marshalEntry(&logv1.Entry{Commands: each(commands, encodeCommand)})
+		standard, err := marshalEntry(nil, &logv1.Entry{Commands: each(commands, encodeCommand)})
 		if err != nil || !bytes.Equal(quick, standard) {
 			t.Fatalf("%+v\nbecame   %x\nand was  %x, %v", commands, quick, standard, err)
 		}
@@ -154,34 +154,35 @@ func oddEntries(tb testing.TB) [][]byte {
 	renew := quota.Renew{ID: "job", Fence: 7, TTL: 60_000, Items: []quota.ItemUpdate{{State: "dirty"}}}
 	release := quota.Release{ID: "job", Items: []quota.ItemName{{Tree: "t"}, {}}}
 	ordinary := joined(tb, partOf(tb, ciCaller, allocate), partOf(tb, nil, release), partOf(tb, evaCaller, renew))
-	head := []byte{0x08, 1, 0x10, 5}
+	head := []byte{entryMark, 0x08, 1, 0x10, 5}
 	entry := func(fields ...byte) []byte { return append(slices.Clone(head), fields...) }
 	odd := [][]byte{
 		ordinary,
-		head,                                            // without a command
-		append(slices.Clone(ordinary), 0x08, 1),         // a field again, out of order
-		append([]byte{0x08, 1}, ordinary...),            // a field twice
-		append(slices.Clone(ordinary), 0x38, 1),         // a number where callers are
-		append(slices.Clone(ordinary), 0x40, 1),         // an unknown field
-		append(slices.Clone(ordinary), 0x3a, 0),         // a run without commands
-		append(slices.Clone(ordinary), 0x22, 0),         // an empty command
-		append(slices.Clone(ordinary), 0x28, 4),         // the feature level
-		append(slices.Clone(ordinary), 0x30, 1),         // a checkpoint
-		entry(0x22, 3, 0x12, 1, 0x0a),                   // truncated in a release
-		entry(0x22, 2, 0x32, 0),                         // a confirmation
-		entry(0x22, 4, 0x0a, 0, 0x12, 0),                // two commands in one
-		entry(0x22, 4, 0x0a, 2, 0x0a, 0),                // an empty text
-		entry(0x22, 0x82, 0, 0x0a, 0),                   // a length with needless bytes
-		entry(0x22, 5, 0x0a, 3, 0x28, 0x80, 0),          // a number with needless bytes
-		entry(0x22, 4, 0x0a, 2, 0x28, 0),                // a zero
-		entry(0x22, 5, 0x0a, 3, 0x28, 0x80, 2),          // a mode beyond those of a byte
-		entry(0x22, 4, 0x0a, 2, 0x22, 0),                // a principal that is nobody
-		entry(0x22, 6, 0x0a, 4, 0x12, 2, 0x30, 2),       // a bool that is 2
-		entry(0x22, 5, 0x0a, 3, 0x0a, 1, 0xff),          // not UTF-8
-		entry(0x22, 4, 0x0a, 2, 0x0b, 0x0c),             // a group
-		entry(0x22, 4, 0x62, 2, 0x2a, 0),                // an update without its item
-		{0x08, byte(EntryFormat + 1), 0x22, 2, 0x12, 0}, // a format of the future
-		{0x22, 2, 0x12, 0},                              // no format
+		head,                                    // without a command
+		append(slices.Clone(ordinary), 0x08, 1), // a field again, out of order
+		append([]byte{entryMark, 0x08, 1}, ordinary[1:]...),           // a field twice
+		append(slices.Clone(ordinary), 0x38, 1),                       // a number where callers are
+		append(slices.Clone(ordinary), 0x40, 1),                       // an unknown field
+		append(slices.Clone(ordinary), 0x3a, 0),                       // a run without commands
+		append(slices.Clone(ordinary), 0x22, 0),                       // an empty command
+		append(slices.Clone(ordinary), 0x28, 4),                       // the feature level
+		append(slices.Clone(ordinary), 0x30, 1),                       // a checkpoint
+		entry(0x22, 3, 0x12, 1, 0x0a),                                 // truncated in a release
+		entry(0x22, 2, 0x32, 0),                                       // a confirmation
+		entry(0x22, 4, 0x0a, 0, 0x12, 0),                              // two commands in one
+		entry(0x22, 4, 0x0a, 2, 0x0a, 0),                              // an empty text
+		entry(0x22, 0x82, 0, 0x0a, 0),                                 // a length with needless bytes
+		entry(0x22, 5, 0x0a, 3, 0x28, 0x80, 0),                        // a number with needless bytes
+		entry(0x22, 4, 0x0a, 2, 0x28, 0),                              // a zero
+		entry(0x22, 5, 0x0a, 3, 0x28, 0x80, 2),                        // a mode beyond those of a byte
+		entry(0x22, 4, 0x0a, 2, 0x22, 0),                              // a principal that is nobody
+		entry(0x22, 6, 0x0a, 4, 0x12, 2, 0x30, 2),                     // a bool that is 2
+		entry(0x22, 5, 0x0a, 3, 0x0a, 1, 0xff),                        // not UTF-8
+		entry(0x22, 4, 0x0a, 2, 0x0b, 0x0c),                           // a group
+		entry(0x22, 4, 0x62, 2, 0x2a, 0),                              // an update without its item
+		{entryMark, 0x08, byte(NewestFormat() + 1), 0x22, 2, 0x12, 0}, // a format of the future
+		{entryMark, 0x22, 2, 0x12, 0},                                 // no format
+		ordinary[1:],                                                  // an entry of a development build
 		{},
 	}
 	huge := protowire.AppendVarint(entry(0x22), 1<<63)

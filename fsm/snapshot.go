@@ -19,9 +19,6 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// SnapshotFormat is the newest snapshot format that this version reads and writes.
-const SnapshotFormat uint32 = 10
-
 // snapshot is a captured ledger with the header of its file.
 type snapshot struct {
 	image  *ledger.Snapshot
@@ -47,9 +44,8 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 func (f *FSM) newSnapshot() *snapshot {
 	image := f.ledger.Snapshot()
 	return &snapshot{image: image, audit: f.records.Entries(), header: &logv1.Header{
-		Format: snapshotFormat(f.format, image), Index: f.applied, Chain: bytes.Clone(f.chain[:]),
-		EntryFormat: writtenFormat(f.format),
-		TimeMs:      int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,
+		Format: f.format, Index: f.applied, Chain: bytes.Clone(f.chain[:]),
+		TimeMs: int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,
 		Revision: image.Header.Revision, Fence: image.Header.Fence, NodeId: image.Header.NodeID,
 		Seat: image.Header.Seat, Event: image.Header.Event, Turn: image.Header.Turn, Arrival: image.Header.Arrival,
 		TreeVersion: image.Header.TreeVersion, LimitRequest: image.Header.LimitRequest,
@@ -108,7 +104,10 @@ func appendDelimited(buffer []byte, m proto.Message) ([]byte, error) {
 // write streams the records: its memory use is independent of the size of the ledger.
 func (s *snapshot) write(out io.Writer) error {
 	w := &recordWriter{out: out, digest: sha256.New()}
-	err := w.writeRecord(&logv1.Record{Record: &logv1.Record_Header{Header: s.header}})
+	_, err := io.WriteString(out, snapshotMark)
+	if err == nil {
+		err = w.writeRecord(&logv1.Record{Record: &logv1.Record_Header{Header: s.header}})
+	}
 	for _, part := range s.recordLists() {
 		if err == nil {
 			err = part(w)

@@ -7,16 +7,13 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )
 
 // Info describes a snapshot.
 type Info struct {
-	// Format is the format of the snapshot, EntryFormat the newest format of the applied entries: the feature level that a
-	// member needs to read it.
-	Format      uint32 `json:"format"`
-	EntryFormat uint32 `json:"entry_format"`
+	// Format is the format of the snapshot: the feature level that a member needs to read it.
+	Format uint32 `json:"format"`
 	// Index is the log index of the state.
 	Index uint64 `json:"index"`
 	// LedgerTimeMs is ledger time, WallMs the wall clock of the last entry, for people.
@@ -58,7 +55,7 @@ func (f *FSM) TakeSnapshot() (StateSnapshot, error) {
 func (s StateSnapshot) Info() Info {
 	h := s.header
 	info := Info{
-		Format: h.GetFormat(), EntryFormat: max(firstFormat, h.GetEntryFormat()), Index: h.GetIndex(),
+		Format: h.GetFormat(), Index: h.GetIndex(),
 		LedgerTimeMs: h.GetTimeMs(), WallMs: h.GetWallMs(),
 		Revision: h.GetRevision(), Fence: h.GetFence(), Counts: countImage(s.image),
 	}
@@ -92,9 +89,9 @@ func countImage(image *ledger.Snapshot) Counts {
 }
 
 // ReadSnapshot reads a snapshot to its end and verifies it like a restore: format, records, digest, and every invariant
-// of the ledger. Zero bounds mean quota.DefaultBounds.
-func ReadSnapshot(source io.Reader, bounds quota.Bounds) (Info, error) {
-	f := New(Options{Bounds: bounds})
+// of the ledger. The options are those of the state machine that it is for.
+func ReadSnapshot(source io.Reader, o Options) (Info, error) {
+	f := New(o)
 	if err := f.Restore(io.NopCloser(source)); err != nil {
 		return Info{}, err
 	}

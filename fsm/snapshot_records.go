@@ -155,7 +155,7 @@ func encodeAllocation(a ledger.AllocationImage) *logv1.AllocationRecord {
 		DroppedGeneration: a.Dropped, Change: a.Change,
 	}
 	if a.State == quota.Released {
-		record.State = 0 // the first format knew no other end and omits it
+		record.State = 0 // nearly all ends are releases, so that one takes no bytes
 	}
 	if a.Ended != nil {
 		record.EndedMs, record.EndedWallMs = int64(a.Ended.At), a.Ended.Wall

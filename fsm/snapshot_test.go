@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -79,8 +79,8 @@ func sampleFSM(t testing.TB) *FSM {
 	return f
 }
 
-// secondFSM returns a state machine with every kind of record of the second format.
-func secondFSM(t testing.TB) *FSM {
+// preemptingFSM returns a state machine with every kind of record of the second format.
+func preemptingFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := New(Options{})
 	claims := func(amount quota.Amount) []quota.Claim {
@@ -188,8 +188,8 @@ func moving() []quota.Command {
 
 func TestSnapshotAndRestore(t *testing.T) {
 	t.Run("first format", func(t *testing.T) { snapshotAndRestore(t, sampleFSM(t)) })
-	t.Run("second format", func(t *testing.T) { snapshotAndRestore(t, secondFSM(t)) })
-	t.Run("third format", func(t *testing.T) { snapshotAndRestore(t, thirdFSM(t)) })
+	t.Run("second format", func(t *testing.T) { snapshotAndRestore(t, preemptingFSM(t)) })
+	t.Run("items", func(t *testing.T) { snapshotAndRestore(t, itemsFSM(t)) })
 }
 
 func snapshotAndRestore(t *testing.T, f *FSM) {
@@ -238,6 +238,7 @@ func TestDamagedSnapshots(t *testing.T) {
 	data := snapshotOf(t, sampleFSM(t))
 	f := newTestFSM(t, Options{})
 	before := snapshotOf(t, f)
+	mark, records := data[:len(snapshotMark)], data[len(snapshotMark):]
 	refuse := func(what string, at int, damaged []byte) {
 		t.Helper()
 		if err := f.Restore(io.NopCloser(bytes.NewReader(damaged))); err == nil {
@@ -255,7 +256,7 @@ func TestDamagedSnapshots(t *testing.T) {
 	refuse("continued", len(data), append(bytes.Clone(data), 0))
 	refuse("twice", len(data), append(bytes.Clone(data), data...))
 	// The length of the first record is encoded in more bytes than necessary.
-	refuse("padded", 0, append([]byte{data[0] | 0x80, 0}, data[1:]...))
+	refuse("padded", 0, slices.Concat(mark, []byte{records[0] | 0x80, 0}, records[1:]))
 	if !bytes.Equal(snapshotOf(t, f), before) {
 		t.Error("a refused snapshot changed something")
 	}
@@ -265,11 +266,10 @@ func TestDamagedSnapshots(t *testing.T) {
 func TestNewerSnapshots(t *testing.T) {
 	f := sampleFSM(t)
 	for name, spoil := range map[string]func(h *logv1.Header){
-		"format":         func(h *logv1.Header) { h.Format = SnapshotFormat + 1 },
+		"format":         func(h *logv1.Header) { h.Format = NewestFormat() + 1 },
 		"no format":      func(h *logv1.Header) { h.Format = 0 },
 		"field":          func(h *logv1.Header) { h.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 0x01}) },
 		"no chain":       func(h *logv1.Header) { h.Chain = nil },
-		"entry format":   func(h *logv1.Header) { h.EntryFormat = EntryFormat + 1 },
 		"fence too low":  func(h *logv1.Header) { h.Fence = 1 },
 		"a newer digest": func(h *logv1.Header) { h.Chain = append(h.Chain, 1) },
 	} {
@@ -353,8 +353,8 @@ func TestPersistCancels(t *testing.T) {
 // must restore to the same state.
 func FuzzRestoreSnapshot(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, format := range []int{1, 2, 3, 4, 7} {
-		seed := readGolden(f, fmt.Sprintf("snapshot-v%d.bin", format))
+	for _, machine := range []*FSM{sampleFSM(f), preemptingFSM(f), itemsFSM(f), accessFSM(f), fullFSM(f)} {
+		seed := snapshotOf(f, machine)
 		f.Add(seed, false)
 		f.Add(bodyOf(seed), true)
 		for range 20 {
@@ -396,15 +396,15 @@ func bodyOf(data []byte) []byte {
 
 // sealed appends a valid trailer to the records that can be decoded.
 func sealed(body []byte) []byte {
-	records := uint64(0)
-	for rest := body; len(rest) > 0; records++ {
+	records, content := uint64(0), bytes.TrimPrefix(body, []byte(snapshotMark))
+	for rest := content; len(rest) > 0; records++ {
 		_, n := protowire.ConsumeBytes(rest)
 		if n < 0 {
 			break
 		}
 		rest = rest[n:]
 	}
-	digest := sha256.Sum256(body)
+	digest := sha256.Sum256(content)
 	trailer := &logv1.Trailer{Records: records, Digest: digest[:]}
 	data, err := appendDelimited(bytes.Clone(body), &logv1.Record{Record: &logv1.Record_Trailer{Trailer: trailer}})
 	if err != nil {
@@ -417,8 +417,8 @@ func sealed(body []byte) []byte {
 // each.
 func TestUnknownFieldsInRecords(t *testing.T) {
 	t.Run("first format", func(t *testing.T) { unknownFieldsInRecords(t, sampleFSM(t)) })
-	t.Run("second format", func(t *testing.T) { unknownFieldsInRecords(t, secondFSM(t)) })
-	t.Run("third format", func(t *testing.T) { unknownFieldsInRecords(t, thirdFSM(t)) })
+	t.Run("second format", func(t *testing.T) { unknownFieldsInRecords(t, preemptingFSM(t)) })
+	t.Run("items", func(t *testing.T) { unknownFieldsInRecords(t, itemsFSM(t)) })
 }
 
 func unknownFieldsInRecords(t *testing.T, f *FSM) {
@@ -428,7 +428,7 @@ func unknownFieldsInRecords(t *testing.T, f *FSM) {
 		t.Fatalf("the sound snapshot: %v", err)
 	}
 	tried := 0
-	for at := 0; at < len(body); {
+	for at := len(snapshotMark); at < len(body); {
 		data, n := protowire.ConsumeBytes(body[at:])
 		for i, more := 0, true; more; i++ {
 			var record logv1.Record

@@ -182,18 +182,8 @@ const MaxExpire = 1024
 // MaxLifespan is the longest lifespan of an item, and the longest delay before a turn: 366 days.
 const MaxLifespan Span = 366 * 24 * 60 * 60 * 1000
 
-// LevelFive is the feature level that introduced the fifth set of ledger rules. Members of one cluster run different
-// versions during an upgrade, so a rule that changes the effect of a command must take effect at the same log entry on
-// all of them.
-const LevelFive uint32 = 5
-
-// LevelEight is the feature level from which a denial names the limits in the way in all trees with soft borrowing, and
-// not only in the first.
-const LevelEight uint32 = 8
-
-// LevelNine is the feature level from which the ledger knows civil time, limits that hold for a while, holds of nodes,
-// ranges of amounts, and thresholds.
-const LevelNine uint32 = 9
-
-// LevelTen is the feature level from which the ledger follows the rules of its tenth set.
-const LevelTen uint32 = 10
+// FirstFormat is the format of the first release: of the log and of snapshots, and the lowest feature level of a
+// cluster (docs/adr/0134). Members of one cluster run different versions during an upgrade, so a rule that changes the
+// effect of a command takes effect at the same log entry on all of them: at the one that raises the cluster to the
+// rule's format.
+const FirstFormat uint32 = 1

@@ -141,7 +141,7 @@ type Resize struct {
 	Generation uint64
 	// Claims are 1 to Bounds.Claims changes, at most one for each node.
 	Claims []ClaimChange
-	// WaitFor is how long the Resize may wait, 1 to MaxWait; 0 denies it at once if it does not fit. Since LevelNine.
+	// WaitFor is how long the Resize may wait, 1 to MaxWait; 0 denies it at once if it does not fit.
 	WaitFor Span
 }
 

@@ -36,8 +36,7 @@ type Decision struct {
 // Preempted is an allocation that was ended in favour of another, with the node where the two competed.
 type Preempted struct {
 	ID, Tree, Node string
-	// Reason is nil before LevelNine.
-	Reason *Reason
+	Reason         *Reason
 }
 
 // Remedy is a change that would admit a denied request: all the raises together, or all the releases together. What it

@@ -52,7 +52,7 @@ type AllocationInfo struct {
 	// Preempted are the allocations that its grant ended; PreemptedBy is the id of the allocation that ended it.
 	Preempted   []Preempted
 	PreemptedBy string
-	// MadeRoom sums up what others gave up for it; nil if none did, or before LevelNine. Of an allocation that was granted
+	// MadeRoom sums up what others gave up for it; nil if none did. Of an allocation that was granted
 	// from the queue, and of a request that waits, Preempted and MadeRoom also have the leases that were revoked for it.
 	MadeRoom *MadeRoom
 	// Reason is why it was preempted or revoked, or released by a caller who does not own it; else nil.

@@ -51,7 +51,7 @@ type Event struct {
 	// for a scheduled limit the actor.
 	ID, By string
 	Stamp  Stamp
-	// Reason is why an allocation was preempted, or a lease revoked; nil for other kinds, and before LevelNine.
+	// Reason is why an allocation was preempted, or a lease revoked; nil for other kinds.
 	Reason *Reason
 	// Owner is the user whose request was denied; empty for other kinds, and if it is not known.
 	Owner string

@@ -8,7 +8,7 @@ import (
 )
 
 // Reason says why an allocation was ended, or a lease revoked, with the numbers of that moment. The id of the request
-// in whose favour it happened is beside it. It is immutable. Since LevelNine.
+// in whose favour it happened is beside it. It is immutable.
 type Reason struct {
 	Kind ReasonKind
 	// Tree and Node are where capacity was missing, or the node that was drained. Empty for ByRelease.

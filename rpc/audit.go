@@ -38,7 +38,7 @@ func (s *Server) auditCall(r *http.Request, call *observe.Call, code string) {
 	if s.audit == nil || !isRecorded || relay.NodeCallOf(ctx).Internal {
 		return
 	}
-	if relayed := r.Header.Get(wire.RelayedByHeader) != "" && s.fromEarlierNode(r); relayed {
+	if relayed := r.Header.Get(wire.RelayedByHeader) != "" && s.mayBeRelayed(r); relayed {
 		return
 	}
 	record := audit.Record{

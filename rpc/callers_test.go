@@ -276,13 +276,9 @@ func TestCertificatesAreToldToTheLeader(t *testing.T) {
 	for _, id := range []string{"n1", "n2"} {
 		n := w.of(t, id)
 		d := openSecured(t, c, id, admission.Limits{}, n, security)
-		d.node.level.Store(relay.InternalLevel)
 		go func() { _ = d.ServeNodes() }()
 		t.Cleanup(n.end)
 		servers[id] = d
-	}
-	for i := range c.members {
-		c.members[i].FeatureLevel = relay.InternalLevel
 	}
 	c.lead("n2")
 	servers["n2"].applyCERN(t)
@@ -342,7 +338,7 @@ func parseCertificate(t *testing.T, text []byte) *x509.Certificate {
 
 // TestClientsSayNothingThatNodesSay: headers about callers are refused from clients.
 func TestClientsSayNothingThatNodesSay(t *testing.T) {
-	_, servers := wired(t, relay.InternalLevel, "n1")
+	_, servers := wired(t, "n1")
 	for _, name := range []string{identify.ViaHeader, authn.ClientCertHeader, authn.ClientCertChainHeader} {
 		_, err := servers["n1"].allocationsOf(withHeader{name, "x"}).Allocate(t.Context(), request("a", "cern:physics", 1))
 		if connect.CodeOf(err) != connect.CodeInvalidArgument {

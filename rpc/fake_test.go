@@ -222,7 +222,7 @@ func (n *fakeNode) Sandbox(
 			fn(n.ledger.Sandbox())
 			return
 		}
-		scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), n.ledger.Level(), n.ledger.Snapshot())
+		scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), n.ledger.Format(), n.ledger.Snapshot())
 		if err != nil {
 			panic(err)
 		}

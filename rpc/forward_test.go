@@ -35,7 +35,7 @@ func twoNodes(t *testing.T) (follower, leader *testServer) {
 // streamingNodes are two nodes with an open stream for calls from the follower to the leader.
 func streamingNodes(t *testing.T) (follower, leader *testServer) {
 	t.Helper()
-	_, servers := wired(t, relay.InternalLevel, "n1", "n2")
+	_, servers := wired(t, "n1", "n2")
 	follower, leader = servers["n1"], servers["n2"]
 	eventually(t, "a stream is open", func() bool {
 		_, err := follower.allocations().Allocate(t.Context(), request("not an id", "cern:physics", 1))

@@ -101,11 +101,6 @@ func (n *fakeNetwork) DialNode(ctx context.Context, id, address string) (net.Con
 	return near, nil
 }
 
-func (n *fakeNetwork) DialAPI(ctx context.Context, id, address string) (net.Conn, error) {
-	n.note(id + "'s API at " + address)
-	return new(net.Dialer).DialContext(ctx, "tcp", address)
-}
-
 func tcpPair(ctx context.Context) (near, far net.Conn, err error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -119,14 +114,13 @@ func tcpPair(ctx context.Context) (near, far net.Conn, err error) {
 	return near, far, err
 }
 
-// wired opens nodes with node listeners at the given feature level; the last one leads.
-func wired(t *testing.T, level uint32, ids ...string) (*fakeNetworks, map[string]*testServer) {
+// wired opens nodes with node listeners; the last one leads.
+func wired(t *testing.T, ids ...string) (*fakeNetworks, map[string]*testServer) {
 	t.Helper()
 	w, c, servers := &fakeNetworks{listeners: map[string]chan net.Conn{}}, newFakeCluster(), map[string]*testServer{}
 	for _, id := range ids {
 		n := w.of(t, id)
 		d := openOn(t, c, id, admission.Limits{}, n)
-		d.node.level.Store(level)
 		served := make(chan error, 1)
 		go func() { served <- d.ServeNodes() }()
 		t.Cleanup(func() {
@@ -138,20 +132,17 @@ func wired(t *testing.T, level uint32, ids ...string) (*fakeNetworks, map[string
 		servers[id] = d
 	}
 	c.lead(ids[len(ids)-1])
-	for i := range c.members {
-		c.members[i].FeatureLevel = relay.InternalLevel
-	}
 	servers[ids[len(ids)-1]].applyCERN(t)
 	return w, servers
 }
 
-// TestNodesCallEachOtherAtTheirRaftAddress: from level 5 on, calls are relayed to the node listener at the raft address
-// of the leader. The API address and version in gossip are ignored.
+// TestNodesCallEachOtherAtTheirRaftAddress: calls are relayed to the node listener at the raft address of the leader. The
+// API address in gossip is ignored.
 func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
-	w, servers := wired(t, relay.InternalLevel, "n1", "n2")
+	w, servers := wired(t, "n1", "n2")
 	follower, leader := servers["n1"], servers["n2"]
 	members := follower.node.members
-	members[1].FeatureLevel, members[1].HTTPAddr = relay.InternalLevel-1, closedPort(t)
+	members[1].HTTPAddr = closedPort(t)
 	if _, err := follower.allocations(connect.WithGRPC()).Allocate(t.Context(),
 		request("a", "cern:physics", 1)); err != nil {
 		t.Fatal(err)
@@ -174,34 +165,9 @@ func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
 	}
 }
 
-// TestEarlierMembersAreCalledAsBefore: below level 5, members of an earlier version have no node listener and are
-// called at their API address. A member that was downgraded is found again although it announced a node listener
-// before.
-func TestEarlierMembersAreCalledAsBefore(t *testing.T) {
-	w, servers := wired(t, relay.InternalLevel-1, "n1", "n2")
-	follower := servers["n1"]
-	members := follower.node.members
-	members[1].FeatureLevel = relay.InternalLevel - 1
-	if _, err := follower.allocations().Allocate(t.Context(), request("a", "cern:physics", 1)); err != nil {
-		t.Fatal(err)
-	}
-	if said := w.said(); said != "n2's API at "+members[1].HTTPAddr {
-		t.Errorf("dialled %s", said)
-	}
-	wentBack := members[1]
-	wentBack.FeatureLevel, wentBack.RaftAddr = relay.InternalLevel, "raft:nobody"
-	if standing, err := follower.Status(t.Context(), wentBack); err != nil || standing.ID != "n2" {
-		t.Errorf("%v, %v", standing, err)
-	}
-	servers["n1"].node.level.Store(relay.InternalLevel)
-	if _, err := follower.Status(t.Context(), wentBack); err == nil {
-		t.Error("at level 5 a member was asked where gossip says")
-	}
-}
-
 // TestStrangersMayOnlyReadNodeStatus: a node that is not a member can call only the node status.
 func TestStrangersMayOnlyReadNodeStatus(t *testing.T) {
-	_, servers := wired(t, relay.InternalLevel, "n1", "n2")
+	_, servers := wired(t, "n1", "n2")
 	stranger, leader := servers["n1"], servers["n2"]
 	leader.node.refused = "n1"
 	m, _ := leader.node.find("n2")
@@ -221,41 +187,28 @@ func TestStrangersMayOnlyReadNodeStatus(t *testing.T) {
 // TestHeadersOfNodesAreRefusedFromClients: internal headers are refused, including those that a proxy sets for client
 // certificates.
 func TestHeadersOfNodesAreRefusedFromClients(t *testing.T) {
-	_, servers := wired(t, relay.InternalLevel-1, "n1")
+	_, servers := wired(t, "n1")
 	d := servers["n1"]
 	const body = `{"id":"a","claims":[{"tree":"cern","node":"physics","amounts":{"cores":"1"}}]}`
-	if got := send(t, "POST", d.url+allocatePath, body, wire.RelayedByHeader, "n9"); got.status != http.StatusOK {
-		t.Errorf("a member of an earlier version relays: %v", got)
-	}
-	for _, name := range []string{"Client-Cert", "Client-Cert-Chain", "Quorate-Anything"} {
+	for _, name := range []string{"Client-Cert", "Client-Cert-Chain", "Quorate-Anything", wire.RelayedByHeader} {
 		if got := send(t, "POST", d.url+allocatePath, body, name, "x"); got.status != http.StatusBadRequest ||
 			!strings.Contains(got.body, name) {
 			t.Errorf("%s: %v", name, got)
 		}
-	}
-	d.node.level.Store(relay.InternalLevel)
-	if got := send(t, "POST", d.url+allocatePath, body, wire.RelayedByHeader,
-		"n9"); got.status != http.StatusBadRequest || !strings.Contains(got.body, wire.RelayedByHeader) {
-		t.Errorf("at level 5: %v", got)
 	}
 	if got := send(t, "GET", d.url+"/metrics", ""); !strings.Contains(got.body, "quorate_rpc_refused_headers_total 4") {
 		t.Error("the refusals were not counted")
 	}
 }
 
-// TestThePeerServiceIsForNodesOnly: from level 5 on, the client port does not serve the peer service. Below it, members
-// of earlier versions call it there.
+// TestThePeerServiceIsForNodesOnly: the client port does not serve the peer service.
 func TestThePeerServiceIsForNodesOnly(t *testing.T) {
-	_, servers := wired(t, relay.InternalLevel-1, "n1")
+	_, servers := wired(t, "n1")
 	d := servers["n1"]
 	peers := peerv1connect.NewPeerServiceClient(overHTTP2, d.url)
-	if _, err := peers.GetStanding(t.Context(), &peerv1.GetStandingRequest{}); err != nil {
-		t.Error(err)
-	}
-	d.node.level.Store(relay.InternalLevel)
 	if _, err := peers.GetStanding(t.Context(),
 		&peerv1.GetStandingRequest{}); connect.CodeOf(err) != connect.CodePermissionDenied {
-		t.Errorf("at level 5: %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -281,7 +234,7 @@ func TestURLsOfNodes(t *testing.T) {
 			t.Errorf("%s names %q at %q", foreign, id, address)
 		}
 	}
-	p := relay.Peers{Network: true, Level: func() uint32 { return 1 }}
+	p := relay.Peers{Network: true}
 	if url := p.URLOf(cluster.Member{ID: "n1"}); url != "" {
 		t.Errorf("a member without an address is at %s", url)
 	}
@@ -330,8 +283,7 @@ func FuzzListenerForNodes(f *testing.F) {
 // newFuzzed returns a server that stops when its listener closes.
 func newFuzzed(c *fakeCluster, network relay.Network) (*Server, error) {
 	c.members = append(c.members, cluster.Member{
-		ID: "n1", RaftAddr: "raft:n1",
-		FeatureLevel: relay.InternalLevel, Voter: true,
+		ID: "n1", RaftAddr: "raft:n1", Voter: true,
 	})
 	return New(Config{
 		Node: &fakeNode{fakeCluster: c, id: "n1"}, ClusterName: "test", Logger: hclog.NewNullLogger(),

@@ -95,18 +95,13 @@ func (s *Server) hasNoCertificate(x *pipeline.Exchange) bool {
 	return true
 }
 
-// isStrict reports whether nodes call each other over their own listener only.
-func (s *Server) isStrict() bool {
-	return s.network != nil && s.node.Level().Current >= relay.InternalLevel
-}
-
 // refuseInternal refuses requests of clients that carry headers which only nodes set, or which say what a proxy would
-// say of a client's certificate. Members of earlier versions relay over the listener for clients, with their
-// certificate if they have one, for as long as the feature level allows them.
+// say of a client's certificate. Only without a network for nodes do members relay over the listener for clients, with
+// their certificate if they have one.
 func (s *Server) refuseInternal(x *pipeline.Exchange) bool {
 	for name := range x.Request.Header {
 		internal := strings.HasPrefix(name, "Quorate-") || strings.HasPrefix(name, "Client-Cert")
-		if !internal || name == wire.RelayedByHeader && s.fromEarlierNode(x.Request) {
+		if !internal || name == wire.RelayedByHeader && s.mayBeRelayed(x.Request) {
 			continue
 		}
 		s.refuseHeader(x, name)
@@ -121,9 +116,9 @@ func (s *Server) refuseHeader(x *pipeline.Exchange, name string) {
 		name, "the header %s is for nodes among themselves; send the request without it", name)))
 }
 
-// fromEarlierNode reports whether a request may come from a member that does not know the listener for nodes.
-func (s *Server) fromEarlierNode(r *http.Request) bool {
-	if s.isStrict() {
+// mayBeRelayed reports whether a request on the listener for clients may come from a member.
+func (s *Server) mayBeRelayed(r *http.Request) bool {
+	if s.network != nil {
 		return false
 	}
 	if s.peers.Security.NodeOf == nil {
@@ -133,10 +128,10 @@ func (s *Server) fromEarlierNode(r *http.Request) bool {
 	return err == nil
 }
 
-// refuseClients serves the service of nodes to clients' listener only as long as members need it that know no other.
+// refuseClients serves the service of nodes on the listener for clients only if they have no network of their own.
 func (s *Server) refuseClients(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.isStrict() && !relay.NodeCallOf(r.Context()).Internal {
+		if s.network != nil && !relay.NodeCallOf(r.Context()).Internal {
 			s.observer.WriteError(
 				w, r, connect.NewError(connect.CodePermissionDenied,
 					fmt.Errorf("%s is served to nodes only, on their own listener", peerv1connect.PeerServiceName)))

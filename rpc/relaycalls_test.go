@@ -125,7 +125,7 @@ func relayDirectly(t *testing.T, w *fakeNetworks, to string) *connect.BidiStream
 // TestCallsOfAStreamAreTheMembersOwn: whatever headers a member sends, a call counts as relayed by the node that opened
 // the connection, and reaches methods for clients with one answer only.
 func TestCallsOfAStreamAreTheMembersOwn(t *testing.T) {
-	w, servers := wired(t, relay.InternalLevel, "n1", "n2")
+	w, servers := wired(t, "n1", "n2")
 	servers["n2"].node.leader = "n3" // so that the refusal says who relayed
 	stream := relayDirectly(t, w, "n2")
 	call := func(path string) *peerv1.RelayedAnswer {
@@ -157,7 +157,7 @@ func TestCallsOfAStreamAreTheMembersOwn(t *testing.T) {
 
 // TestStreamsWithoutRulesEnd: a member that uses a number twice or begins too many calls loses its stream.
 func TestStreamsWithoutRulesEnd(t *testing.T) {
-	w, servers := wired(t, relay.InternalLevel, "n1", "n2")
+	w, servers := wired(t, "n1", "n2")
 	servers["n2"].node.proposing = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for name, numbers := range map[string][]uint64{
 		"a number that is used twice": {1, 1}, "too many calls": make([]uint64, relay.MaxStreamedCalls+1),
@@ -189,7 +189,7 @@ func TestStreamsWithoutRulesEnd(t *testing.T) {
 // TestCancelledCallsDoNotCount: a member may have as many calls as allowed after it has cancelled others, even if those
 // have not ended yet.
 func TestCancelledCallsDoNotCount(t *testing.T) {
-	w, servers := wired(t, relay.InternalLevel, "n1", "n2")
+	w, servers := wired(t, "n1", "n2")
 	held := make(chan struct{})
 	servers["n2"].node.proposing = func(context.Context) error { <-held; return errors.New("held") }
 	stream := relayDirectly(t, w, "n2")

@@ -222,7 +222,6 @@ func New(c Config) (*Server, error) {
 	}
 	s.peers = relay.Peers{
 		Self: s.id, Transport: s.transport, Security: c.Security, Network: c.Network != nil,
-		Level: func() uint32 { return c.Node.Level().Current },
 	}
 	s.http = newHTTPServer(c.Logger)
 	s.forwarder = &relay.Forwarder{

@@ -9,10 +9,10 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/fsm/backup"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
-	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
@@ -72,7 +72,7 @@ func TestBackupsThroughAnyNode(t *testing.T) {
 	leader := s.Leader().Status().ID
 	for _, id := range []string{"n1", "n2", "n3"} {
 		file := s.save(t, id)
-		contents, err := backup.Read(bytes.NewReader(file), quota.Bounds{}, nil)
+		contents, err := backup.Read(bytes.NewReader(file), fsm.Options{}, nil)
 		if err != nil || contents.Node != id || contents.Counts.Trees != 1 {
 			t.Fatalf("%s saved %+v, %v", id, contents, err)
 		}

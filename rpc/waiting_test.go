@@ -317,7 +317,6 @@ func TestListWaiting(t *testing.T) {
 // however that was granted.
 func TestOneRuleOfPriorities(t *testing.T) {
 	d := oneNode(t)
-	d.node.level.Store(quota.LevelTen)
 	d.node.apply(quota.ApplyTrees{Trees: []quota.TreeSpec{{
 		Name: "strict", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}, Nodes: []quota.NodeSpec{{
 			Queueing: quota.Strict, Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.AtMost(10)}},

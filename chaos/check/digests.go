@@ -19,12 +19,11 @@ type Digest struct {
 	Digest string `json:"digest"`
 }
 
-// collectDigests makes all nodes compute their digests at one index. It returns none if the feature level has no
-// checkpoints.
+// collectDigests makes all nodes compute their digests at one index.
 func collectDigests(ctx context.Context, servers []string, client connect.HTTPClient) ([]Digest, error) {
 	for {
 		digests, err := digestsOnce(ctx, quoratev1connect.NewClusterServiceClient(client, servers[0]), len(servers))
-		if err == nil || connect.CodeOf(err) == connect.CodeFailedPrecondition {
+		if err == nil {
 			return digests, nil
 		}
 		select {

@@ -43,8 +43,7 @@ type State struct {
 // read.
 type Finals struct {
 	States []State `json:"states"`
-	// Digests are those of all nodes, at an index after that of the states; none if the feature level has no
-	// checkpoints.
+	// Digests are those of all nodes, at an index after that of the states.
 	Digests []Digest `json:"digests,omitempty"`
 	// Missing says which node did not answer, or why the nodes did not reach one index. Then the cluster is not
 	// healthy.

@@ -126,13 +126,13 @@ func checkReadThreshold(
 	isCrossed[key] = is
 }
 
-// isAtMargin reports whether a use is the margin below a threshold, which clears it since feature level 10.
+// isAtMargin reports whether a use is the margin below a threshold, which clears it.
 func isAtMargin(u history.Usage, percent, margin int64) bool {
 	return 100*u.Used == (percent-margin)*u.Limit
 }
 
-// thresholdState reports whether a threshold is crossed by a use. That is not certain within the margin, nor at its end
-// below feature level 10.
+// thresholdState reports whether a threshold is crossed by a use. That is not certain within the margin, where it
+// depends on what was crossed before.
 func thresholdState(u history.Usage, percent, margin int64) (isCrossed, certain bool) {
 	isCrossed = 100*u.Used >= percent*u.Limit
 	return isCrossed, isCrossed || 100*u.Used < (percent-margin)*u.Limit

@@ -43,7 +43,7 @@ type Meta struct {
 	Expect   int    `json:"e,omitempty"`
 	HasState bool   `json:"s,omitempty"`
 	Intent   string `json:"i,omitempty"`
-	// Versions before feature level 5 act on ClusterLevel, Checkpoint and Digest.
+	// ClusterLevel, Checkpoint and Digest are fields that nodes do not know.
 	ClusterLevel uint32 `json:"f,omitempty"`
 	Checkpoint   uint64 `json:"x,omitempty"`
 	Digest       string `json:"d,omitempty"`

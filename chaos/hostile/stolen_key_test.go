@@ -17,8 +17,6 @@ import (
 
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/pki"
 )
@@ -192,11 +190,6 @@ func TestKeyOfAnotherMember(t *testing.T) {
 		}
 	}
 	key := c.stealKey(t, id)
-	calls := quoratev1connect.NewClusterServiceClient(c.httpClient(t, ""), victim.URL())
-	waitFor(t, "the feature level does not rise", func() bool {
-		level, err := calls.GetLevel(t.Context(), &quoratev1.GetLevelRequest{})
-		return err == nil && level.GetLevel() >= 5
-	})
 	for _, names := range []string{id, leader.ID} {
 		notice := &peerv1.NotifyRequest{LeaderId: names}
 		for where, peers := range map[string]peerv1connect.PeerServiceClient{

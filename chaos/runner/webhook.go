@@ -106,7 +106,7 @@ func (v *receiver) close() {
 	}
 }
 
-// addWebhook adds the webhook, as soon as the cluster has the feature level.
+// addWebhook adds the webhook, as soon as the cluster serves.
 func (v *receiver) addWebhook(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -186,17 +186,6 @@ func isNotUpgraded(o history.Op) bool {
 		(strings.Contains(o.Reason, "feature level") || strings.HasPrefix(o.Reason, "unimplemented"))
 }
 
-// hasLevel reports whether the cluster has a feature level. Only then is it certain that no earlier version ignores
-// fields that it does not know.
-func (c *caller) hasLevel(ctx context.Context, level uint32) bool {
-	var answer *quoratev1.GetLevelResponse
-	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
-		answer, err = c.randomServer().cluster.GetLevel(ctx, &quoratev1.GetLevelRequest{})
-		return err
-	})
-	return err == nil && answer.GetLevel() >= level
-}
-
 func isDecided(o history.Op) bool { return o.Outcome == history.OK || o.Outcome == history.Refused }
 
 var errNoAnswer = errors.New("the answer has no outcome for this request")

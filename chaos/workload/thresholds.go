@@ -10,9 +10,6 @@ import (
 // warnPercents and warnMargin are the thresholds of all nodes of the tree.
 var warnPercents, warnMargin = []int64{50, 90}, int64(20)
 
-// warnLevel is the feature level that thresholds need.
-const warnLevel = 9
-
 func warnTrees() []treeSpec { return []treeSpec{newTreeSpec("warn", "", 20, "x", 10, "y", 10)} }
 
 // startWarn sets thresholds and watches them from the first client. All clients allocate.
@@ -32,15 +29,14 @@ func startWarn(c *caller) func(context.Context) {
 		case c.number > 0 || c.config.Clients == 1 && c.oneIn(2):
 			h.nextStep(ctx, claims, "warn")
 		case !isSet:
-			isSet = c.hasLevel(ctx, warnLevel) && isDecided(c.callSetThresholds(ctx, id))
+			isSet = isDecided(c.callSetThresholds(ctx, id))
 		default:
 			w.watchOnce(ctx)
 		}
 	}
 }
 
-// callSetThresholds makes one attempt to set the thresholds. SetUp cannot: the cluster may not have the feature level
-// yet.
+// callSetThresholds makes one attempt to set the thresholds.
 func (c *caller) callSetThresholds(ctx context.Context, id string) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(history.Configure, s)

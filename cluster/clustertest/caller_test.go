@@ -63,7 +63,7 @@ func loggedCallers(t *testing.T, disk *simnet.Disk) []string {
 			continue
 		}
 		var data logv1.Entry
-		if err := proto.Unmarshal(entry.Data, &data); err != nil {
+		if err := proto.Unmarshal(entry.Data[1:], &data); err != nil {
 			t.Fatal(err)
 		}
 		var callers []string
@@ -90,9 +90,8 @@ func loggedCallers(t *testing.T, disk *simnet.Disk) []string {
 // cluster proposes itself has the system.
 func TestEntriesSayWhoAskedForThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, disks := startWithKnownDisks(t, 3, raiseLevelAfter(time.Second))
+		c, disks := startWithKnownDisks(t, 3)
 		time.Sleep(time.Minute)
-		wantLevel(t, c, "a new cluster", fsm.EntryFormat)
 		c.CreateTree() // without a caller
 		if _, _, err := c.Leader().Propose(evaContext(t), leaseRequest("lease", 10*time.Second)); err != nil {
 			t.Fatal(err)
@@ -123,64 +122,10 @@ func TestEntriesSayWhoAskedForThem(t *testing.T) {
 	})
 }
 
-// TestBelowTheSeventhLevelEntriesHaveNoCallers: calls with a caller work before the upgrade, and afterwards the log has
-// their callers.
-func TestBelowTheSeventhLevelEntriesHaveNoCallers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, disks := startWithKnownDisks(t, 3, raiseLevelAfter(time.Minute), func(c *clustertest.Cluster) {
-			for _, id := range []string{"n1", "n2", "n3"} {
-				c.OverrideLevel(id, fsm.CallerFormat-1)
-			}
-		})
-		time.Sleep(2 * time.Minute)
-		wantLevel(t, c, "before the upgrade", fsm.CallerFormat-1)
-		c.CreateTree()
-		if _, _, err := c.Leader().Propose(evaContext(t), leaseRequest("before", time.Second)); err != nil {
-			t.Fatal(err)
-		}
-		for _, command := range []quota.Command{
-			quota.ChangeAccess{Change: access.DeleteAccount{Name: "ci"}},
-			quota.ApplyTrees{Trees: []quota.TreeSpec{{
-				Name: "bound", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
-				Nodes: []quota.NodeSpec{{Policy: "open", Bindings: []access.Binding{
-					{Role: "viewer", To: []access.Subject{{Kind: access.Everyone}}},
-				}}},
-			}}},
-		} {
-			_, err := clustertest.Propose(c.Leader(), command)
-			if cluster.ReasonOf(err) != cluster.NotUpgraded || !strings.Contains(err.Error(), "feature level 7") {
-				t.Errorf("%T below the level is answered %v", command, err)
-			}
-		}
-		time.Sleep(time.Minute) // the lease expires
-		wantLevel(t, c, "after calls with a caller", fsm.CallerFormat-1)
-		for _, disk := range disks {
-			for _, text := range loggedCallers(t, disk) {
-				if !strings.HasPrefix(text, "nobody: ") {
-					t.Errorf("below the level the log has %q", text)
-				}
-			}
-		}
-		for _, id := range []string{"n1", "n2", "n3"} {
-			c.OverrideStatus(id, nil)
-		}
-		time.Sleep(2 * time.Minute)
-		wantLevel(t, c, "after the upgrade", fsm.EntryFormat)
-		if _, _, err := c.Leader().Propose(evaContext(t), clustertest.NewAllocate("after", 1)); err != nil {
-			t.Fatal(err)
-		}
-		c.AwaitConverged()
-		list := loggedCallers(t, disks[c.Leader().Status().ID])
-		if last := list[len(list)-1]; last != "external cert/eva: Allocate" {
-			t.Errorf("after the upgrade the log has %q", last)
-		}
-	})
-}
-
 // TestAnInvalidCallerIsRefused: nothing is written for a caller that no member could read.
 func TestAnInvalidCallerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := clustertest.Start(t, 1, raiseLevelAfter(time.Second))
+		c := clustertest.Start(t, 1)
 		time.Sleep(time.Minute)
 		c.CreateTree()
 		before := c.Leader().Status().LastIndex
@@ -198,8 +143,8 @@ func TestAnInvalidCallerIsRefused(t *testing.T) {
 // TestARestoreBringsBackNoAccess: an empty cluster gets the access book of the backup without its tokens; one whose
 // access was changed keeps its own, whatever the backup has.
 func TestARestoreBringsBackNoAccess(t *testing.T) {
-	guarded := goldenBackup(t, "../../fsm/testdata/snapshot-v7.bin")
-	plain := goldenBackup(t, "../../fsm/testdata/snapshot-v6.bin")
+	guarded := goldenBackup(t, "../../fsm/testdata/snapshot-v1.bin")
+	plain := goldenBackup(t, "../../fsm/testdata/snapshot-v1-open.bin")
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)
 		if book := c.Leader().Book(); book.Revision() != 0 || book.Mode() != access.Open {

@@ -1,13 +1,9 @@
 package clustertest_test
 
 import (
-	"bytes"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/hashicorp/go-hclog"
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
@@ -17,10 +13,10 @@ import (
 
 const day = 24 * time.Hour
 
-// civilCluster is a cluster at the newest feature level. wrong are the errors of the clocks from the start.
+// civilCluster is a cluster in which civil time has begun. wrong are the errors of the clocks from the start.
 func civilCluster(t *testing.T, size int, wrong map[string]time.Duration) *clustertest.Cluster {
 	t.Helper()
-	c := clustertest.Start(t, size, raiseLevelAfter(time.Hour), func(c *clustertest.Cluster) {
+	c := clustertest.Start(t, size, func(c *clustertest.Cluster) {
 		for id, ahead := range wrong {
 			c.SetClock(id, ahead)
 		}
@@ -138,7 +134,7 @@ func TestCivilTimeAfterAnOutage(t *testing.T) {
 	})
 }
 
-// TestCivilTimeOfASingleServer is that of its own clock. Below feature level 9 there is none.
+// TestCivilTimeOfASingleServer is that of its own clock.
 func TestCivilTimeOfASingleServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := civilCluster(t, 1, map[string]time.Duration{"n1": -day})
@@ -146,22 +142,6 @@ func TestCivilTimeOfASingleServer(t *testing.T) {
 		c.SetClock("n1", 0)
 		time.Sleep(5 * time.Second)
 		wantCivil(t, c, "after its clock was corrected", 0)
-	})
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		c := clustertest.Start(t, 1, clustertest.WithConfig(func(c *cluster.Config) {
-			c.Logger = hclog.New(&hclog.LoggerOptions{Output: &log})
-		}))
-		c.CreateTree()
-		before := c.Leader().Status().LastIndex
-		time.Sleep(time.Minute)
-		if after := c.Leader().Status().LastIndex; after != before {
-			t.Errorf("%d entries were written at feature level %d", after-before, c.Leader().Level().Current)
-		}
-		c.Stop("n1")
-		if strings.Contains(log.String(), "civil") {
-			t.Errorf("it logged %s", log.String())
-		}
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/simnet"
+	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/quota"
 )
 
@@ -49,6 +50,8 @@ type Cluster struct {
 	// statusOverrides change what nodes report to others about themselves.
 	statusOverrides map[string]func(*cluster.NodeStatus)
 	clockErrors     map[string]time.Duration
+	// formats are those of nodes that run another version.
+	formats map[string]*fsm.Formats
 }
 
 // Option changes a cluster before it starts.
@@ -82,6 +85,7 @@ func New(t testing.TB, size int, options ...Option) *Cluster {
 		expect: size, added: map[string]bool{}, nodes: map[string]*cluster.Node{}, cutOff: map[string]bool{},
 		change:          func(*cluster.Config) {},
 		statusOverrides: map[string]func(*cluster.NodeStatus){}, clockErrors: map[string]time.Duration{},
+		formats: map[string]*fsm.Formats{},
 	}
 	c.parts = c.inMemory
 	for i := range size {
@@ -114,6 +118,9 @@ func (c *Cluster) StartNode(id string) *cluster.Node {
 	if c.added[id] {
 		config.BootstrapExpect = 0
 	}
+	c.mu.Lock()
+	config.Formats = c.formats[id]
+	c.mu.Unlock()
 	c.change(&config)
 	parts := c.parts(id)
 	if parts.Transport == nil {

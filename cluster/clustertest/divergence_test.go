@@ -16,16 +16,13 @@ import (
 // withCheckpoints makes the members compare their states every minute.
 func withCheckpoints(c *cluster.Config) { c.CheckpointEvery = time.Minute }
 
-// startWithCheckpoints runs nodes at level 4, each with a snapshot and something in the ledger.
+// startWithCheckpoints runs nodes, each with a snapshot and something in the ledger.
 func startWithCheckpoints(t *testing.T, size int) *clustertest.Cluster {
 	t.Helper()
 	c := clustertest.Start(t, size, clustertest.WithConfig(withCheckpoints))
 	c.CreateTree()
 	for i := range 10 {
 		c.MustPropose(clustertest.NewAllocate(fmt.Sprint("a", i), 1))
-	}
-	if _, err := c.Leader().RaiseLevel(t.Context()); err != nil {
-		t.Fatal(err)
 	}
 	c.CheckEqual()
 	return c

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/simnet"
+	"github.com/quorate/quorate/fsm"
 )
 
 // localDelay is a delay as within one building, slightly different on every link. Without a delay no message would be
@@ -69,9 +70,11 @@ func (c *Cluster) reconnectNode(id string) {
 	}
 }
 
-// OverrideLevel makes a node report that it understands only formats up to level.
-func (c *Cluster) OverrideLevel(id string, level uint32) {
-	c.OverrideStatus(id, func(s *cluster.NodeStatus) { s.FeatureLevel = level })
+// SetVersion makes a node run a version with other formats from its next start on; nil for this version.
+func (c *Cluster) SetVersion(id string, formats *fsm.Formats) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.formats[id] = formats
 }
 
 // OverrideStatus changes what a node reports to others about itself, from now on; nil ends it.

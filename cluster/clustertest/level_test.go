@@ -9,7 +9,6 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
-	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/internal/verify"
 )
 
@@ -27,56 +26,55 @@ func wantLevel(t *testing.T, c *clustertest.Cluster, when string, want uint32) {
 	}
 }
 
-func tryCheckpoint(t *testing.T, c *clustertest.Cluster) error {
-	t.Helper()
-	_, err := c.Leader().Checkpoint(t.Context())
-	return err
-}
-
 // TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile: until then commands that need the level are refused with the
 // reason. A member that is downgraded, or does not answer, restarts the wait.
 func TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ids := []string{"n1", "n2", "n3"}
-		c := clustertest.Start(t, 3, raiseLevelAfter(time.Minute), func(c *clustertest.Cluster) {
-			for _, id := range ids {
-				c.OverrideLevel(id, 3)
-			}
-		})
+		const old = "n3"
+		c := clustertest.Start(t, 3, raiseLevelAfter(time.Minute))
 		c.CreateTree()
-		old := c.Followers()[0].Status().ID
-		for _, id := range ids {
-			if id != old {
-				c.OverrideStatus(id, nil)
-			}
+		for _, id := range []string{"n1", "n2"} {
+			restartAs(c, id, nextVersion)
+			c.AwaitConverged()
 		}
+		leadByUpgraded := func() {
+			if c.Leader().Status().ID == old {
+				leadBy(t, c, "n1")
+			}
+			time.Sleep(time.Second)
+		}
+		leadByUpgraded()
 		time.Sleep(5 * time.Minute)
 		wantLevel(t, c, "with an old member", 1)
-		wantNotUpgraded(t, tryCheckpoint(t, c), old)
-		c.MustPropose(leaseRequest("plain", 24*time.Hour)) // of the third format, which all understand
-		c.AwaitConverged()
-		wantLevel(t, c, "after a lease", 3)
+		wantNotUpgraded(t, tryNext(t, c, "next"), old+" (version test, feature level 1)")
+		c.Isolate(old) // what it said is not forgotten
+		time.Sleep(time.Second)
+		wantNotUpgraded(t, tryNext(t, c, "next"), old)
+		c.Heal()
+		c.MustPropose(clustertest.NewAllocate("plain", 1)) // what all understand goes on
 
-		c.OverrideLevel(old, 4)
+		restartAs(c, old, nextVersion)
+		leadByUpgraded()
 		time.Sleep(50 * time.Second)
-		wantLevel(t, c, "soon after the last upgrade", 3)
-		if err := tryCheckpoint(t, c); cluster.ReasonOf(err) != cluster.NotUpgraded ||
+		wantLevel(t, c, "soon after the last upgrade", 1)
+		if err := tryNext(t, c, "next"); cluster.ReasonOf(err) != cluster.NotUpgraded ||
+			!strings.Contains(err.Error(), "this needs feature level 2, and the cluster is at 1") ||
 			!strings.Contains(err.Error(), "--raise") {
-			t.Errorf("before the level was raised a checkpoint is answered %v", err)
+			t.Errorf("before the level was raised it is answered %v", err)
 		}
-		c.OverrideLevel(old, 3) // it went back to the old version
+		restartAs(c, old, nil) // it went back to the old version
 		time.Sleep(50 * time.Second)
-		c.OverrideLevel(old, 4)
+		restartAs(c, old, nextVersion)
 		time.Sleep(50 * time.Second)
 		c.Stop(old) // members that are away could come back as anything
 		time.Sleep(5 * time.Minute)
-		wantLevel(t, c, "with a member away", 3)
+		wantLevel(t, c, "with a member away", 1)
 		c.StartNode(old)
 		time.Sleep(70 * time.Second)
 		c.AwaitConverged()
-		wantLevel(t, c, "after a while with all upgraded", 4)
-		if err := tryCheckpoint(t, c); err != nil {
-			t.Errorf("a checkpoint at level 4: %v", err)
+		wantLevel(t, c, "after a while with all upgraded", 2)
+		if err := tryNext(t, c, "next"); err != nil {
+			t.Error(err)
 		}
 		c.CheckEqual()
 	})
@@ -85,9 +83,9 @@ func TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile(t *testing.T) {
 // TestANewClusterIsRaisedAtOnce: it has no data that an older version could return to. Without RaiseLevelAfter the
 // level is not raised.
 func TestANewClusterIsRaisedAtOnce(t *testing.T) {
-	for after, want := range map[time.Duration]uint32{time.Hour: fsm.EntryFormat, 0: 1} {
+	for after, want := range map[time.Duration]uint32{time.Hour: 2, 0: 1} {
 		synctest.Test(t, func(t *testing.T) {
-			c := clustertest.Start(t, 3, raiseLevelAfter(after))
+			c := clustertest.Start(t, 3, raiseLevelAfter(after), versions(nextVersion, "n1", "n2", "n3"))
 			time.Sleep(10 * time.Second)
 			wantLevel(t, c, "a new cluster", want)
 		})
@@ -97,21 +95,24 @@ func TestANewClusterIsRaisedAtOnce(t *testing.T) {
 // TestTheLevelIsRaisedByHand: at once, unless a member does not understand it, and only once.
 func TestTheLevelIsRaisedByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := clustertest.Start(t, 3, clustertest.WithConfig(shortLogs))
+		const old = "n3"
+		c := clustertest.Start(t, 3, clustertest.WithConfig(shortLogs), versions(nextVersion, "n1", "n2"))
 		c.CreateTree()
-		old := c.Followers()[0].Status().ID
-		c.OverrideLevel(old, 3)
+		if c.Leader().Status().ID == old {
+			leadBy(t, c, "n1")
+		}
 		time.Sleep(time.Second)
 		_, err := c.Leader().RaiseLevel(t.Context())
 		wantNotUpgraded(t, err, old)
 		if _, err := c.Followers()[0].RaiseLevel(t.Context()); cluster.ReasonOf(err) != cluster.NotLeader {
 			t.Errorf("a follower answers %v", err)
 		}
-		c.OverrideLevel(old, fsm.EntryFormat)
-		time.Sleep(time.Second)
+		restartAs(c, old, nextVersion)
+		c.AwaitConverged()
+		time.Sleep(time.Minute)
 		before := c.Leader().Status().LastIndex
 		for range 2 {
-			if level, err := c.Leader().RaiseLevel(t.Context()); err != nil || level != fsm.EntryFormat {
+			if level, err := c.Leader().RaiseLevel(t.Context()); err != nil || level != 2 {
 				t.Fatalf("raised to %d, %v", level, err)
 			}
 		}
@@ -124,7 +125,7 @@ func TestTheLevelIsRaisedByHand(t *testing.T) {
 		}
 		c.StartMissing()
 		c.AwaitConverged()
-		wantLevel(t, c, "after a restart from snapshots", fsm.EntryFormat)
+		wantLevel(t, c, "after a restart from snapshots", 2)
 	})
 }
 

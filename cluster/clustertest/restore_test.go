@@ -50,7 +50,7 @@ func TestABackupOfAFollowerHoldsEverythingAcknowledged(t *testing.T) {
 		for i := range 20 {
 			c.MustPropose(clustertest.NewAllocate(fmt.Sprint("a", i), 1))
 			contents, err := backup.Read(
-				bytes.NewReader(saveBackup(t, c.Followers()[0], cluster.ReadOptions{})), quota.Bounds{},
+				bytes.NewReader(saveBackup(t, c.Followers()[0], cluster.ReadOptions{})), fsm.Options{},
 				nil)
 			if err != nil || contents.Counts.Held != uint64(i+1) || contents.Stale {
 				t.Fatalf("after %d grants the backup holds %+v, %v", i+1, contents, err)
@@ -66,7 +66,7 @@ func TestABackupOfAFollowerHoldsEverythingAcknowledged(t *testing.T) {
 			t.Errorf("a node without a leader saves as if it had one: %v", err)
 		}
 		contents, err := backup.Read(
-			bytes.NewReader(saveBackup(t, alone, cluster.ReadOptions{Stale: true})), quota.Bounds{},
+			bytes.NewReader(saveBackup(t, alone, cluster.ReadOptions{Stale: true})), fsm.Options{},
 			nil)
 		if err != nil || !contents.Stale || contents.Counts.Held != 20 {
 			t.Errorf("its stale backup is %+v, %v", contents, err)
@@ -177,10 +177,10 @@ func TestABadBackupChangesNothing(t *testing.T) {
 			t.Error("something was changed")
 		}
 		old := c.Followers()[0].Status().ID
-		c.OverrideLevel(old, fsm.ReplacementFormat-1)
+		c.OverrideStatus(old, func(s *cluster.NodeStatus) { s.FeatureLevel = 0 })
 		c.Eventually("the old member is heard", func() bool {
 			return slices.ContainsFunc(c.Leader().Members(), func(m cluster.Member) bool {
-				return m.ID == old && m.FeatureLevel < fsm.ReplacementFormat
+				return m.ID == old && m.FeatureLevel == 0
 			})
 		})
 		if _, err := c.Leader().Restore(t.Context(), cluster.RestoreOptions{RaiseLevel: true},
@@ -288,20 +288,14 @@ func (u untouchedReader) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// TestARestoreIsRefusedBeforeItsFileIsRead: because the disk lacks space, or because it would raise the feature level.
+// TestARestoreIsRefusedBeforeItsFileIsRead: because the disk lacks space.
 func TestARestoreIsRefusedBeforeItsFileIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, disks := startWithSmallDisks(t, 3)
 		file := saveBackup(t, c.Leader(), cluster.ReadOptions{})
 		leader := c.Leader()
 		before := leader.Level().Current
-		options := cluster.RestoreOptions{Size: 100 << 20}
-		if _, err := leader.Restore(t.Context(), options,
-			untouchedReader{t}); cluster.ReasonOf(err) != cluster.Unsafe ||
-			!strings.Contains(err.Error(), "--raise-level") {
-			t.Errorf("a restore that would raise the level: %v", err)
-		}
-		options.RaiseLevel = true
+		options := cluster.RestoreOptions{Size: 100 << 20, RaiseLevel: true}
 		disks[leader.Status().ID].free.Store(diskReserve + 300<<20 - 1)
 		if _, err := leader.Restore(t.Context(), options,
 			untouchedReader{t}); cluster.ReasonOf(err) != cluster.DiskFull {

@@ -190,7 +190,7 @@ func TestFoldersOfEarlierVersionsGetAnEpoch(t *testing.T) {
 		if err := os.Remove(filepath.Join(path, walFolder, "epoch")); err != nil && logStore == cluster.LogStoreWAL {
 			t.Fatal(err)
 		}
-		writeIdentity(t, filepath.Join(path, identityFile), `{"id":"n1","cluster":"blue","store":"`+named+`"}`)
+		writeIdentity(t, filepath.Join(path, identityFile), `{"id":"n1","cluster":"blue","format":1,"store":"`+named+`"}`)
 		parts := []string{storeFile}
 		if logStore == cluster.LogStoreWAL {
 			parts = append(parts, walFolder)
@@ -201,7 +201,7 @@ func TestFoldersOfEarlierVersionsGetAnEpoch(t *testing.T) {
 				t.Fatalf("%s: got %q", logStore, got)
 			}
 		}
-		writeIdentity(t, filepath.Join(path, identityFile), `{"id":"n1","cluster":"blue","store":"`+named+`"}`)
+		writeIdentity(t, filepath.Join(path, identityFile), `{"id":"n1","cluster":"blue","format":1,"store":"`+named+`"}`)
 		for range 2 {
 			if got := openOutcome(t, path); got != "whole" {
 				t.Fatalf("%s, after an earlier version: got %q", logStore, got)

@@ -155,9 +155,9 @@ func (f *dataFolder) checkHistory(owner identity) (raftguard.History, string, er
 		}
 		return history, "", err
 	case owner.ID == "":
-		return history, "", fmt.Errorf("data folder %s has a log but no identity (%s is missing); write {\"id\": …, "+
-			"\"cluster\": …} there if you know, or let the server join again as a new one with an empty "+
-			"folder", f.path, filepath.Join(f.path, identityFile))
+		return history, "", fmt.Errorf("data folder %s has a log but no identity (%s is missing); write "+
+			"%s there if you know, or let the server join again as a new one with an empty folder", f.path,
+			filepath.Join(f.path, identityFile), identityByHand)
 	case history.Lost != "":
 		return history, cmp.Or(owner.Lost, history.Lost), nil
 	case owner.Lost != "" && (history.Empty || owner.Store != named):

@@ -212,7 +212,7 @@ func forgetMarks(t *testing.T, path string) {
 		f.store.SetUint64([]byte("quorate-snapshot-index"), 0)); err != nil {
 		t.Fatal(err)
 	}
-	writeIdentity(t, filepath.Join(path, identityFile), `{"id":"n1","cluster":"blue"}`)
+	writeIdentity(t, filepath.Join(path, identityFile), `{"id":"n1","cluster":"blue","format":1}`)
 }
 
 func TestAStoreOfAnotherFolderIsNotUsed(t *testing.T) {

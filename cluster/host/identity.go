@@ -9,21 +9,29 @@ import (
 	"path/filepath"
 
 	"github.com/quorate/quorate/cluster/atomicfile"
+	"github.com/quorate/quorate/fsm"
 )
 
-const identityFile = "identity.json"
+const (
+	identityFile = "identity.json"
+	// folderFormat is the format of data folders, not of the entries in them. It rises if a released version could not
+	// open the folders of a later one.
+	folderFormat = 1
+)
 
 // identity says which node a data folder belongs to. Votes are counted by id, so a folder that changed its id could
 // vote twice.
 type identity struct {
 	ID      string `json:"id"`
 	Cluster string `json:"cluster"`
+	// Format is folderFormat. The folders of development builds, before the first release, have none.
+	Format int `json:"format"`
 	// Store names the raft.db that belongs to the folder and contains the same name: another raft.db, or a new one, does
-	// not know the votes and acknowledgements of the node. Empty in folders of versions before 0.6.
+	// not know the votes and acknowledgements of the node.
 	Store string `json:"store,omitempty"`
 	// Lost describes what the folder has lost, until the node was admitted again and holds state.
 	Lost string `json:"lost,omitempty"`
-	// Epoch is that of the folder. Empty if an earlier version wrote the file.
+	// Epoch is that of the folder. Empty if the file was written by hand.
 	Epoch epoch `json:"epoch,omitempty"`
 }
 
@@ -39,11 +47,26 @@ func readIdentity(folder string) (identity, error) {
 	}
 	var owner identity
 	if err := json.Unmarshal(data, &owner); err != nil || owner.ID == "" {
-		return identity{}, fmt.Errorf("%s does not identify the node of the data folder (%q); write {\"id\": …, "+
-			"\"cluster\": …} there if you know, or let the server join again as a new one with an empty folder", path,
-			data)
+		return identity{}, fmt.Errorf("%s does not identify the node of the data folder (%q); write %s there if you know, "+
+			"or let the server join again as a new one with an empty folder", path, data, identityByHand)
 	}
-	return owner, nil
+	return owner, owner.checkFormat(folder)
+}
+
+// identityByHand is how an operator writes an identity.
+const identityByHand = `{"id": …, "cluster": …, "format": 1}`
+
+// checkFormat returns an error for a folder that this version cannot open.
+func (i identity) checkFormat(folder string) error {
+	switch {
+	case i.Format == 0:
+		return fmt.Errorf("data folder %s cannot be opened: %w. If %s was written by hand, it lacks \"format\": 1", folder,
+			fsm.ErrDevelopmentBuild, identityFile)
+	case i.Format > folderFormat:
+		return fmt.Errorf("data folder %s has format %d, but this version understands 1 to %d; run a newer version", folder,
+			i.Format, folderFormat)
+	}
+	return nil
 }
 
 // FolderIdentity says which node a data folder belongs to.
@@ -79,6 +102,7 @@ func (i identity) checkOwner(folder string, owner identity) error {
 
 // writeFile writes the identity durably.
 func (i identity) writeFile(folder string) error {
+	i.Format = folderFormat
 	data, err := json.Marshal(i)
 	if err == nil {
 		err = atomicfile.Write(filepath.Join(folder, identityFile), func(w io.Writer) error {

@@ -19,16 +19,24 @@ func TestADataFolderKeepsItsOwner(t *testing.T) {
 		refuse string // part of the error; empty if the folder may be used
 	}{
 		{name: "a new folder belongs to the first node that opens it", me: blue},
-		{name: "its owner may come back", file: `{"id":"n1","cluster":"blue"}`, me: blue},
+		{name: "its owner may come back", file: `{"id":"n1","cluster":"blue","format":1}`, me: blue},
 		{
-			name: "another node may not use it", file: `{"id":"n1","cluster":"blue"}`,
+			name: "another node may not use it", file: `{"id":"n1","cluster":"blue","format":1}`,
 			me:     identity{ID: "n2", Cluster: "blue"},
 			refuse: `belongs to node "n1", not to "n2"; start the server with id "n1"`,
 		},
 		{
-			name: "another cluster may not use it", file: `{"id":"n1","cluster":"blue"}`,
+			name: "another cluster may not use it", file: `{"id":"n1","cluster":"blue","format":1}`,
 			me:     identity{ID: "n1", Cluster: "green"},
 			refuse: `belongs to cluster "blue", not to "green"`,
+		},
+		{
+			name: "a folder of a development build is refused", file: `{"id":"n1","cluster":"blue","store":"S","epoch":"E"}`,
+			me: blue, refuse: "a development build of Quorate from before the first release wrote it",
+		},
+		{
+			name: "a folder of a newer format is refused", file: `{"id":"n1","cluster":"blue","format":2}`, me: blue,
+			refuse: "has format 2, but this version understands 1 to 1; run a newer version",
 		},
 		{name: "half a file names no node", file: `{"id":"n`, me: blue, refuse: "does not identify the node"},
 		{name: "an empty owner names no node", file: `{}`, me: blue, refuse: "does not identify the node"},

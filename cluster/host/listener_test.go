@@ -123,16 +123,12 @@ func TestOnlyTheNodeThatWasCalledAnswers(t *testing.T) {
 			return m.n1.Dial(withID("n3", raft.ServerAddress(m.n2.addressAs())), time.Minute)
 		},
 		"calls": func() (net.Conn, error) { return network.DialNode(t.Context(), "n3", m.n2.addressAs()) },
-		"api":   func() (net.Conn, error) { return network.DialAPI(t.Context(), "n3", m.n2.addressAs()) },
 	} {
 		c, err := dial()
 		if err == nil {
 			_ = c.Close()
 			t.Errorf("%s: n2 answers for n3", what)
 			continue
-		}
-		if what == "api" {
-			continue // the port of raft does not even speak h2
 		}
 		if mismatch := (*pki.PeerError)(nil); !errors.As(err, &mismatch) ||
 			!strings.Contains(err.Error(), "node n3 was called") {

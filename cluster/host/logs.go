@@ -119,8 +119,8 @@ func (l folderLogs) checkStore() error {
 	return err
 }
 
-// kind returns the kind of the log; empty if the folder has no log yet. Versions before 0.5 recorded no kind: a file
-// with traces of use and without a kind is theirs.
+// kind returns the kind of the log; empty if the folder has no log yet. A file with traces of use and without a
+// kind has the log itself.
 func (l folderLogs) kind() (string, error) {
 	kind, err := l.store.LogKind()
 	if err != nil || kind != "" {

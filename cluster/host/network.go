@@ -32,15 +32,6 @@ func (n *Network) DialNode(ctx context.Context, id, raftAddress string) (net.Con
 	return n.dialTLS(ctx, id, raftAddress, nodeProtocol)
 }
 
-// DialAPI connects to the API of another node, as versions before feature level 5 did. With certificates it verifies
-// that this node answers.
-func (n *Network) DialAPI(ctx context.Context, id, address string) (net.Conn, error) {
-	if n.stream.dial == nil {
-		return dialTCP(ctx, address)
-	}
-	return n.dialTLS(ctx, id, address, "h2")
-}
-
 func (n *Network) dialTLS(ctx context.Context, id, address, protocol string) (net.Conn, error) {
 	plain, err := dialTCP(ctx, address)
 	if err != nil {
@@ -61,8 +52,7 @@ func (n *Network) dialTLS(ctx context.Context, id, address, protocol string) (ne
 		_ = c.Close() // no request was sent
 		return nil, &net.OpError{
 			Op: "dial", Net: "tcp", Addr: c.RemoteAddr(),
-			Err: errors.New(id + " does not speak " + protocol +
-				" there; versions below feature level 5 do not"),
+			Err: errors.New(id + " does not speak " + protocol + " there"),
 		}
 	}
 	return struct{ net.Conn }{c}, nil // a *tls.Conn would be taken for one whose handshake chose the version of HTTP

@@ -177,7 +177,7 @@ func TestALogThatWasSetBackIsReported(t *testing.T) {
 	aside := filepath.Join(f.dir, "set-aside-1")
 	err := errors.Join(os.RemoveAll(wal), os.RemoveAll(filepath.Join(f.dir, "snapshots")),
 		os.Rename(filepath.Join(aside, "raft.db"), filepath.Join(f.dir, "raft.db")), os.Rename(kept, wal),
-		os.WriteFile(filepath.Join(f.dir, "identity.json"), []byte(`{"id": "`+f.id+`", "cluster": "quorate"}`), 0o600))
+		os.WriteFile(filepath.Join(f.dir, "identity.json"), []byte(`{"id": "`+f.id+`", "cluster": "quorate", "format": 1}`), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,6 @@ func TestDivergedServerIsQuarantined(t *testing.T) {
 	for range 5 {
 		first.allocateEach(t, "one", "two", "three", "four", "five")
 	}
-	runUntil(t, first, "level --raise", 0, "level     10")
 	runUntil(t, first, "digests --now", 0, "agrees")
 	awaitSnapshot(t, bad)
 	servers[bad.id].stopCleanly(t)
@@ -150,7 +149,6 @@ func TestAQuarantineIsLiftedByProof(t *testing.T) {
 	}
 	flags[0].applyTree(t)
 	flags[0].allocateEach(t, "a", "b")
-	runUntil(t, flags[0], "level --raise", 0, "level     10")
 	if same := runUntil(t, flags[0], "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
 		t.Fatalf("they hold\n%s", same)
 	}

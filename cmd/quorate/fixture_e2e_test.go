@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/flate"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,7 @@ import (
 )
 
 // For each released version, testdata/released has the data folder of one of its servers, as a ZIP file, and the
-// answers of that server. Existing fixtures are never rewritten. `make fixture VERSION=v0.5.0` adds those of another
+// answers of that server. Existing fixtures are never rewritten. `make fixture VERSION=v1.1.0` adds those of another
 // version, whose commit must be in the list of releases.
 var writeFixture = flag.String("write-fixture", "", "write the data folder that a released version leaves")
 
@@ -51,10 +52,6 @@ var fixtureLife = []string{
 	"limits set cern:atlas/operations/web cores=25 --actor bob",
 	"maintenance cern on --actor bob",
 	"rollback 3 --actor eva --reason mistake",
-}
-
-// laterLife is what servers of later versions than v0.4.0 do besides.
-var laterLife = []string{
 	"allocate --id grows --at cern:atlas/operations/web --amount cores=2 --user ann",
 	"resize grows --amount cores=3 --generation 5",
 	"split grows part --at cern:atlas/operations/web --amount cores=1",
@@ -68,20 +65,8 @@ var fixtureQuestions = []string{
 	"export", "usage cern", "usage ci", "allocations", "leases", "queue", "items ci:aws-account --data",
 	"history", "events",
 	"principals cern", "allocation short", "explain waits",
-}
-
-// laterQuestions are asked besides where laterLife happened.
-var laterQuestions = []string{
 	"allocation part", "allocation grows", "access account list",
 	"access token list robot", "limits get cern:atlas/physics",
-}
-
-// fixtureOf returns what the server of a fixture does, and what is asked about it.
-func fixtureOf(version string) (life, questions []string) {
-	if version == "v0.4.0" {
-		return fixtureLife, fixtureQuestions
-	}
-	return append(slices.Clone(fixtureLife), laterLife...), append(slices.Clone(fixtureQuestions), laterQuestions...)
 }
 
 // remembered is the part of a fixture that is stored beside its folder.
@@ -113,8 +98,7 @@ func TestFoldersOfReleasedVersions(t *testing.T) {
 					applied, chain, state, was.Applied, was.Chain, was.State)
 			}
 			startServer(t, f)
-			_, questions := fixtureOf(version)
-			for _, question := range questions {
+			for _, question := range fixtureQuestions {
 				var before any
 				if err := json.Unmarshal(was.Answers[question], &before); err != nil {
 					t.Fatalf("what %s answered to %s: %v", version, question, err)
@@ -123,7 +107,6 @@ func TestFoldersOfReleasedVersions(t *testing.T) {
 					t.Errorf("%s: %s", question, strings.Join(lost, "; "))
 				}
 			}
-			f.clusterClient(t, "level --raise")
 			runUntil(t, f, "digests --now", 0, "agrees")
 		})
 	}
@@ -263,15 +246,65 @@ func openFixture(t *testing.T, version string) (serverFlags, remembered) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed, err := zip.OpenReader(fixturePath(version, "zip"))
+	unzipFolder(t, fixturePath(version, "zip"), f.dir)
+	return f, was
+}
+
+func unzipFolder(t *testing.T, from, to string) {
+	t.Helper()
+	packed, err := zip.OpenReader(from)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer packed.Close() //nolint:errcheck // only read
-	if err := os.CopyFS(f.dir, packed); err != nil {
+	if err := os.CopyFS(to, packed); err != nil {
 		t.Fatal(err)
 	}
-	return f, was
+}
+
+// TestDataOfDevelopmentBuildsIsRefused: a build from before the first release wrote the folder and the backup. Nothing
+// in them is changed, and the error says what to do.
+func TestDataOfDevelopmentBuildsIsRefused(t *testing.T) {
+	t.Parallel()
+	const why = "a development build of Quorate from before the first release wrote it"
+	f := singleServer(t)
+	unzipFolder(t, filepath.Join("testdata", "development", "level-10.zip"), f.dir)
+	before := filesIn(t, f.dir)
+	if end := startProcess(t, f.commandLine()...).awaitEnd(t); end.code == 0 || !strings.Contains(end.stderr, why) ||
+		!strings.Contains(end.stderr, "quorate export") {
+		t.Errorf("the server ends with %d: %s", end.code, end.stderr)
+	}
+	if after := filesIn(t, f.dir); after != before {
+		t.Errorf("the folder had\n%sand has\n%s", before, after)
+	}
+	backup := filepath.Join("testdata", "development", "backup")
+	if end := runCommand(t, "snapshot", "inspect", backup); end.code != 2 || !strings.Contains(end.stderr, why) {
+		t.Errorf("inspect ends with %d: %s", end.code, end.stderr)
+	}
+	fresh := singleServer(t)
+	startServer(t, fresh)
+	end := runCommand(t, "snapshot", "restore", backup, "--yes", "--server", fresh.baseURL())
+	if end.code != 2 || !strings.Contains(end.stderr, why) {
+		t.Errorf("restore ends with %d: %s", end.code, end.stderr)
+	}
+}
+
+// filesIn lists the files of a folder with the digests of their contents.
+func filesIn(t *testing.T, folder string) string {
+	t.Helper()
+	text := ""
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		text += fmt.Sprintf("%s %x\n", path, sha256.Sum256(content))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // newFixture runs the commands of a fixture against a released version and stores its data folder and answers.
@@ -283,8 +316,7 @@ func newFixture(t *testing.T, version string) {
 	source, program := new(release).buildOnce(t, version)
 	f := singleServer(t, "--snapshot-every", "6", "--snapshot-check", "50ms", "--snapshot-trail", "2")
 	p := startVersion(t, program, f)
-	life, questions := fixtureOf(version)
-	for _, line := range life {
+	for _, line := range fixtureLife {
 		line = strings.ReplaceAll(line, "%s", source)
 		end := startCommand(t, commandOf(program, append(strings.Fields(line), "--server", f.baseURL())...)).awaitEnd(t)
 		if !slices.Contains([]int{0, 3, 9}, end.code) {
@@ -293,7 +325,7 @@ func newFixture(t *testing.T, version string) {
 		time.Sleep(100 * time.Millisecond) // snapshots are to come between them
 	}
 	was := remembered{Version: version, Answers: map[string]json.RawMessage{}}
-	for _, question := range questions {
+	for _, question := range fixtureQuestions {
 		answer, err := json.Marshal(answerTo(t, f, question)) // asked by this version, answered by that one
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
@@ -159,4 +160,22 @@ func (f serverFlags) memberStatus(t *testing.T) (*quoratev1.GetStatusResponse, e
 func (f serverFlags) clusterClient(t *testing.T, line string) outcome {
 	t.Helper()
 	return runCommand(t, append([]string{"cluster", "--server", f.baseURL()}, strings.Fields(line)...)...)
+}
+
+// runLine runs a command against one server.
+func (f serverFlags) runLine(t *testing.T, line string) outcome {
+	t.Helper()
+	return runCommand(t, append([]string{"--server", f.baseURL()}, strings.Fields(line)...)...)
+}
+
+// runUntilDone repeats a command until it ends with 0.
+func (f serverFlags) runUntilDone(t *testing.T, line string) {
+	t.Helper()
+	var end outcome
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		if end = f.runLine(t, line); end.code == 0 {
+			return
+		}
+	}
+	t.Errorf("%s ends with %d: %s%s", line, end.code, end.stdout, end.stderr)
 }

@@ -43,7 +43,7 @@ func TestABackupMovesIntoANewCluster(t *testing.T) {
 		!strings.Contains(end.stdout, "2 held, 0 waiting, 0 ended") {
 		t.Errorf("inspect: %+v", end)
 	}
-	f := singleServer(t, "--raise-level-after", "0") // as a cluster after an upgrade
+	f := singleServer(t)
 	server = startServer(t, f)
 	for name, damage := range map[string]func([]byte) []byte{
 		"cut":     func(b []byte) []byte { return b[:len(b)-1] },
@@ -69,15 +69,7 @@ func TestABackupMovesIntoANewCluster(t *testing.T) {
 		!strings.Contains(end.stderr, "--yes") {
 		t.Errorf("restore without a confirmation: %+v", end)
 	}
-	end := runCommand(t, "snapshot", "restore", file, "--yes", "--server", f.baseURL())
-	if end.code != 3 || !strings.Contains(end.stderr, "quorate cluster level --raise") ||
-		!strings.Contains(end.stderr, "--raise-level") {
-		t.Errorf("restore that would raise the feature level: %+v", end)
-	}
-	if end := runCommand(t, "cluster", "level", "--server", f.baseURL()); !strings.Contains(end.stdout, "level     1") {
-		t.Errorf("after a restore that was refused: %+v", end)
-	}
-	if end := runCommand(t, "snapshot", "restore", file, "--yes", "--raise-level", "--server",
+	if end := runCommand(t, "snapshot", "restore", file, "--yes", "--server",
 		f.baseURL()); end.code != 0 {
 		t.Fatalf("restore: %+v", end)
 	}

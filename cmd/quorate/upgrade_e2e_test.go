@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"connectrpc.com/connect"
-
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/verify"
@@ -57,17 +55,11 @@ func (c *callers) callRepeatedly(quorate *client.Client, name string) {
 		switch {
 		case err == nil:
 			c.held[id] = true
-		case !isEmptied(err):
+		default:
 			c.faults = append(c.faults, err)
 		}
 		c.mu.Unlock()
 	}
-}
-
-// isEmptied is true for what v0.4.0 answers if it became the leader after it had relayed the call in vain: it carries
-// the call out without its body. Later versions keep the body, and word the error otherwise.
-func isEmptied(err error) bool {
-	return connect.CodeOf(err) == connect.CodeInvalidArgument && strings.Contains(err.Error(), "validation errors:\n - id")
 }
 
 // stopCallers stops the callers and returns the ids that they hold and the errors.
@@ -181,58 +173,27 @@ func TestRollingRestart(t *testing.T) {
 	f.checkResults(t, f.flags)
 }
 
-// TestUpgradeFromThePreviousRelease upgrades three servers one by one under load. Features of the new level are refused
-// until all are upgraded and the level is raised; from then on the old version cannot take part.
+// TestUpgradeFromThePreviousRelease upgrades three servers one by one under load. What needs a newer feature level is
+// tested in cluster/clustertest: no release has one yet.
 func TestUpgradeFromThePreviousRelease(t *testing.T) {
 	verify.Only(t) // builds the previous release; TestRollingRestart covers restarts in short mode
+	if previous == "" {
+		t.Skip("there is no release yet")
+	}
 	t.Parallel()
 	_, old := previousRelease.buildOnce(t, previous)
 	f := startFleet(t, old)
-	f.restartServer(t, "n1", binary)
-	f.restartServer(t, "n2", binary)
-	first := f.flags[0]
-	for leads := f.awaitLeader(t); leads != "n3"; leads = f.awaitLeader(t) {
-		f.restartServer(t, leads, binary)
-	}
-	f.checkNewFeaturesAreRefused(t)
-	for _, line := range []string{"level --raise", "digests --now"} {
-		for f.awaitLeader(t) == "n3" {
-			// so that an upgraded server leads; a downgrade must still be possible
-			f.restartServer(t, "n3", old)
-		}
-		runUntil(t, first, line, 3, "n3 (version "+previous+", feature level 3)")
-	}
-	runUntil(t, first, "level", 0, "possible  3")
-	f.checkNewFeaturesAreRefused(t)
-
-	f.restartServer(t, "n3", binary)
-	runUntil(t, first, "level", 0, "possible  10")
-	runUntil(t, first, "digests --now", 3, "--raise")
-	runUntil(t, first, "level --raise", 0, "level     10")
-	for line, says := range map[string]string{
-		"resize one --amount cores=4": "t:a/b cores=4", "transfer two t:a/b t:a": "t:a cores=2",
-		"split three part --at t:a --amount cores=1": "t:a cores=1",
-	} {
-		f.flags[1].runLine(t, "allocate --id "+strings.Fields(line)[1]+" --at t:a/b --amount cores=2")
-		if end := f.flags[2].runLine(t, line); end.code != 0 || !strings.Contains(end.stdout, says) {
-			t.Errorf("%s ends with %d and %s%s", line, end.code, end.stdout, end.stderr)
+	for _, id := range []string{"n1", "n2", "n3"} {
+		f.restartServer(t, id, binary)
+		if id == "n2" { // an upgraded server that leads, and a downgrade
+			for leads := f.awaitLeader(t); leads != "n3"; leads = f.awaitLeader(t) {
+				f.restartServer(t, leads, map[bool]string{true: old, false: binary}[leads == "n1"])
+			}
+			f.restartServer(t, "n1", binary)
 		}
 	}
-	ranged := f.flags[1].runLine(t, "allocate --id four --at t:a --amount cores=1..2/1")
-	if !strings.Contains(ranged.stdout, "cores=2 of 1..2/1") {
-		t.Errorf("a request with a range ends with %d and %s%s", ranged.code, ranged.stdout, ranged.stderr)
-	}
-	for _, id := range []string{"one", "two", "three", "part", "four"} {
-		f.flags[0].runLine(t, "release "+id)
-	}
-	if same := runUntil(t, first, "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
+	if same := runUntil(t, f.flags[0], "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
 		t.Errorf("the members do not hold the same:\n%s", same)
 	}
-	f.servers["n3"].stopCleanly(t)
-	late := startCommand(t, serverCommand(old, f.flagsOf("n3")))
-	if end := late.awaitEnd(t); end.code == 0 || !strings.Contains(end.stderr, "run a newer version") {
-		t.Errorf("the old version ended with %d, without the way out", end.code)
-	}
-	f.servers["n3"] = startVersion(t, binary, f.flagsOf("n3"))
 	f.checkResults(t, f.flags)
 }

@@ -3,7 +3,7 @@
 // A file is a magic line, a manifest, the snapshot in blocks, and a footer. The snapshot has the format that raft uses
 // (package fsm); manifest and footer identify its origin and prove that it is complete:
 //
-//	"quorate backup 1\n"
+//	"quorate-backup 1\n"
 //	length (4 bytes, big endian), manifest as JSON
 //	length, block of the snapshot      1 byte to 1 MiB each
 //	...
@@ -24,17 +24,18 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/fsm"
-	"github.com/quorate/quorate/quota"
 )
 
 const (
 	// Format is the only format of files so far.
 	Format = 1
 
-	magic     = "quorate backup "
+	magic     = "quorate-backup "
 	firstLine = magic + "1\n"
-	maxBlock  = 1 << 20
-	maxText   = 1 << 16
+	// formerMagic is how the files of development builds begin, before the first release.
+	formerMagic = "quorate backup "
+	maxBlock    = 1 << 20
+	maxText     = 1 << 16
 	// Overhead bounds the size of a file beyond that of its snapshot, besides a thousandth of it.
 	Overhead = 1 << 18
 )
@@ -157,18 +158,18 @@ func (w *writer) fileSum() Sum {
 
 // Read reads a file to its end and verifies all of it: the frame, the digests, the snapshot as a restore would, and
 // that manifest and footer match the content. Unless state is nil, Read writes the snapshot to it; that copy is valid
-// only if Read returns no error. Zero bounds mean quota.DefaultBounds.
-func Read(in io.Reader, bounds quota.Bounds, state io.Writer) (Contents, error) {
+// only if Read returns no error. The options are those of the state machine that the state is for.
+func Read(in io.Reader, o fsm.Options, state io.Writer) (Contents, error) {
 	if state == nil {
 		state = io.Discard
 	}
 	r := &reader{in: in, digest: sha256.New()}
-	manifest, err := r.readManifest()
+	manifest, err := r.readManifest(o.Formats.Newest())
 	if err != nil {
 		return Contents{}, err
 	}
 	own := &countingWriter{digest: sha256.New(), out: state}
-	info, err := fsm.ReadSnapshot(io.TeeReader(r, own), bounds)
+	info, err := fsm.ReadSnapshot(io.TeeReader(r, own), o)
 	if err != nil {
 		return Contents{}, r.explainFailure(err)
 	}
@@ -251,12 +252,14 @@ func (r *reader) readJSON(v any, what string) error {
 	return nil
 }
 
-func (r *reader) readManifest() (Manifest, error) {
+func (r *reader) readManifest(newest uint32) (Manifest, error) {
 	line := make([]byte, len(firstLine))
 	if err := r.readRaw(line); err != nil {
 		return Manifest{}, err
 	}
 	switch {
+	case strings.HasPrefix(string(line), formerMagic):
+		return Manifest{}, fmt.Errorf("the backup cannot be read: %w", fsm.ErrDevelopmentBuild)
 	case !strings.HasPrefix(string(line), magic):
 		return Manifest{}, fmt.Errorf("this is not a backup: it does not begin with %q", magic)
 	case string(line) != firstLine:
@@ -265,9 +268,9 @@ func (r *reader) readManifest() (Manifest, error) {
 	}
 	var m Manifest
 	err := r.readJSON(&m, "manifest")
-	if m.Format > fsm.SnapshotFormat || m.EntryFormat > fsm.EntryFormat {
+	if m.Format > newest {
 		return m, fmt.Errorf("it needs feature level %d, but this version has %d: run version %s or a newer one",
-			max(m.Format, m.EntryFormat), fsm.EntryFormat, m.Version)
+			m.Format, newest, m.Version)
 	}
 	return m, err
 }

@@ -61,7 +61,7 @@ func write(t testing.TB, machine *fsm.FSM) []byte {
 func TestAFileSaysWhatIsInIt(t *testing.T) {
 	machine, file := sample(t)
 	var state bytes.Buffer
-	got, err := Read(iotest.OneByteReader(bytes.NewReader(file)), quota.Bounds{}, &state)
+	got, err := Read(iotest.OneByteReader(bytes.NewReader(file)), fsm.Options{}, &state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestEveryDamageIsFound(t *testing.T) {
 	_, file := sample(t)
 	check := func(what string, at int, bad []byte) {
 		t.Helper()
-		if _, err := Read(bytes.NewReader(bad), quota.Bounds{}, nil); err == nil || err.Error() == "" {
+		if _, err := Read(bytes.NewReader(bad), fsm.Options{}, nil); err == nil || err.Error() == "" {
 			t.Errorf("%s at %d was not noticed", what, at)
 		}
 	}
@@ -100,11 +100,11 @@ func TestEveryDamageIsFound(t *testing.T) {
 	check("more", len(file), append(bytes.Clone(file), 0))
 }
 
-// withEntryFormat is the file with another entry format in its manifest.
-func withEntryFormat(file []byte, format uint32) []byte {
+// withFormat is the file with another format of its snapshot in its manifest.
+func withFormat(file []byte, format uint32) []byte {
 	start := len(firstLine) + 4 // behind the length of the manifest
 	end := start + int(binary.BigEndian.Uint32(file[len(firstLine):]))
-	manifest := bytes.Replace(file[start:end], []byte(`"entry_format":1`), fmt.Appendf(nil, `"entry_format":%d`, format), 1)
+	manifest := bytes.Replace(file[start:end], []byte(`"format":1`), fmt.Appendf(nil, `"format":%d`, format), 1)
 	length := binary.BigEndian.AppendUint32(nil, uint32(len(manifest)))
 	return slices.Concat([]byte(firstLine), length, manifest, file[end:])
 }
@@ -118,23 +118,24 @@ func TestErrorsOfFilesSayWhatIsWrong(t *testing.T) {
 		return bad
 	}
 	for says, bad := range map[string][]byte{
-		"ends too early":              file[:len(file)-1],
-		"this is not a backup":        []byte("PK\x03\x04 and what follows in an archive"),
-		"another format than 1":       changed(len(magic), '2'),
-		"SHA-256":                     changed(state, 'H'),
-		"something follows the end":   append(bytes.Clone(file), 'x'),
-		"the manifest has":            changed(len(firstLine), 9),
-		"run version v1 or a newer":   withEntryFormat(file, fsm.EntryFormat+1),
-		"does not say what is in":     bytes.Replace(file, []byte(`"held":1`), []byte(`"held":2`), 1),
-		"is not what a server writes": bytes.Replace(file, []byte(`"held":1`), []byte(`"hold":1`), 1),
+		"ends too early":                 file[:len(file)-1],
+		"this is not a backup":           []byte("PK\x03\x04 and what follows in an archive"),
+		"another format than 1":          changed(len(magic), '2'),
+		"SHA-256":                        changed(state, 'H'),
+		"something follows the end":      append(bytes.Clone(file), 'x'),
+		"the manifest has":               changed(len(firstLine), 9),
+		"run version v1 or a newer":      withFormat(file, fsm.NewestFormat()+1),
+		"a development build of Quorate": append([]byte(formerMagic+"1\n"), file[len(firstLine):]...),
+		"does not say what is in":        bytes.Replace(file, []byte(`"held":1`), []byte(`"held":2`), 1),
+		"is not what a server writes":    bytes.Replace(file, []byte(`"held":1`), []byte(`"hold":1`), 1),
 	} {
-		if _, err := Read(bytes.NewReader(bad), quota.Bounds{}, nil); err == nil ||
+		if _, err := Read(bytes.NewReader(bad), fsm.Options{}, nil); err == nil ||
 			!strings.Contains(err.Error(), says) {
 			t.Errorf("%v; want %q in it", err, says)
 		}
 	}
 	broken := errors.New("the disk is broken")
-	if _, err := Read(io.MultiReader(bytes.NewReader(file[:100]), iotest.ErrReader(broken)), quota.Bounds{},
+	if _, err := Read(io.MultiReader(bytes.NewReader(file[:100]), iotest.ErrReader(broken)), fsm.Options{},
 		nil); !errors.Is(err, broken) {
 		t.Errorf("an error while reading became %v", err)
 	}
@@ -174,7 +175,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(binary.BigEndian.AppendUint32([]byte(firstLine), 1<<31))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var state bytes.Buffer
-		contents, err := Read(bytes.NewReader(data), quota.Bounds{}, &state)
+		contents, err := Read(bytes.NewReader(data), fsm.Options{}, &state)
 		if err != nil {
 			return
 		}

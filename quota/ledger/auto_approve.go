@@ -19,10 +19,7 @@ func (g guard) planByRule(r *quota.LimitRequest, n *node) (plan, string) {
 	if !n.hasRule() {
 		return plan{}, ""
 	}
-	rule, limits := n.parent.spec.AutoApprove, r.Limits
-	if g.env.level >= quota.LevelTen {
-		limits = n.changedLimits(limits)
-	}
+	rule, limits := n.parent.spec.AutoApprove, n.changedLimits(r.Limits)
 	for _, wanted := range limits {
 		if why := n.beyondRule(rule, wanted); why != "" {
 			return plan{}, why
@@ -58,7 +55,7 @@ func (n *node) changedLimits(limits []quota.ResourceLimit) []quota.ResourceLimit
 // beyondRule says why a limit is not a raise that the rule allows; empty if it is one.
 func (n *node) beyondRule(rule quota.AutoApprove, wanted quota.ResourceLimit) string {
 	resource := n.tree.resource(wanted.Resource)
-	present, unit := n.limits[resource.index], n.tree.textUnit(resource)
+	present, unit := n.limits[resource.index], resource.Unit
 	switch {
 	case present.Kind != quota.Limited || wanted.Limit.Kind != quota.Limited:
 		return fmt.Sprintf("a rule raises amounts only, and %s of %s is %s now and would be %s", wanted.Resource, n.place(),
@@ -105,7 +102,7 @@ func (n *node) beyondHeadroom(limits []quota.ResourceLimit) string {
 		}
 		if room < 0 {
 			return fmt.Sprintf("the rule keeps within the headroom of %s: its limit of %s is %s, and those of its children "+
-				"would add up to more", n.parent.place(), wanted.Resource, n.tree.amountText(resource, bound.Amount))
+				"would add up to more", n.parent.place(), wanted.Resource, resource.amountText(bound.Amount))
 		}
 	}
 	return ""

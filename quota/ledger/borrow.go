@@ -328,11 +328,7 @@ func (s *softPlacement) evict(victim formerPlace, full, share *node) {
 	s.removeClaim(victim.claimRef)
 }
 
-// reasonToEvict is nil before LevelNine.
 func (s *softPlacement) reasonToEvict(victim formerPlace, full, share *node) *quota.Reason {
-	if s.ledger.level < quota.LevelNine {
-		return nil
-	}
 	a, _ := s.ledger.allocations.held.Get(victim.fence)
 	c := &a.claims[victim.claim]
 	r := &quota.Reason{

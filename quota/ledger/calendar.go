@@ -262,7 +262,7 @@ func (c *calendar) refreshLimits(s *scheduledLimit) {
 	s.eachResource(func(r int) { s.node.swapLimit(r, s.node.limits[r]) })
 	c.forest.noteLimits(s.node)
 	c.forest.markChanged(s.node.tree)
-	c.queue.unblockRaised(s.node)
+	c.queue.unblockTree(s.node.tree) // as after a change of limits
 }
 
 // eachResource visits the resources of the scheduled limit.

@@ -16,7 +16,7 @@ func (n *node) effectiveAt(r int, at quota.CivilTime) quota.Limit {
 // familyAt is family at an instant of the future, with the node's own use as it is now.
 func (n *node) familyAt(r int, own quota.Amount, swap *node, at quota.CivilTime) policy.Family {
 	f := policy.Family{
-		Unit: n.tree.textUnit(n.tree.resources[r]), Limit: n.standIn(swap).effectiveAt(r, at), Own: own,
+		Unit: n.tree.resources[r].Unit, Limit: n.standIn(swap).effectiveAt(r, at), Own: own,
 		Children: make([]policy.ChildLimit, len(n.children)),
 	}
 	for i, child := range n.children {

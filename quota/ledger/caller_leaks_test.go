@@ -103,25 +103,18 @@ func TestOwnDocumentsCanBeAppliedAgain(t *testing.T) {
 
 // TestRequestIDsBelongToTheirActor: two callers may use the same request id, and each is answered with its own change.
 func TestRequestIDsBelongToTheirActor(t *testing.T) {
-	for _, level := range []uint32{quota.LevelNine, quota.LevelTen} {
-		g := newGuarded(t, cernTree(), "anna", "peter", "hans", "heidi", "carl")
-		g.ledger.SetLevel(level)
-		mine, theirs := setCores("atlas/physics", 41), setCores("cms", 39)
-		mine.Meta = quota.ChangeMeta{RequestID: "r", Fingerprint: "1"}
-		theirs.Meta = quota.ChangeMeta{RequestID: "r", Fingerprint: "2"}
-		first := g.must("root", theirs)
-		if level < quota.LevelTen {
-			g.refused("anna", mine, quota.IDTaken, "made revision")
-			continue
-		}
-		second := g.must("anna", mine)
-		again, other := g.must("anna", mine), g.must("root", theirs)
-		if second.Repeated || !again.Repeated || again.Configuration.Revision != second.Configuration.Revision {
-			t.Errorf("anna is answered %+v, and then %+v", second.Configuration, again.Configuration)
-		}
-		if !other.Repeated || other.Configuration.Revision != first.Configuration.Revision {
-			t.Errorf("root is answered %+v, and then %+v", first.Configuration, other.Configuration)
-		}
+	g := newGuarded(t, cernTree(), "anna", "peter", "hans", "heidi", "carl")
+	mine, theirs := setCores("atlas/physics", 41), setCores("cms", 39)
+	mine.Meta = quota.ChangeMeta{RequestID: "r", Fingerprint: "1"}
+	theirs.Meta = quota.ChangeMeta{RequestID: "r", Fingerprint: "2"}
+	first := g.must("root", theirs)
+	second := g.must("anna", mine)
+	again, other := g.must("anna", mine), g.must("root", theirs)
+	if second.Repeated || !again.Repeated || again.Configuration.Revision != second.Configuration.Revision {
+		t.Errorf("anna is answered %+v, and then %+v", second.Configuration, again.Configuration)
+	}
+	if !other.Repeated || other.Configuration.Revision != first.Configuration.Revision {
+		t.Errorf("root is answered %+v, and then %+v", first.Configuration, other.Configuration)
 	}
 }
 

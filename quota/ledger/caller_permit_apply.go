@@ -34,9 +34,6 @@ func (g guard) permitApply(c quota.ApplyTrees) *quota.Error {
 			return err
 		}
 	}
-	if g.env.level < quota.LevelTen {
-		return nil
-	}
 	if err := g.permitParts(c); err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func (g guard) permitManageWebhook(c quota.ManageWebhook) *quota.Error {
 
 // mayOwnWebhooks is true for users, who can be asked again for their rights when an event is delivered.
 func (g guard) mayOwnWebhooks() bool {
-	return g.env.level >= quota.LevelTen && g.caller.who != nil && g.caller.who.IsUser()
+	return g.caller.who != nil && g.caller.who.IsUser()
 }
 
 func (g guard) managesWebhook(w *quota.Webhook) bool {

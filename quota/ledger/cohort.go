@@ -50,8 +50,8 @@ func (n *node) relimited() []pool {
 }
 
 // checkBounded returns the nodes of a cohort that would owe more than they may, in the order of the request, levels
-// upwards. It draws the claims from the pools, checks, and puts them back. Since LevelTen a node above the claims is
-// checked only if the request lowers its room: who uses what it does not lend is not concerned by what others owe.
+// upwards. It draws the claims from the pools, checks, and puts them back. A node above the claims is checked
+// only if the request lowers its room: who uses what it does not lend is not concerned by what others owe.
 func (e *environment) checkBounded(a *Allocation) []quota.Violation {
 	claims := a.plainClaims()
 	if !inCohort(claims) {
@@ -68,11 +68,10 @@ func (e *environment) checkBounded(a *Allocation) []quota.Violation {
 	drawAll(claims, 1)
 	var violations []quota.Violation
 	for i, d := range demands {
-		isAbove := e.level >= quota.LevelTen && !isClaimed(claims, d.node)
-		violations = d.shortages(violations, before[i], isAbove)
+		violations = d.shortages(violations, before[i], !isClaimed(claims, d.node))
 	}
 	drawAll(claims, -1)
-	if len(violations) > 0 && e.level >= quota.LevelFive {
+	if len(violations) > 0 {
 		markTooLarge(violations, claims)
 	}
 	return violations

@@ -53,12 +53,8 @@ func (p planner) install(meta quota.ChangeMeta, checked plan) {
 	p.ledger.journal.changes = checked.changes
 }
 
-// noteConfigured records the newest revision for watchers, who have no use for what takes it back. Digests of a log
-// have all facts, so there are none before LevelNine.
+// noteConfigured records the newest revision for watchers, who have no use for what takes it back.
 func (p planner) noteConfigured() {
-	if p.ledger.level < quota.LevelNine {
-		return
-	}
 	told := *p.ledger.history.revisions[len(p.ledger.history.revisions)-1]
 	told.Undo, told.UndoPolicies, told.UndoAccess, told.Undoable = nil, nil, nil, false
 	p.ledger.journal.facts = append(p.ledger.journal.facts, Fact{Kind: FactConfigured, Revision: &told})

@@ -244,7 +244,7 @@ func (p planner) reserveIDs() {
 func accessMoment(r *callerRights, f *forest) access.Moment {
 	return access.Moment{
 		Wall: r.now.Wall, Index: r.env.index, NodeBindings: f.countBindings(), BindsRole: f.bindsRole,
-		KeepsLife: r.env.level >= quota.LevelTen && r.env.book.Mode() == access.Guarded && !r.may(access.AccessManage, nil),
+		KeepsLife: r.env.book.Mode() == access.Guarded && !r.may(access.AccessManage, nil),
 	}
 }
 

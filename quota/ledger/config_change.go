@@ -49,7 +49,7 @@ func (p planner) planLimits(c quota.SetLimits) plan {
 			n.configure(swap)
 			n.relimit()
 			p.ledger.forest.noteLimits(n)
-			p.ledger.queue.unblockRaised(n)
+			p.ledger.queue.unblockTree(n.tree) // a request below or above may fit its whole limit again, or not any more
 		},
 		effects: func() *quota.Effects { return p.effectsOf(t, swap.spec) },
 	}

@@ -163,7 +163,7 @@ func (p planner) requeueWaiters(changed map[string]bool) {
 			switch t := alt.blockedIn.tree; {
 			case t != nil && changed[t.name]:
 				p.ledger.queue.unassignWaiters(alt)
-			case p.ledger.level >= quota.LevelNine && alt.isSpanning() && claimFromAny(alt.wanted, changed):
+			case alt.isSpanning() && claimFromAny(alt.wanted, changed):
 				p.ledger.queue.unblockAll(alt.blockedIn) // it may preempt now what is in its way in another tree
 			}
 		}

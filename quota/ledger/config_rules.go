@@ -14,7 +14,7 @@ import (
 // for the node or child of the same path.
 func (n *node) family(r int, own quota.Amount, swap *node) policy.Family {
 	f := policy.Family{
-		Unit: n.tree.textUnit(n.tree.resources[r]), Limit: n.standIn(swap).effective(r), Own: own,
+		Unit: n.tree.resources[r].Unit, Limit: n.standIn(swap).effective(r), Own: own,
 		Children: make([]policy.ChildLimit, len(n.children)),
 	}
 	for i, child := range n.children {
@@ -23,17 +23,9 @@ func (n *node) family(r int, own quota.Amount, swap *node) policy.Family {
 	return f
 }
 
-// textUnit is the unit in which texts write amounts of a resource: before LevelTen they have bare numbers.
-func (t *tree) textUnit(r *resource) quota.Unit {
-	if t.env.level < quota.LevelTen {
-		return quota.Count
-	}
-	return r.Unit
-}
-
 // amountText is an amount of a resource in a text.
-func (t *tree) amountText(r *resource, amount quota.Amount) string {
-	return quota.FormatAmount(amount, t.textUnit(r))
+func (r *resource) amountText(amount quota.Amount) string {
+	return quota.FormatAmount(amount, r.Unit)
 }
 
 func (n *node) childLimit(r int) policy.ChildLimit {
@@ -136,7 +128,7 @@ func (s *treeTransition) overfullBreaches() []quota.Breach {
 				Tree: n.treeName, Node: n.path, Policy: n.policy.Name, Resource: r.Name,
 				Text: fmt.Sprintf(
 					"it would hold %s with what moves below it, more than its limit of %s: raise the limit, or "+
-						"release something first", n.tree.amountText(r, used), n.tree.amountText(r, limit)),
+						"release something first", r.amountText(used), r.amountText(limit)),
 			})
 		}
 		return true
@@ -170,7 +162,7 @@ func (p planner) effects(steps []*treeTransition, policies *policySet) *quota.Ef
 	e := &quota.Effects{}
 	changed := map[string]bool{}
 	after := New(p.ledger.bounds)
-	after.now, after.level = p.ledger.now, p.ledger.level
+	after.now, after.format = p.ledger.now, p.ledger.format
 	after.forest.policies = policies
 	after.forest.trees, after.forest.nodes = maps.Clone(p.ledger.forest.trees), p.ledger.forest.nodes
 	after.allocations.fence = p.ledger.allocations.fence

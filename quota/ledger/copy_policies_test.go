@@ -21,7 +21,7 @@ func TestCopiesKnowDefinedPolicies(t *testing.T) {
 	if out.Refused != nil {
 		t.Fatal(out.Refused)
 	}
-	scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), l.Level(), l.Snapshot())
+	scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), l.Format(), l.Snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func planOnCopies(t *rapid.T, commands *rapid.Generator[quota.Command], items bo
 			c = changeOfAll(t, l.Sandbox())
 		}
 		want := l.Sandbox().DryRun(c)
-		scratch, err := ledger.CopyForPlans(bounds, l.Level(), l.Snapshot())
+		scratch, err := ledger.CopyForPlans(bounds, l.Format(), l.Snapshot())
 		if err != nil {
 			t.Fatal(err)
 		}

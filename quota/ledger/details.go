@@ -15,8 +15,8 @@ type details struct {
 	reserveFor quota.Span
 	until      quota.Instant
 	forced     bool
-	// preempted are who ended for it, and the leases that were revoked for it. room is their number and what they gave,
-	// since LevelNine; it is never changed in place.
+	// preempted are who ended for it, and the leases that were revoked for it. room is their number and what they gave; it
+	// is never changed in place.
 	preempted []quota.Preempted
 	room      *quota.MadeRoom
 	// displaced are the claims that a reservation moved, in that order. Cancel restores them.
@@ -59,10 +59,10 @@ type lease struct {
 	expires quota.Instant
 	// revokedBy is the id of the allocation that the lease is revoked for; then no renewal extends it.
 	revokedBy string
-	// reason says why it is revoked; nil unless it is, since LevelNine.
+	// reason says why it is revoked; nil unless it is.
 	reason *quota.Reason
-	// unclaimed is true until the caller claims what was granted from the queue: a lease, and since LevelTen also an
-	// allocation without a TTL, which has an end until then.
+	// unclaimed is true until the caller claims what was granted from the queue: a lease, or an allocation without a TTL,
+	// which has an end until then.
 	unclaimed bool
 	// touched is the time of the last renewal.
 	touched quota.Stamp
@@ -117,9 +117,8 @@ func overlayData(data, change []quota.Label) []quota.Label {
 }
 
 // undoRecord is what the end of a reservation needs, beside the displacements, to restore the state from before it. It
-// is nil unless the allocation is reserved, and was reserved since LevelFive. Its size is bounded by what the
-// reservation touched: an entry for each tree, for each item that changed hands, and for each dynamic node that lost a
-// claim.
+// is nil unless the allocation is reserved. Its size is bounded by what the reservation touched: an entry for each tree,
+// for each item that changed hands, and for each dynamic node that lost a claim.
 type undoRecord struct {
 	trees []treeVersion
 	nodes []dynamicNode // parents before children

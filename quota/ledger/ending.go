@@ -316,9 +316,9 @@ func (e *environment) spanOver(a *Allocation) bool {
 	return e.now.At-a.ended.At >= quota.Instant(e.bounds.TombstoneSpan)
 }
 
-// mayHoldAgain is true for a victim of a reservation that is neither confirmed nor ended, since LevelFive.
+// mayHoldAgain is true for a victim of a reservation that is neither confirmed nor ended.
 func (s *allocations) mayHoldAgain(a *Allocation) bool {
-	if s.level < quota.LevelFive || a.ended.state != quota.WasPreempted {
+	if a.ended.state != quota.WasPreempted {
 		return false
 	}
 	by := s.byID.Find(a.ended.by)

@@ -9,9 +9,6 @@ func (l *Ledger) expireDue(c quota.Expire, m mode) Outcome {
 	if err := checkMost(c.Most); err != nil || m == dryRun {
 		return Outcome{Refused: err}
 	}
-	if l.level < quota.LevelTen {
-		return l.expireByClock(c)
-	}
 	var out Outcome
 	freed := quota.Instant(0) // when the first dirty queue became so
 	for out.Expired < c.Most {
@@ -32,28 +29,6 @@ func (l *Ledger) expireDue(c quota.Expire, m mode) Outcome {
 		if isClean {
 			freed = next.at
 		}
-		out.Expired++
-	}
-	return out
-}
-
-// expireByClock is expireDue before LevelTen: what is due in civil time came after what is due in ledger time.
-func (l *Ledger) expireByClock(c quota.Expire) Outcome {
-	var out Outcome
-	for out.Expired < c.Most {
-		next, waits := l.deadlines.next()
-		if !waits || next.at > l.now.At {
-			break
-		}
-		out.Restored = append(out.Restored, l.fireDeadline(next.dueKey)...)
-		out.Expired++
-	}
-	for out.Expired < c.Most {
-		next, waits := l.calendar.nextDue()
-		if !waits {
-			break
-		}
-		l.calendar.fire(next.number)
 		out.Expired++
 	}
 	return out

@@ -129,7 +129,7 @@ func (s *levelSurvey) addPool(v quota.Violation, n *node, r int, before quota.Am
 		}
 	}
 	s.add(v, limit, owes == 0, quota.LevelBorrows)
-	if owes > 0 && s.ledger.level >= quota.LevelTen && room >= before && !isClaimed(s.allocation.claims, n) {
+	if owes > 0 && room >= before && !isClaimed(s.allocation.claims, n) {
 		s.levels[len(s.levels)-1] = s.levels[len(s.levels)-1].unchecked()
 		return
 	}

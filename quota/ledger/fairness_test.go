@@ -80,7 +80,6 @@ func TestDenialsAreKeptByBytesToo(t *testing.T) {
 	bounds := quota.DefaultBounds()
 	bounds.EventBytes = 100_000
 	g := newOpenOr(t, bounds, access.Guarded)
-	g.ledger.SetLevel(7)
 	for i := range 200 {
 		request := claimCores(fmt.Sprint("d", i), "atlas/physics/higgs", 90)
 		request.Labels = []quota.Label{{Key: "k", Value: strings.Repeat("x", 200)}}

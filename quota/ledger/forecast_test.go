@@ -93,7 +93,7 @@ func (f *foretoldLedger) apply(c quota.Command) []ledger.Fact {
 
 func (f *foretoldLedger) forecast(t *rapid.T) map[string]quota.Instant {
 	before := asJSON(f.ledger.Snapshot().Header)
-	scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), f.ledger.Level(), f.ledger.Snapshot())
+	scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), f.ledger.Format(), f.ledger.Snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -289,12 +289,9 @@ func (n *node) isIdle() bool { return n.claims+n.homes+len(n.queues)+len(n.child
 
 // markChanged assigns a new version to a tree whose usage or configuration changed. Equal versions of a tree mean equal
 // placements: a cancellation that finds the version that its reservation left knows that nothing happened in between.
-// Below LevelFive no tree has a version.
 func (f *forest) markChanged(t *tree) {
-	if f.level >= quota.LevelFive {
-		f.version++
-		t.version = f.version
-	}
+	f.version++
+	t.version = f.version
 }
 
 // ceiling is what the plain check holds the subtree to. In a cohort a limit is not a cap: checkBounded looks at it.

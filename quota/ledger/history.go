@@ -18,10 +18,10 @@ type history struct {
 }
 
 // findRequest returns the revision that a request made; nil if it is not remembered. In a guarded ledger request ids
-// belong to their actor since LevelTen: an id tells nothing of requests of others.
+// belong to their actor: an id tells nothing of requests of others.
 func (h *history) findRequest(m quota.ChangeMeta) *quota.Revision {
 	newest := h.requests[m.RequestID]
-	if newest == nil || newest.Actor == m.Actor || h.level < quota.LevelTen || h.book.Mode() != access.Guarded {
+	if newest == nil || newest.Actor == m.Actor || h.book.Mode() != access.Guarded {
 		return newest
 	}
 	for _, r := range slices.Backward(h.revisions) {

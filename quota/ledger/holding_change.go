@@ -250,11 +250,10 @@ func (h *holdingChange) newClaim(w wantedClaim) (placedClaim, *quota.Error) {
 }
 
 // keptClaim is a claim that stays at its node. Snapshots say only of an allocation as a whole whether it was granted
-// regardless of limits. So since LevelNine that counts for each of its claims, or a restored ledger would decide
-// otherwise.
+// regardless of limits. So that counts for each of its claims, or a restored ledger would decide otherwise.
 func (h *holdingChange) keptClaim(i int) placedClaim {
 	c := h.was.claims[i]
-	if forced := h.was.isForced(); h.ledger.level >= quota.LevelNine && c.isForced() != forced {
+	if forced := h.was.isForced(); c.isForced() != forced {
 		more := claimDetails{}
 		if c.more != nil {
 			more = *c.more
@@ -310,10 +309,8 @@ func (h *holdingChange) beginPart(p *Allocation, id string, number int) {
 	p.id, p.hash = id, idindex.Hash(id)
 	p.fence, p.granted = l.allocations.fence+1+uint64(number), l.now
 	p.more = &details{
-		principal: of.principal, forced: of.forced, endsAt: of.endsAt, resized: &resized{splitFrom: h.was.id},
-	}
-	if l.level >= quota.LevelTen {
-		p.more.priority = of.priority
+		principal: of.principal, forced: of.forced, endsAt: of.endsAt, priority: of.priority,
+		resized: &resized{splitFrom: h.was.id},
 	}
 	if ttl := h.was.lease().ttl; ttl > 0 {
 		p.more.lease = &lease{asked: ttl, ttl: ttl}

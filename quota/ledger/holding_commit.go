@@ -14,10 +14,7 @@ func (h *holdingChange) records() []*Allocation { return append([]*Allocation{h.
 func (h *holdingChange) decide() quota.Decision {
 	behind := h.asker().softOvertakeViolations(h.rising)
 	if violations := slices.Concat(h.holdViolations(), h.uncountable(), behind); len(violations) > 0 {
-		if h.ledger.level >= quota.LevelTen {
-			violations = append(violations, h.wholeLimits()...)
-		}
-		return quota.Decision{Violations: violations}
+		return quota.Decision{Violations: append(violations, h.wholeLimits()...)}
 	}
 	h.levels = h.ledger.measureLevels(h.records())
 	h.exchange()

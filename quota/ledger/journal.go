@@ -162,13 +162,12 @@ const (
 	// more.
 	FactCrossed FactKind = 14
 	FactCleared FactKind = 15
-	// FactConfigured: a revision has changed the configuration. Since LevelNine.
+	// FactConfigured: a revision has changed the configuration.
 	FactConfigured FactKind = 16
 	// FactNode: something has happened to a node that does not change its configuration: a scheduled limit was made,
 	// begins, ends soon, has ended or skips windows, or the node is drained.
 	FactNode FactKind = 27
-	// FactResizeWaits: a Resize of the allocation waits. FactResizeDropped: it has ended without being carried out. Since
-	// LevelNine.
+	// FactResizeWaits: a Resize of the allocation waits. FactResizeDropped: it has ended without being carried out.
 	FactResizeWaits   FactKind = 50
 	FactResizeDropped FactKind = 51
 )

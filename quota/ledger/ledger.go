@@ -132,16 +132,13 @@ func (l *Ledger) advanceTime(s quota.Stamp) {
 	}
 }
 
-// SetLevel sets the feature level of the cluster. It must be called between the same two commands on every replica. The
-// level is not part of a snapshot: the caller keeps it and calls SetLevel after a restore.
-func (l *Ledger) SetLevel(level uint32) {
-	if l.level = level; level >= quota.LevelTen {
-		l.forest.rejudgeThresholds() // by the rule of that level, which may clear some
-	}
-}
+// SetFormat sets the format of the cluster's log, whose rules the ledger follows from then on. It must be called between
+// the same two commands on every replica. The format is not part of a snapshot: the caller keeps it and calls SetFormat
+// after a restore.
+func (l *Ledger) SetFormat(format uint32) { l.format = format }
 
-// Level is the feature level; the newest in a new ledger.
-func (l *Ledger) Level() uint32 { return l.level }
+// Format is the format whose rules the ledger follows; the first in a new ledger.
+func (l *Ledger) Format() uint32 { return l.format }
 
 // Supersede prepares a ledger that was restored from a backup to replace another one, which has the header former.
 // Time, revisions and all numbers continue from the larger value of the two ledgers, and fences from gap beyond it, so

@@ -267,26 +267,19 @@ func TestAllRequestsAreBounded(t *testing.T) {
 func TestClosedRequestsStayVisible(t *testing.T) {
 	b := quota.DefaultBounds()
 	b.ClosedRequests = 3
-	for _, level := range []uint32{quota.LevelTen - 1, quota.LevelTen} {
-		g := newGuarded(t, cernTree(), "anna", "peter", "hans", "heidi", "carl")
-		g.ledger = restoredWith(t, g.ledger, b)
-		g.ledger.SetLevel(level)
-		g.must("heidi", askFor("atlas/physics/higgs", 12))
-		g.must("peter", quota.RejectRequest{Number: 1, Reason: "in spring"})
-		for n := range uint64(5) {
-			g.must("hans", askFor("atlas/physics/higgs", 20))
-			g.must("hans", quota.WithdrawRequest{Number: n + 2})
-		}
-		for _, user := range []string{"heidi", "peter"} {
-			seen := g.requestsOf(user, quota.LimitRequestFilter{Asker: "account/heidi"})
-			switch {
-			case level < quota.LevelTen && len(seen) != 0:
-				t.Errorf("before the level %s sees %+v", user, seen)
-			case level < quota.LevelTen:
-			case len(seen) != 1 || seen[0].State != quota.RequestRejected || seen[0].ClosedBy != "account/peter" ||
-				seen[0].ClosedReason != "in spring":
-				t.Errorf("%s sees %+v of the request that was rejected", user, seen)
-			}
+	g := newGuarded(t, cernTree(), "anna", "peter", "hans", "heidi", "carl")
+	g.ledger = restoredWith(t, g.ledger, b)
+	g.must("heidi", askFor("atlas/physics/higgs", 12))
+	g.must("peter", quota.RejectRequest{Number: 1, Reason: "in spring"})
+	for n := range uint64(5) {
+		g.must("hans", askFor("atlas/physics/higgs", 20))
+		g.must("hans", quota.WithdrawRequest{Number: n + 2})
+	}
+	for _, user := range []string{"heidi", "peter"} {
+		seen := g.requestsOf(user, quota.LimitRequestFilter{Asker: "account/heidi"})
+		if len(seen) != 1 || seen[0].State != quota.RequestRejected || seen[0].ClosedBy != "account/peter" ||
+			seen[0].ClosedReason != "in spring" {
+			t.Errorf("%s sees %+v of the request that was rejected", user, seen)
 		}
 	}
 }

@@ -108,8 +108,7 @@ func (s *limitRequests) closeAll(reason string) {
 }
 
 // forgetClosed forgets a closed request if too many are remembered: of the user with most of them the one that was
-// closed first. Otherwise one user, who asks and withdraws again and again, would remove those of all others. Before
-// LevelTen it is the one that was closed first, of any user.
+// closed first. Otherwise one user, who asks and withdraws again and again, would remove those of all others.
 func (s *limitRequests) forgetClosed() {
 	closed, most, ofUser := 0, 0, map[string]int{}
 	for _, r := range s.all {
@@ -124,7 +123,7 @@ func (s *limitRequests) forgetClosed() {
 	}
 	oldest := -1
 	for i, r := range s.all {
-		isOfMost := s.level < quota.LevelTen || ofUser[r.Asker] == most
+		isOfMost := ofUser[r.Asker] == most
 		if r.State != quota.RequestOpen && isOfMost && (oldest < 0 || r.ClosedSeq < s.all[oldest].ClosedSeq) {
 			oldest = i
 		}

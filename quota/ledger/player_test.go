@@ -55,8 +55,6 @@ func (p *player) perform(words, body []string) error {
 	switch words[0] {
 	case "bounds":
 		return p.setBounds(args)
-	case "level":
-		return p.setLevel(args)
 	case "tick":
 		return p.tick(args)
 	case "freeze":
@@ -89,17 +87,10 @@ func (p *player) whatIf(words, body []string) error {
 	if err != nil {
 		return err
 	}
-	scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), p.ledger.Level(), p.ledger.Snapshot())
+	scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), p.ledger.Format(), p.ledger.Snapshot())
 	if err == nil {
 		p.outcome(c, scratch.Sandbox().WhatIf(ledger.Origin{Index: 1}, c))
 	}
-	return err
-}
-
-// setLevel tells the ledger the feature level.
-func (p *player) setLevel(args []string) error {
-	level, err := strconv.ParseUint(strings.Join(args, " "), 10, 32)
-	p.ledger.SetLevel(uint32(level))
 	return err
 }
 
@@ -147,7 +138,6 @@ func (p *player) freeze() error {
 	if before, after := quotatest.ImageText(image), quotatest.ImageText(loaded.Snapshot()); before != after {
 		return fmt.Errorf("a loaded ledger has another image:\n%s\n%s", before, after)
 	}
-	loaded.SetLevel(p.ledger.Level())
 	p.ledger = loaded
 	return nil
 }

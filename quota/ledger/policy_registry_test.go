@@ -133,3 +133,18 @@ func panicOf(f func()) (text string) {
 	f()
 	return ""
 }
+
+// TestPolicyTextsHaveUnits: a refusal by a policy writes amounts in the unit of the resource.
+func TestPolicyTextsHaveUnits(t *testing.T) {
+	memory := func(amount quota.Amount) []quota.ResourceLimit {
+		return []quota.ResourceLimit{{Resource: "memory", Limit: quota.AtMost(amount)}}
+	}
+	spec := quota.TreeSpec{
+		Name: "s", Resources: []quota.Resource{{Name: "memory", Unit: quota.Bytes}},
+		Nodes: []quota.NodeSpec{{Policy: "strict", Limits: memory(2 << 30)}, {Path: "a", Limits: memory(3 << 30)}},
+	}
+	out := ledger.New(quota.DefaultBounds()).Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}})
+	if out.Refused == nil || !strings.Contains(out.Refused.Text, "add up to 3Gi, more than its limit of 2Gi") {
+		t.Errorf("the refusal is %v", out.Refused)
+	}
+}

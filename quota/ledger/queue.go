@@ -184,10 +184,10 @@ func keepSpan(r *quota.Allocate) quota.Span {
 	return r.Keep
 }
 
-// matchesQueueing is true if the record's request had the same queueing parameters. Since LevelTen the priority of one
-// that does not wait is not compared: servers of earlier versions leave it out, and the claims have it too.
+// matchesQueueing is true if the record's request had the same queueing parameters. The priority of one that does not
+// wait is not compared: the claims have it too.
 func (e *environment) matchesQueueing(m *details, r *quota.Allocate) bool {
-	isSamePriority := m.priority == r.Priority || e.level >= quota.LevelTen && r.Mode != quota.Wait
+	isSamePriority := m.priority == r.Priority || r.Mode != quota.Wait
 	return m.waitFor == r.WaitFor && m.keep == r.Keep && isSamePriority
 }
 

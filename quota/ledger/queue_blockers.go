@@ -372,13 +372,9 @@ func (bq *blockerQueue) isAbout(a *Allocation, c *placedClaim) bool {
 }
 
 // unblockTree marks all queues dirty that have waiters with a claim in the tree, and retries all of these queues.
-// Before LevelNine a waiter that something in another tree blocks is not retried.
 func (q *waitQueue) unblockTree(t *tree) {
 	for _, bq := range t.queues {
 		q.unblockAll(bq)
-	}
-	if q.level < quota.LevelNine {
-		return
 	}
 	for alt := range q.spanning.All() {
 		if alt.blockedIn.tree != t && alt.claimsFrom(t) {
@@ -399,23 +395,6 @@ func (q *waitQueue) unblockMembers(t *tree) {
 func (q *waitQueue) unblockAll(bq *blockerQueue) {
 	q.markDirty(bq)
 	bq.retryAll = true
-}
-
-// unblockRaised marks the queues dirty that wait for capacity at a node whose limits have changed, or further up in its
-// cohort. Since LevelTen it is all queues of the tree, because a request below or above the node may have become larger
-// than a whole limit, or fit it again.
-func (q *waitQueue) unblockRaised(n *node) {
-	if n.tree.soft || q.level >= quota.LevelTen {
-		q.unblockTree(n.tree)
-		return
-	}
-	for at := n; at != nil && (at == n || at.pools != nil); at = at.parent {
-		for _, bq := range at.queues {
-			if bq.resource != nil && bq.holder.Kind == quota.TheNode {
-				q.markDirty(bq)
-			}
-		}
-	}
 }
 
 // unblockItems marks the queues dirty that wait for items of a resource in a state, or for a named item.

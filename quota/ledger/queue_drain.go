@@ -47,10 +47,10 @@ func (q *waitQueue) nextCandidate(bq *blockerQueue) *alternative {
 	if bq.tree == nil && bq != &q.unassigned && q.allocations.held.Len() >= q.bounds.Held {
 		return nil
 	}
-	if bq.isHold && bq.node.hold != nil && (q.level < quota.LevelTen || !bq.retryAll) {
+	if bq.isHold && bq.node.hold != nil && !bq.retryAll {
 		return nil // with retryAll a limit may have changed that is then the blocker
 	}
-	if bq.retryAll || q.level >= quota.LevelNine && bq.ignoresLimits() {
+	if bq.retryAll || bq.ignoresLimits() {
 		return bq.within(quota.MaxAmount, bq.from)
 	}
 	next := bq.within(bq.capacity(), bq.from)
@@ -147,15 +147,12 @@ func (l *Ledger) grantWaiter(w *waiter, t *tx) {
 	t.commit(since)
 }
 
-// markUnclaimed makes what was granted from the queue end after the keep span unless its caller claims it. Before
-// LevelTen only a lease ends so.
+// markUnclaimed makes what was granted from the queue end after the keep span unless its caller claims it.
 func (l *Ledger) markUnclaimed(a *Allocation, keep quota.Span) {
 	b := a.more.lease
 	switch {
 	case b != nil && b.ttl > 0:
 		keep = min(b.ttl, keep)
-	case l.level < quota.LevelTen:
-		return
 	case b == nil:
 		b = &lease{}
 		a.more.lease = b
@@ -181,12 +178,9 @@ func (q *waitQueue) blockerOf(a *Allocation, violations []quota.Violation) block
 }
 
 // neverFits is the index of the first violation that shows that a request cannot be granted as long as the limits are
-// as they are, whatever is released; -1 if there is none, or before LevelTen. Of items that are made on demand only the
-// most that there may be counts, because they come and go without a change of the configuration.
+// as they are, whatever is released; -1 if there is none, Of items that are made on demand only the most that there may be
+// counts, because they come and go without a change of the configuration.
 func (q *waitQueue) neverFits(violations []quota.Violation) int {
-	if q.level < quota.LevelTen {
-		return -1
-	}
 	return slices.IndexFunc(violations, q.isBeyondLimit)
 }
 

@@ -39,7 +39,7 @@ func (n *node) drainReason() *quota.Reason {
 // does it, or if one of them is not known.
 func (l *Ledger) releaseByOther(a *Allocation) *quota.Reason {
 	user := l.caller.user()
-	if l.level < quota.LevelNine || user == "" || a.owner == "" || user == a.owner {
+	if user == "" || a.owner == "" || user == a.owner {
 		return nil
 	}
 	return &quota.Reason{Kind: quota.ByRelease, Actor: user}
@@ -62,7 +62,7 @@ func (m *details) noteVictims(list []quota.Preempted) {
 	m.forgetExcessVictims()
 }
 
-// forgetExcessVictims keeps the first victims only, since LevelNine. A reservation may have to restore all of them.
+// forgetExcessVictims keeps the first victims only. A reservation may have to restore all of them.
 func (m *details) forgetExcessVictims() {
 	if m.room != nil && m.until == 0 && len(m.preempted) > quota.MaxPreempted {
 		m.preempted = slices.Clone(m.preempted[:quota.MaxPreempted])

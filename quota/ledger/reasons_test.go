@@ -307,41 +307,37 @@ func borrowingTree(bindings ...access.Binding) []quota.TreeSpec {
 }
 
 // TestReasonsAreBounded: an allocation names a hundred of those who made room for it and counts all of them, with what
-// they gave; a reservation names all until it is confirmed, also after a restore. Below level 9 there is no reason.
+// they gave; a reservation names all until it is confirmed, also after a restore.
 func TestReasonsAreBounded(t *testing.T) {
-	for level, want := range map[uint32]int{8: 0, quota.LevelNine: 150} {
-		l := ledger.New(quota.DefaultBounds())
-		l.SetLevel(level)
-		l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: borrowingTree()})
-		for i := range 150 {
-			l.Apply(quota.Stamp{}, claimRanked(fmt.Sprint("v", i), "a", 1, 0))
+	const count = 150
+	l := ledger.New(quota.DefaultBounds())
+	l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: borrowingTree()})
+	for i := range count {
+		l.Apply(quota.Stamp{}, claimRanked(fmt.Sprint("v", i), "a", 1, 0))
+	}
+	c := claimRanked("large", "a", 200, 1)
+	c.Mode, c.ReserveFor = quota.Reserve, 1000
+	if out := l.Apply(quota.Stamp{}, c); out.Refused != nil || !out.Decision.Granted {
+		t.Fatal(out.Refused, out.Decision)
+	}
+	first, _ := l.View().Allocation("v0")
+	if first.Reason == nil || first.State != quota.WasPreempted {
+		t.Errorf("%s for %v", first.PreemptedBy, first.Reason)
+	}
+	named := func(l *ledger.Ledger, most int) {
+		a, _ := l.View().Allocation("large")
+		if len(a.Preempted) != most || a.MadeRoom == nil || a.MadeRoom.Count != count ||
+			a.MadeRoom.Totals[0] != (quota.RoomTotal{Tree: "cern", Resource: "cores", Amount: count}) {
+			t.Errorf("it names %d, and sums up %+v", len(a.Preempted), a.MadeRoom)
 		}
-		c := claimRanked("large", "a", 200, 1)
-		c.Mode, c.ReserveFor = quota.Reserve, 1000
-		if out := l.Apply(quota.Stamp{}, c); out.Refused != nil || !out.Decision.Granted {
-			t.Fatal(out.Refused, out.Decision)
-		}
-		first, _ := l.View().Allocation("v0")
-		if (first.Reason != nil) != (want > 0) || first.State != quota.WasPreempted {
-			t.Errorf("at level %d, %s for %v", level, first.PreemptedBy, first.Reason)
-		}
-		named := func(l *ledger.Ledger, most int) {
-			a, _ := l.View().Allocation("large")
-			if len(a.Preempted) != most || want == 0 && a.MadeRoom != nil || want > 0 && (a.MadeRoom == nil ||
-				a.MadeRoom.Count != want || a.MadeRoom.Totals[0] != quota.RoomTotal{Tree: "cern", Resource: "cores", Amount: 150}) {
-				t.Errorf("at level %d, it names %d, and sums up %+v", level, len(a.Preempted), a.MadeRoom)
-			}
-		}
-		named(l, 150)
-		named(reload(t, l), 150)
-		l.Apply(quota.Stamp{}, quota.Confirm{ID: "large"})
-		if want > 0 {
-			named(l, quota.MaxPreempted)
-			named(reload(t, l), quota.MaxPreempted)
-		}
-		if err := l.Check(); err != nil {
-			t.Error(err)
-		}
+	}
+	named(l, count)
+	named(reload(t, l), count)
+	l.Apply(quota.Stamp{}, quota.Confirm{ID: "large"})
+	named(l, quota.MaxPreempted)
+	named(reload(t, l), quota.MaxPreempted)
+	if err := l.Check(); err != nil {
+		t.Error(err)
 	}
 }
 

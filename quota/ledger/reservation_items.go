@@ -8,7 +8,7 @@ import (
 
 // traceItems begins a trace if the request can become a reservation.
 func (l *Ledger) traceItems(request *quota.Allocate) {
-	if request.Mode == quota.Reserve && l.level >= quota.LevelFive {
+	if request.Mode == quota.Reserve {
 		l.inventory.trace = &itemTrace{index: map[quota.ItemName]int{}, liveBytes: l.currentSizes().Live()}
 	}
 }

@@ -100,7 +100,7 @@ func (r *restoration) restoreVictim(last displacement) bool {
 	if _, done := r.restored[last.id]; done {
 		return true
 	}
-	tombstone := r.findTombstone(last.id)
+	tombstone := l.allocations.byID.Find(last.id) // kept until the reservation has ended
 	if tombstone == nil || tombstone.ended == nil || tombstone.ended.state != quota.WasPreempted ||
 		tombstone.ended.by != r.by.id {
 		return false
@@ -346,9 +346,7 @@ func (c cancellation) announceRestored(a *Allocation) {
 	}
 	for _, b := range a.more.undo.items {
 		s, it := b.find(c.ledger)
-		if c.ledger.level >= quota.LevelNine {
-			c.ledger.inventory.followExpiries(s)
-		}
+		c.ledger.inventory.followExpiries(s)
 		switch {
 		case it == nil:
 			c.ledger.queue.unblockItems(s.resource, s.resource.Items.InitialState(), "")
@@ -413,12 +411,4 @@ func (r *restoration) keepRestored(a *Allocation, i int, names []heldItem) bool 
 		c.more.items.held = append(c.more.items.held, heldItem{h.resource, h.name, it})
 	}
 	return true
-}
-
-// findTombstone returns the tombstone of a victim. Since LevelFive it is kept until its reservation has ended.
-func (r *restoration) findTombstone(id string) *Allocation {
-	if r.ledger.level >= quota.LevelFive {
-		return r.ledger.allocations.byID.Find(id)
-	}
-	return r.ledger.allocations.findByID(id)
 }

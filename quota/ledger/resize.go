@@ -54,7 +54,7 @@ type wantedHolding struct {
 	// resizes is the command if that may wait; else nil.
 	resizes *quota.Resize
 	// digest identifies a change that would not be known by its result when it is repeated: one with a generation, or a
-	// transfer that moves a claim to where another one leaves. It is 0 for others, and before LevelTen.
+	// transfer that moves a claim to where another one leaves. It is 0 for others.
 	digest uint64
 }
 
@@ -71,7 +71,7 @@ func (l *Ledger) resizeAllocation(c quota.Resize, m mode) Outcome {
 	if refused = l.checkCount(len(c.Claims), l.bounds.Claims, "claims", "changes of claims"); refused != nil {
 		return Outcome{Refused: refused}
 	}
-	if c.Generation != 0 && l.level >= quota.LevelTen {
+	if c.Generation != 0 {
 		want.digest = digestOfResize(c)
 	}
 	if want.isRepeated() {
@@ -89,7 +89,7 @@ func (l *Ledger) resizeAllocation(c quota.Resize, m mode) Outcome {
 			}
 		}
 	}
-	if l.level >= quota.LevelTen && want.dropsZeros() {
+	if want.dropsZeros() {
 		want.isDone = false
 	}
 	if out, done := l.answerWaiting(&want, c, m); done {

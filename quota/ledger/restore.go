@@ -221,7 +221,7 @@ func (ld *Restorer) AddEnded(image AllocationImage) error {
 	}
 	state := image.State
 	if state == quota.Held {
-		state = quota.Released // the first format knew no other end
+		state = quota.Released // snapshots leave it out
 	}
 	a.ended = &ending{Stamp: *image.Ended, state: state, by: image.By, reason: image.EndReason}
 	younger := l.allocations.byID.Find(a.id)

@@ -29,10 +29,10 @@ func (r Reader) isCopyable() bool {
 // CopyForPlans builds a ledger from a snapshot that answers dry runs of configuration changes exactly as the original
 // would, and carries one change out as the original would. It knows only those ended allocations that such dry runs ask
 // about, and must not be used for anything else.
-func CopyForPlans(b quota.Bounds, level uint32, image *Snapshot) (*Ledger, error) {
+func CopyForPlans(b quota.Bounds, format uint32, image *Snapshot) (*Ledger, error) {
 	ld := NewRestorer(b, image.Header)
 	l := ld.ledger
-	l.SetLevel(level)
+	l.SetFormat(format)
 	l.book = image.book
 	for _, p := range image.policies {
 		if err := ld.AddPolicy(p); err != nil {

@@ -45,7 +45,7 @@ func (l *Ledger) currentSizes() quota.Sizes {
 }
 
 // boundsBytes is true if the bounds in bytes apply.
-func (e *environment) boundsBytes() bool { return e.level >= quota.LevelFive && !e.restoring }
+func (e *environment) boundsBytes() bool { return !e.restoring }
 
 // checkGrowth refuses a change that would exceed LiveBytes.
 func (l *Ledger) checkGrowth(growth int64, field, wayOut string) *quota.Error {

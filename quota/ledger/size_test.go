@@ -165,15 +165,6 @@ func TestHeavyRecordsMeetABoundInBytes(t *testing.T) {
 	if out := l.Apply(quota.Stamp{}, heavy("again")); out.Refused != nil {
 		t.Errorf("after all releases: %v", out.Refused)
 	}
-
-	before := ledger.New(bounds)
-	before.SetLevel(quota.LevelFive - 1)
-	before.Apply(quota.Stamp{}, oneTree())
-	for i := range 2 * granted {
-		if out := before.Apply(quota.Stamp{}, heavy(fmt.Sprintf("heavy-%d", i))); out.Refused != nil {
-			t.Fatalf("below level five: %v", out.Refused)
-		}
-	}
 }
 
 // TestHeavyHistoryForgetsTheOldest, but never the newest change.

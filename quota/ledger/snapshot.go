@@ -55,7 +55,7 @@ type TreeImage struct {
 	Nodes     []NodeImage
 	// ItemNumbers has for each resource the last number assigned to an item created on demand; nil if all are 0.
 	ItemNumbers []uint64
-	// Version changes with the usage of the tree; 0 if nothing has changed since LevelFive.
+	// Version changes with the usage of the tree; 0 if it has never changed.
 	Version uint64
 }
 

@@ -283,16 +283,14 @@ func BenchmarkSoftPriority(b *testing.B) {
 }
 
 // BenchmarkSoftUndo: one op is a reservation that preempts many at once, and its cancellation, which puts them all
-// back; below LevelFive, and since.
+// back.
 func BenchmarkSoftUndo(b *testing.B) {
 	for _, many := range []int{1000, 16_000} {
-		for _, level := range []uint32{quota.LevelFive - 1, quota.LevelFive} {
-			b.Run(fmt.Sprintf("victims=%d/level=%d", many, level), func(b *testing.B) { undoMany(b, many, level) })
-		}
+		b.Run(fmt.Sprintf("victims=%d", many), func(b *testing.B) { undoMany(b, many) })
 	}
 }
 
-func undoMany(b *testing.B, many int, level uint32) {
+func undoMany(b *testing.B, many int) {
 	b.Helper()
 	most := quota.Amount(many)
 	spec, leaves := softTree(10, 0, 0, most)
@@ -301,7 +299,6 @@ func undoMany(b *testing.B, many int, level uint32) {
 		{Resource: "memory", Limit: quota.AtMost(most)},
 	}
 	l := ledger.New(quota.DefaultBounds())
-	l.SetLevel(level)
 	l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{spec}})
 	for i := range many {
 		hold(b, l, jobID(i), leaves[1], 1, quota.Standing{})

@@ -53,8 +53,8 @@ func (s *staged) decide(a *Allocation) quota.Decision {
 	return quota.Decision{Violations: s.ledger.everyViolation(a, s.ledger.lostClaims(a, lost), violations)}
 }
 
-// lostClaims are the first claim with soft borrowing that found no place, and since LevelEight those behind it that
-// find none either. Each is in a tree of its own, so it is tried alone.
+// lostClaims are the first claim with soft borrowing that found no place, and those behind it that find none
+// either. Each is in a tree of its own, so it is tried alone.
 func (l *Ledger) lostClaims(a *Allocation, first *placedClaim) []*placedClaim {
 	if first == nil {
 		return nil
@@ -62,7 +62,7 @@ func (l *Ledger) lostClaims(a *Allocation, first *placedClaim) []*placedClaim {
 	lost, behind := []*placedClaim{first}, false
 	for i := range a.claims {
 		c := &a.claims[i]
-		if behind && c.isSoft() && l.level >= quota.LevelEight && !l.findsPlace(a, i) {
+		if behind && c.isSoft() && !l.findsPlace(a, i) {
 			lost = append(lost, c)
 		}
 		behind = behind || c == first

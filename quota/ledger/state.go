@@ -31,7 +31,7 @@ type environment struct {
 	bounds quota.Bounds
 	now    quota.Stamp
 	civil  civilClock
-	level  uint32 // see SetLevel
+	format uint32 // see SetFormat
 	// book has accounts, tokens, roles and the mode. A change of access replaces it as a whole.
 	book *access.Book
 	// index is the log index of the command that is being carried out, caller who asks for it.
@@ -46,9 +46,9 @@ type environment struct {
 	isCopy bool
 }
 
-// New returns an empty ledger that follows the newest rules.
+// New returns an empty ledger that follows the rules of the first format.
 func New(b quota.Bounds) *Ledger {
-	l := &Ledger{environment: environment{bounds: b, level: quota.LevelTen, book: access.NewBook(access.Open)}}
+	l := &Ledger{environment: environment{bounds: b, format: quota.FirstFormat, book: access.NewBook(access.Open)}}
 	env := &l.environment
 	l.rights = callerRights{env: env, caller: &env.caller, now: &env.now}
 	l.journal.environment = env

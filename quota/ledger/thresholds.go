@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/quorate/quorate/quota"
@@ -37,15 +36,6 @@ func (f *forest) noteLimits(n *node) {
 	if n.hasThresholds {
 		for _, r := range n.tree.resources {
 			f.noteUse(n, r)
-		}
-	}
-}
-
-// rejudgeThresholds records all trees with thresholds, to be compared again at the end of the next command.
-func (f *forest) rejudgeThresholds() {
-	for _, name := range slices.Sorted(maps.Keys(f.trees)) {
-		if t := f.trees[name]; t.hasAnyThresholds() && !slices.Contains(f.rewarned, t) {
-			f.rewarned = append(f.rewarned, t)
 		}
 	}
 }
@@ -130,7 +120,7 @@ func (c *crossings) judgeNode(n *node) {
 // judge compares one use, and notes what was crossed. Lists of crossed thresholds are replaced, never changed.
 func (c *crossings) judge(n *node, r *resource) {
 	was := n.crossed[r]
-	is := n.crossedNow(c.ledger.level, r, was)
+	is := n.crossedNow(r, was)
 	if slices.Equal(was, is) {
 		return
 	}
@@ -148,24 +138,16 @@ func (c *crossings) judge(n *node, r *resource) {
 }
 
 // crossedNow are the thresholds that are crossed, given those that were. One that was is cleared as soon as the use is
-// the margin below it; before LevelTen it had to be lower than that.
-func (n *node) crossedNow(level uint32, r *resource, was []int) []int {
+// the margin below it.
+func (n *node) crossedNow(r *resource, was []int) []int {
 	if n.warnAt == nil {
 		return nil
 	}
 	var is []int
 	used, limit, margin := n.subtree[r.index], n.effective(r.index), n.warnAt.MarginInForce()
 	for _, percent := range n.warnAt.Percents {
-		var crossed bool
-		switch {
-		case !slices.Contains(was, percent):
-			crossed = used.Reaches(percent, limit)
-		case level < quota.LevelTen:
-			crossed = used.Reaches(percent-margin, limit)
-		default:
-			crossed = used.Reaches(percent, limit) || used.Exceeds(percent-margin, limit)
-		}
-		if crossed {
+		stays := slices.Contains(was, percent) && used.Exceeds(percent-margin, limit)
+		if used.Reaches(percent, limit) || stays {
 			is = append(is, percent)
 		}
 	}
@@ -235,7 +217,7 @@ func checkWarnAt(w *quota.WarnAt, field string) *quota.Error {
 }
 
 // checkThresholds verifies that the state of the thresholds agrees with the use: comparing again changes nothing.
-func (n *node) checkThresholds(level uint32) error {
+func (n *node) checkThresholds() error {
 	fresh := *n
 	fresh.inheritThresholds()
 	if fresh.warnAt.String() != n.warnAt.String() || fresh.hasThresholds != n.hasThresholds {
@@ -244,7 +226,7 @@ func (n *node) checkThresholds(level uint32) error {
 	known := 0
 	for _, r := range n.tree.resources {
 		was := n.crossed[r]
-		if is := n.crossedNow(level, r, was); !slices.Equal(was, is) {
+		if is := n.crossedNow(r, was); !slices.Equal(was, is) {
 			return fmt.Errorf("I11: %s has crossed the thresholds %v of %s, but should have %v", n.place(), was, r.Name, is)
 		}
 		if len(was) > 0 {

@@ -19,24 +19,16 @@ func (l *Ledger) transferAllocation(c quota.Transfer, m mode) Outcome {
 	if refused = l.checkCount(len(c.Moves), l.bounds.Claims, "moves", "moves"); refused != nil {
 		return Outcome{Refused: refused}
 	}
-	if l.level >= quota.LevelTen {
-		want.digest = digestOfTransfer(c)
-		if want.isRepeated() {
-			return repeatedChange(a, nil)
-		}
-		isChain, refused := want.moveTogether(c.Moves)
-		if refused != nil {
-			return Outcome{Refused: refused}
-		}
-		if c.Generation == 0 && !isChain {
-			want.digest = 0
-		}
-		return l.changeHolding(&want, c.Generation, m)
+	want.digest = digestOfTransfer(c)
+	if want.isRepeated() {
+		return repeatedChange(a, nil)
 	}
-	for i, move := range c.Moves {
-		if refused = want.move(move, moveField(i)); refused != nil {
-			return Outcome{Refused: refused}
-		}
+	isChain, refused := want.moveTogether(c.Moves)
+	if refused != nil {
+		return Outcome{Refused: refused}
+	}
+	if c.Generation == 0 && !isChain {
+		want.digest = 0
 	}
 	return l.changeHolding(&want, c.Generation, m)
 }
@@ -164,26 +156,4 @@ func (w *wantedHolding) cannotJoin(c quota.ClaimMove, field string) *quota.Error
 	return quota.Errorf(quota.Invalid, field+".to",
 		"allocation %q has claims at %s and at %s, and claims of items cannot be joined; transfer it to another node",
 		w.of.id, quota.Place(c.Tree, c.From), quota.Place(c.Tree, c.To))
-}
-
-// move takes a claim to another node, behind the moves before it in the same command. It is the rule before LevelTen.
-func (w *wantedHolding) move(c quota.ClaimMove, field string) *quota.Error {
-	at, to := w.find(c.Tree, c.From), w.find(c.Tree, c.To)
-	switch {
-	case at < 0 && to >= 0, at >= 0 && at == to:
-		return nil // it was moved before
-	case at < 0:
-		return w.noClaim(c.Tree, c.From, field+".from")
-	case to >= 0 && (w.hasItems(at) || w.hasItems(to)):
-		return w.cannotJoin(c, field)
-	}
-	w.isDone = false
-	if to < 0 {
-		w.rest[at].node, w.rest[at].isMoved, w.rest[at].field, w.rest[at].nodeField = c.To, true, field, "to"
-		return nil
-	}
-	w.addAmounts(to, w.rest[at].amounts)
-	w.rest[to].field = field
-	w.rest = slices.Delete(w.rest, at, at+1)
-	return nil
 }

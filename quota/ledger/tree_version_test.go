@@ -45,31 +45,6 @@ func TestEqualTreeVersions(t *testing.T) {
 	}
 }
 
-// TestNoVersionsBelowLevelFive: members of before would not know them.
-func TestNoVersionsBelowLevelFive(t *testing.T) {
-	for name, w := range versionedWorlds() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			verify.Check(t, func(t *rapid.T) {
-				l := ledger.New(quota.DefaultBounds())
-				l.SetLevel(quota.LevelFive - 1)
-				playVersions(t, l, w, func() {})
-				image := l.Snapshot()
-				for _, tree := range image.Trees() {
-					if tree.Version != 0 || image.Header.TreeVersion != 0 {
-						t.Fatalf("tree %s has version %d of %d", tree.Name, tree.Version, image.Header.TreeVersion)
-					}
-				}
-				for _, a := range slices.Concat(slices.Collect(image.Held()), slices.Collect(image.Ended())) {
-					if a.Undo != nil {
-						t.Fatalf("%q remembers %+v", a.Request.ID, *a.Undo)
-					}
-				}
-			})
-		})
-	}
-}
-
 // versioned is what a world of trees begins with, and what happens in it.
 type versioned struct {
 	tree     func(name string) *rapid.Generator[quota.ApplyTrees]

@@ -154,13 +154,8 @@ func (t *tx) commit(since quota.Instant) *Allocation {
 func (t *tx) commitExtras(a *Allocation) {
 	l := t.ledger
 	l.inventory.takeItems(a)
-	if l.level >= quota.LevelNine {
-		t.announceVictims() // before the undo record, which then knows the items that replace removed ones
-		t.rememberUndo(a)
-	} else {
-		t.rememberUndo(a)
-		t.announceVictims()
-	}
+	t.announceVictims() // before the undo record, which then knows the items that replace removed ones
+	t.rememberUndo(a)
 	l.deadlines.add(a)
 	l.queue.unblockGranted(a)
 }
@@ -175,9 +170,6 @@ func (t *tx) announceVictims() {
 // markGranted marks the trees that a grant has changed: its own, and those of its victims. It returns the versions
 // before and after if the grant is a reservation.
 func (l *Ledger) markGranted(a *Allocation, victims []*Allocation) []treeVersion {
-	if l.level < quota.LevelFive {
-		return nil
-	}
 	var versions []treeVersion
 	first := l.forest.version
 	mark := func(a *Allocation, keep bool) {

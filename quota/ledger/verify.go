@@ -27,8 +27,7 @@ func (l *Ledger) Check() error {
 		if t.name != name {
 			return fmt.Errorf("tree %s is filed under %s", t.name, name)
 		}
-		isRewarned := slices.Contains(l.forest.rewarned, t)
-		if err := t.check(sums, l.civil.now, l.level, isRewarned); err != nil {
+		if err := t.check(sums, l.civil.now); err != nil {
 			return err
 		}
 		if err := v.checkMarks(t); err != nil {
@@ -123,8 +122,8 @@ func (s tallies) add(c placedClaim) {
 	}
 }
 
-// check compares a tree with the sums. At a new level its thresholds are compared at the end of the next command.
-func (t *tree) check(sums tallies, now quota.CivilTime, level uint32, rejudges bool) error {
+// check compares a tree with the sums.
+func (t *tree) check(sums tallies, now quota.CivilTime) error {
 	for i, r := range t.resources {
 		if r.index != i || r.holds != sums.holds[r] {
 			return fmt.Errorf("resource %s of tree %s is not in its place, or counts %d holds but has %d", r.Name,
@@ -140,8 +139,8 @@ func (t *tree) check(sums tallies, now quota.CivilTime, level uint32, rejudges b
 		if sum == nil {
 			sum = &tally{}
 		}
-		if err = n.check(t, sum, now); err == nil && !rejudges {
-			err = n.checkThresholds(level)
+		if err = n.check(t, sum, now); err == nil {
+			err = n.checkThresholds()
 		}
 		return err == nil
 	})

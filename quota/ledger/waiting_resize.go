@@ -119,7 +119,7 @@ func (l *Ledger) newResizeWaiter(a *Allocation, c quota.Resize, place waiting) *
 	record.more = newDetails(&w.request)
 	record.more.waiting = &place
 	record.more.resized = &resized{generation: c.Generation, first: a.firstClaims()}
-	if c.Generation != 0 && l.level >= quota.LevelTen {
+	if c.Generation != 0 {
 		record.more.resized.change = digestOfResize(c)
 	}
 	w.turn = record.queueTurn()

@@ -15,7 +15,7 @@ func (h *holdingChange) mayWait(d quota.Decision) bool {
 
 // markTooLarge notes which limits the allocation would exceed if nothing else were held.
 func (h *holdingChange) markTooLarge(violations []quota.Violation) {
-	if h.ledger.level >= quota.LevelTen && inCohort(h.is.claims) {
+	if inCohort(h.is.claims) {
 		pooled := slices.Clone(violations)
 		markTooLarge(pooled, h.is.claims)
 		for i, v := range pooled {
@@ -76,9 +76,8 @@ func (l *Ledger) judgeResize(alt *alternative) (t tx, d quota.Decision, full boo
 	if refused != nil {
 		return tx{ledger: l}, quota.Decision{}, true
 	}
-	if d = h.decide(); l.level >= quota.LevelTen {
-		h.markTooLarge(d.Violations)
-	}
+	d = h.decide()
+	h.markTooLarge(d.Violations)
 	return h.asTx(), d, false
 }
 

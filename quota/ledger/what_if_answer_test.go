@@ -15,7 +15,7 @@ import (
 // whatIf asks a copy of a ledger.
 func whatIf(t rapid.TB, l *ledger.Ledger, by *access.Caller, c quota.Command) ledger.Outcome {
 	t.Helper()
-	scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), l.Level(), l.Snapshot())
+	scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), l.Format(), l.Snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}

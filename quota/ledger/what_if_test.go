@@ -94,7 +94,7 @@ func whatIfs(t *rapid.T, kind string, commands *rapid.Generator[quota.Command], 
 		default:
 			c = changeOfAll(t, l.Sandbox())
 		}
-		scratch, err := ledger.CopyForPlans(bounds, l.Level(), l.Snapshot())
+		scratch, err := ledger.CopyForPlans(bounds, l.Format(), l.Snapshot())
 		if err != nil {
 			t.Fatal(err)
 		}

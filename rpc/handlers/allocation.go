@@ -40,7 +40,7 @@ func (s AllocationService) Allocate(
 		}
 		defer leave()
 	}
-	outcome, index, err := decide(ctx, s.toAllocate(r))
+	outcome, index, err := decide(ctx, wire.ToAllocate(r))
 	if err != nil {
 		return nil, err
 	}
@@ -51,16 +51,6 @@ func (s AllocationService) Allocate(
 		outcome.Decision = s.withHolders(ctx, r.GetId(), *outcome.Decision, index)
 	}
 	return s.fromAllocateOutcome(ctx, outcome, index)
-}
-
-// toAllocate converts a request. Below feature level 10 only a request that waits has a priority, because the ledger
-// would not know a repetition of one that an earlier version has written without.
-func (c Service) toAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
-	command := wire.ToAllocate(r)
-	if command.Mode != quota.Wait && command.Priority != 0 && c.Node.Level().Current < quota.LevelTen {
-		command.Priority = 0
-	}
-	return command
 }
 
 // withHolders is the decision of a denial with who stands in the way. If that cannot be read, the denial is the answer.
@@ -122,7 +112,7 @@ func (s AllocationService) splitBatch(
 		if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
 			part = &dryRuns
 		}
-		part.commands, part.places = append(part.commands, s.toAllocate(r)), append(part.places, i)
+		part.commands, part.places = append(part.commands, wire.ToAllocate(r)), append(part.places, i)
 	}
 	return writes, dryRuns
 }

@@ -16,7 +16,7 @@ func (s AllocationService) Explain(
 	answer := &quoratev1.ExplainResponse{}
 	question := func(v ledger.SandboxReader) error { return explainID(v, r, answer) }
 	if r.GetRequest() != nil {
-		command := s.toAllocate(r.GetRequest())
+		command := wire.ToAllocate(r.GetRequest())
 		question = func(v ledger.SandboxReader) error { return explainRequest(v, command, answer) }
 	}
 	options := toReadOptions(r.GetRead())

@@ -159,7 +159,7 @@ func (s AllocationService) isWaiting(ctx context.Context, id string) bool {
 func (s AllocationService) currentOutcome(
 	ctx context.Context, r *quoratev1.AllocateRequest,
 ) (ledger.Outcome, uint64, error) {
-	command := s.toAllocate(r)
+	command := wire.ToAllocate(r)
 	outcome, at, err := s.tryStale(ctx, command)
 	if err != nil {
 		return ledger.Outcome{}, 0, err

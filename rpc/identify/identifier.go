@@ -46,8 +46,8 @@ type Options struct {
 	CatchUp func(context.Context) error
 	// NodeCall tells calls of other nodes from those of clients.
 	NodeCall func(context.Context) NodeCall
-	// IsRelayed reports whether a call on the listener for clients is relayed by a member of an earlier version, whose
-	// connection has the certificate of that member.
+	// IsRelayed reports whether a call is relayed by another member. Without a network for nodes the connection then has
+	// the certificate of that member.
 	IsRelayed func(*http.Request) bool
 	// WriteError writes an error in the protocol of a call of the API whose body has not been read.
 	WriteError func(http.ResponseWriter, *http.Request, error)

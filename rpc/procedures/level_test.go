@@ -4,31 +4,81 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// TestLevelOf: the level of a field counts wherever it is in a request, also if its value is 0.
-func TestLevelOf(t *testing.T) {
-	amount := &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: 1}}
-	advisory := &quoratev1.Limit{Value: &quoratev1.Limit_Advisory{}}
-	in := func(limit *quoratev1.Limit) map[string]*quoratev1.Limit {
-		return map[string]*quoratev1.Limit{"cores": amount, "ram": limit}
+// requestOfNextVersion is a message with itself in a field, a list and a map, and a field that needs feature level 2.
+func requestOfNextVersion(t *testing.T) protoreflect.MessageDescriptor {
+	t.Helper()
+	needsNext := &descriptorpb.FieldOptions{}
+	proto.SetExtension(needsNext, quoratev1.E_FieldLevel, uint32(2))
+	field := func(name string, number int32, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
+		return &descriptorpb.FieldDescriptorProto{
+			Name: proto.String(name), Number: proto.Int32(number), Type: kind.Enum(),
+			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+		}
 	}
-	node := &quoratev1.Node{Path: "a", Defaults: in(advisory)}
-	for name, test := range map[string]struct {
+	repeated := descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
+	text, message := descriptorpb.FieldDescriptorProto_TYPE_STRING, descriptorpb.FieldDescriptorProto_TYPE_MESSAGE
+	old, added, inner, list, byName := field("old", 1, text), field("added", 2, text), field("inner", 3, message),
+		field("list", 4, message), field("by_name", 5, message)
+	added.Options, added.Proto3Optional, added.OneofIndex = needsNext, proto.Bool(true), proto.Int32(0)
+	inner.TypeName, list.TypeName, byName.TypeName = proto.String(".next.M"), proto.String(".next.M"),
+		proto.String(".next.M.ByNameEntry")
+	list.Label, byName.Label = repeated, repeated
+	value := field("value", 2, message)
+	value.TypeName = proto.String(".next.M")
+	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
+		Name: proto.String("next.proto"), Package: proto.String("next"), Syntax: proto.String("proto3"),
+		MessageType: []*descriptorpb.DescriptorProto{{
+			Name: proto.String("M"), Field: []*descriptorpb.FieldDescriptorProto{old, added, inner, list, byName},
+			OneofDecl: []*descriptorpb.OneofDescriptorProto{{Name: proto.String("_added")}},
+			NestedType: []*descriptorpb.DescriptorProto{{
+				Name: proto.String("ByNameEntry"), Field: []*descriptorpb.FieldDescriptorProto{field("key", 1, text), value},
+				Options: &descriptorpb.MessageOptions{MapEntry: proto.Bool(true)},
+			}},
+		}},
+	}, protoregistry.GlobalFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.Messages().ByName("M")
+}
+
+// TestLevelOf: the level of a field counts wherever it is in a request, also if its value is empty.
+func TestLevelOf(t *testing.T) {
+	m := requestOfNextVersion(t)
+	field := func(name protoreflect.Name) protoreflect.FieldDescriptor { return m.Fields().ByName(name) }
+	set := func(fill func(*dynamicpb.Message)) proto.Message {
+		request := dynamicpb.NewMessage(m)
+		request.Set(field("old"), protoreflect.ValueOfString("x"))
+		fill(request)
+		return request
+	}
+	next := protoreflect.ValueOfMessage(set(func(r *dynamicpb.Message) {
+		r.Set(field("added"), protoreflect.ValueOfString(""))
+	}).ProtoReflect())
+	for name, c := range map[string]struct {
 		request proto.Message
 		want    uint32
 	}{
-		"nothing new": {&quoratev1.SetLimitsRequest{Tree: "t", Limits: in(amount)}, 0},
-		"in a map":    {&quoratev1.SetLimitsRequest{Tree: "t", Limits: in(advisory)}, 9},
-		"in a map of a message of a list": {
-			&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{{Name: "t", Nodes: []*quoratev1.Node{node}}}}, 9,
-		},
-		"in a field": {&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{{RequirePrincipal: true}}}, 8},
+		"nothing new":               {set(func(*dynamicpb.Message) {}), 0},
+		"a message of this version": {&quoratev1.SetLimitsRequest{Tree: "t"}, 0},
+		"a field":                   {next.Message().Interface(), 2},
+		"in a field":                {set(func(r *dynamicpb.Message) { r.Set(field("inner"), next) }), 2},
+		"in a list":                 {set(func(r *dynamicpb.Message) { r.Mutable(field("list")).List().Append(next) }), 2},
+		"in a map": {set(func(r *dynamicpb.Message) {
+			r.Mutable(field("by_name")).Map().Set(protoreflect.ValueOfString("k").MapKey(), next)
+		}), 2},
 	} {
-		if got := LevelOf(test.request); got != test.want {
-			t.Errorf("%s: level %d, want %d", name, got, test.want)
+		if got := LevelOf(c.request); got != c.want {
+			t.Errorf("%s: level %d, want %d", name, got, c.want)
 		}
 	}
 }

@@ -18,8 +18,8 @@ const (
 	maxStreamedBody = 64 << 10
 	// openPatience is how long a stream may take to open; calls do not wait for it.
 	openPatience = 5 * time.Second
-	// reopenAfter is how long calls are relayed on their own after a leader did not open a stream, because it is of an
-	// earlier version or does not answer.
+	// reopenAfter is how long calls are relayed on their own after a leader did not open a stream, because it does not
+	// answer.
 	reopenAfter = 30 * time.Second
 )
 
@@ -100,7 +100,7 @@ func (s *CallStreams) openTo(url string) {
 	}
 }
 
-// handshake opens a stream and waits for the leader's first message: one of an earlier version answers an error.
+// handshake opens a stream and waits for the leader's first message.
 func (s *CallStreams) handshake(url string) (*callStream, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	stop := time.AfterFunc(openPatience, cancel)

@@ -19,25 +19,15 @@ type Network interface {
 	Calls() net.Listener
 	// DialNode connects to that listener of a node, which is at its raft address.
 	DialNode(ctx context.Context, id, raftAddress string) (net.Conn, error)
-	// DialAPI connects to the listener for clients of a node, as all nodes did before feature level 5.
-	DialAPI(ctx context.Context, id, address string) (net.Conn, error)
 }
 
-// InternalLevel is the feature level from which on all members have a listener for nodes. Below it, members of
-// earlier versions are called where clients call them, and may call so themselves.
-const InternalLevel = 5
-
-// The ports of URLs say which listener of a node is meant. What stands before them is the node's id and the address
-// to dial: a connection is kept for calls to both together, so a call never goes over one that was made to another
-// node.
-const (
-	NodePort = "1"
-	apiPort  = "2"
-)
+// NodePort is the port of URLs that stand for the listener for nodes. What stands before it is the node's id and the
+// address to dial: a connection is kept for calls to both together, so a call never goes over one that was made to
+// another node.
+const NodePort = "1"
 
 // URLOf returns the base URL for calls to another node; empty if its address is unknown. The address is that of raft's
-// configuration. Only members that announced a level below internalLevel, in a cluster below it, are called at the
-// address that they announced.
+// configuration.
 func (p Peers) URLOf(m cluster.Member) string {
 	if !p.Network {
 		if m.HTTPAddr == "" {
@@ -45,21 +35,10 @@ func (p Peers) URLOf(m cluster.Member) string {
 		}
 		return p.Security.baseURL(m.HTTPAddr)
 	}
-	if m.FeatureLevel > 0 && m.FeatureLevel < InternalLevel && m.HTTPAddr != "" && p.Level() < InternalLevel {
-		return NodeURL(m.ID, m.HTTPAddr, apiPort)
-	}
 	if m.RaftAddr == "" {
 		return ""
 	}
 	return NodeURL(m.ID, m.RaftAddr, NodePort)
-}
-
-// earlierURL is where a node was called before it had a listener for nodes; empty if that would not be right any more.
-func (p Peers) earlierURL(m cluster.Member) string {
-	if !p.Network || m.HTTPAddr == "" || p.Level() >= InternalLevel {
-		return ""
-	}
-	return NodeURL(m.ID, m.HTTPAddr, apiPort)
 }
 
 // AddressOf is the address that a call to another node goes to, for people.
@@ -92,12 +71,9 @@ func SplitNodeURL(host string) (id, address, port string, err error) {
 // dialNodes dials what nodeURL names.
 func dialNodes(network Network) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, _, host string) (net.Conn, error) {
-		id, address, port, err := SplitNodeURL(host)
-		switch {
-		case err != nil:
+		id, address, _, err := SplitNodeURL(host)
+		if err != nil {
 			return nil, err
-		case port == apiPort:
-			return network.DialAPI(ctx, id, address)
 		}
 		return network.DialNode(ctx, id, address)
 	}

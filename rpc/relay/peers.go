@@ -28,8 +28,6 @@ type Peers struct {
 	Security  Security
 	// Network is true if nodes have listeners of their own.
 	Network bool
-	// Level is the feature level of the cluster.
-	Level func() uint32
 }
 
 // ClientOf is a client of the PeerService of a member.
@@ -64,12 +62,7 @@ func (p Peers) GetStanding(ctx context.Context, m cluster.Member) (*peerv1.GetSt
 	if url == "" {
 		return nil, ErrNoAddress
 	}
-	answer, err := p.clientAt(url).GetStanding(ctx, &peerv1.GetStandingRequest{})
-	// A node that was downgraded is called by what it announced before.
-	if earlier := p.earlierURL(m); err != nil && earlier != "" && earlier != url && ctx.Err() == nil {
-		return p.clientAt(earlier).GetStanding(ctx, &peerv1.GetStandingRequest{})
-	}
-	return answer, err
+	return p.clientAt(url).GetStanding(ctx, &peerv1.GetStandingRequest{})
 }
 
 // TransportConfig configures connections between nodes. The zero value is plain TCP.

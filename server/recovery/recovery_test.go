@@ -21,7 +21,7 @@ import (
 func newFolder(t *testing.T, store string) recovery.Folder {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "identity.json"), `{"id":"n1","cluster":"c","store":"`+store+`"}`)
+	write(t, filepath.Join(dir, "identity.json"), `{"id":"n1","cluster":"c","format":1,"store":"`+store+`"}`)
 	f := recovery.Folder(dir)
 	if err := f.WriteNote(recovery.Note{Recoveries: 2}); err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestFoldersThatAreClosed(t *testing.T) {
 		if note, err := fresh.Begin(); err != nil || !note.Closed {
 			t.Errorf("a new folder has %+v, %v", note, err)
 		}
-		write(t, filepath.Join(dir, "identity.json"), `{"id":"n1","cluster":"c","store":"s"}`)
+		write(t, filepath.Join(dir, "identity.json"), `{"id":"n1","cluster":"c","format":1,"store":"s"}`)
 	}
 	used := newFolder(t, "s1")
 	if err := os.Remove(filepath.Join(string(used), recovery.NoteFile)); err != nil {

@@ -9,8 +9,7 @@ import (
 // DeAllocate ends the allocation of a consumer on one tree; what it holds on other trees stays. It returns false, and
 // logs why, if the consumer is not allocated on the tree, or the cluster does not answer.
 //
-// A consumer that is allocated on several trees of a forest gives one of them up by a resize, which needs feature level
-// 8 of the cluster: below, DeAllocate returns false and changes nothing.
+// A consumer that is allocated on several trees of a forest gives one of them up by a resize.
 func (m *Manager) DeAllocate(treeName, consumerID string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5285,11 +5285,11 @@ var File_quorate_v1_allocation_proto protoreflect.FileDescriptor
 const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"\x1bquorate/v1/allocation.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/item.proto\x1a\x16quorate/v1/level.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\x1a quorate/v1/scheduled_limit.proto\"\x81\x01\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/item.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\x1a quorate/v1/scheduled_limit.proto\"\x81\x01\n" +
 	"\tPrincipal\x12\x1c\n" +
 	"\x04user\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x04user\x12*\n" +
 	"\x06groups\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x02\"\ar\x05\x10\x01(\x80\x02R\x06groups\x12*\n" +
-	"\vapplication\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vapplication\"\xd4\x03\n" +
+	"\vapplication\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vapplication\"\xd0\x03\n" +
 	"\x05Claim\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12P\n" +
@@ -5297,8 +5297,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05items\x18\a \x03(\v2\x14.quorate.v1.ItemPickB\b\xbaH\x05\x92\x01\x02\x10 R\x05items\x12\x1f\n" +
 	"\bpriority\x18\x04 \x01(\x03H\x00R\bpriority\x88\x01\x01\x12\x17\n" +
 	"\x04type\x18\x05 \x01(\x03H\x01R\x04type\x88\x01\x01\x12)\n" +
-	"\runpreemptable\x18\x06 \x01(\bH\x02R\runpreemptable\x88\x01\x01\x12=\n" +
-	"\x06ranges\x18( \x03(\v2\x17.quorate.v1.AmountRangeB\f\xbaH\x05\x92\x01\x02\x10 \xb0\xa0\x19\tR\x06ranges\x1a:\n" +
+	"\runpreemptable\x18\x06 \x01(\bH\x02R\runpreemptable\x88\x01\x01\x129\n" +
+	"\x06ranges\x18( \x03(\v2\x17.quorate.v1.AmountRangeB\b\xbaH\x05\x92\x01\x02\x10 R\x06ranges\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\v\n" +
@@ -5309,7 +5309,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bresource\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\bresource\x12\x1d\n" +
 	"\x05least\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x05least\x12\x1b\n" +
 	"\x04most\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04most\x12\x1b\n" +
-	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\x9f\a\n" +
+	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\x97\a\n" +
 	"\x0fAllocateRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x123\n" +
 	"\x06claims\x18\x02 \x03(\v2\x11.quorate.v1.ClaimB\b\xbaH\x05\x92\x01\x02\x10 R\x06claims\x12.\n" +
@@ -5328,11 +5328,11 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x06waitMs\x12%\n" +
 	"\akeep_ms\x18\f \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\x06keepMs\x12$\n" +
 	"\apoll_ms\x18\r \x01(\x03B\v\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00R\x06pollMs\x12P\n" +
-	"\tuser_data\x18\x0e \x03(\v2).quorate.v1.AllocateRequest.UserDataEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\buserData\x12(\n" +
-	"\x06for_ms\x18F \x01(\x03B\x11\xbaH\n" +
-	"\"\b\x18\x80\x90\xde\xe6u(\x00\xb0\xa0\x19\tR\x05forMs\x12!\n" +
-	"\fname_holders\x18< \x01(\bR\vnameHolders\x12<\n" +
-	"\x06any_of\x18Z \x03(\v2\x17.quorate.v1.AlternativeB\f\xbaH\x05\x92\x01\x02\x10\b\xb0\xa0\x19\tR\x05anyOf\x1a9\n" +
+	"\tuser_data\x18\x0e \x03(\v2).quorate.v1.AllocateRequest.UserDataEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\buserData\x12$\n" +
+	"\x06for_ms\x18F \x01(\x03B\r\xbaH\n" +
+	"\"\b\x18\x80\x90\xde\xe6u(\x00R\x05forMs\x12!\n" +
+	"\fname_holders\x18< \x01(\bR\vnameHolders\x128\n" +
+	"\x06any_of\x18Z \x03(\v2\x17.quorate.v1.AlternativeB\b\xbaH\x05\x92\x01\x02\x10\bR\x05anyOf\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
@@ -5482,7 +5482,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\fRenewOutcome\x125\n" +
 	"\arenewed\x18\x01 \x01(\v2\x19.quorate.v1.RenewResponseH\x00R\arenewed\x12/\n" +
 	"\afailure\x18\x02 \x01(\v2\x13.quorate.v1.FailureH\x00R\afailureB\t\n" +
-	"\aoutcome\"\x98\x02\n" +
+	"\aoutcome\"\x90\x02\n" +
 	"\rResizeRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
@@ -5491,10 +5491,10 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"generation\x12;\n" +
 	"\x06claims\x18\x04 \x03(\v2\x17.quorate.v1.ClaimChangeB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\x12\x17\n" +
-	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x12*\n" +
-	"\await_ms\x18_ \x01(\x03B\x11\xbaH\n" +
-	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00\xb0\xa0\x19\tR\x06waitMs\x12(\n" +
-	"\apoll_ms\x18` \x01(\x03B\x0f\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00\xb0\xa0\x19\tR\x06pollMs\"\xe0\x01\n" +
+	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x12&\n" +
+	"\await_ms\x18_ \x01(\x03B\r\xbaH\n" +
+	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x06waitMs\x12$\n" +
+	"\apoll_ms\x18` \x01(\x03B\v\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00R\x06pollMs\"\xe0\x01\n" +
 	"\vClaimChange\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12X\n" +
@@ -5583,15 +5583,15 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\brequests\x18\x01 \x03(\v2\x1a.quorate.v1.WaitingRequestR\brequests\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\xfc\x01\n" +
+	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\xf8\x01\n" +
 	"\x17WatchAllocationsRequest\x12\x1f\n" +
 	"\vafter_index\x18\x01 \x01(\x04R\n" +
 	"afterIndex\x12!\n" +
 	"\fafter_number\x18\x02 \x01(\rR\vafterNumber\x12\x1b\n" +
 	"\x03ids\x18\x03 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x03ids\x12\x1b\n" +
 	"\x04tree\x18\x04 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12E\n" +
-	"\x06topics\x182 \x03(\x0e2\x16.quorate.v1.WatchTopicB\x15\xbaH\x0e\x92\x01\v\x10\x04\"\a\x82\x01\x04\x10\x01 \x00\xb0\xa0\x19\tR\x06topics\"\xf2\x02\n" +
+	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12A\n" +
+	"\x06topics\x182 \x03(\x0e2\x16.quorate.v1.WatchTopicB\x11\xbaH\x0e\x92\x01\v\x10\x04\"\a\x82\x01\x04\x10\x01 \x00R\x06topics\"\xf2\x02\n" +
 	"\x18WatchAllocationsResponse\x124\n" +
 	"\x06change\x18\x01 \x01(\x0e2\x1c.quorate.v1.AllocationChangeR\x06change\x126\n" +
 	"\n" +
@@ -5709,16 +5709,16 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04tree\x18\x1e \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x1f \x01(\tR\x04node\x12=\n" +
 	"\tscheduled\x183 \x01(\v2\x1f.quorate.v1.ScheduledLimitEventR\tscheduled\x12-\n" +
-	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\"\xcc\x02\n" +
+	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\"\xc4\x02\n" +
 	"\x11ListEventsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x123\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x15.quorate.v1.EventKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x18\n" +
 	"\x02id\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x02id\x12+\n" +
-	"\x04read\x18\x05 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1f\n" +
-	"\x04tree\x182 \x01(\tB\v\xbaH\x04r\x02(?\xb0\xa0\x19\tR\x04tree\x12 \n" +
-	"\x04node\x183 \x01(\tB\f\xbaH\x05r\x03(\x80\b\xb0\xa0\x19\tR\x04node\x12!\n" +
+	"\x04read\x18\x05 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1b\n" +
+	"\x04tree\x182 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
+	"\x04node\x183 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12!\n" +
 	"\fnewest_first\x184 \x01(\bR\vnewestFirst\x12\x16\n" +
 	"\x06before\x185 \x01(\x04R\x06before\"\x99\x01\n" +
 	"\x12ListEventsResponse\x12)\n" +
@@ -5781,7 +5781,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x16EVENT_KIND_LIMIT_ENDED\x10\x1a\x12\x1e\n" +
 	"\x1aEVENT_KIND_LIMIT_SCHEDULED\x10\x1b\x12\x1c\n" +
 	"\x18EVENT_KIND_LIMIT_SKIPPED\x10%\x12\x1b\n" +
-	"\x17EVENT_KIND_DECLARED_END\x10n2\xb0\r\n" +
+	"\x17EVENT_KIND_DECLARED_END\x10n2\xa4\r\n" +
 	"\x11AllocationService\x12S\n" +
 	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12b\n" +
 	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12J\n" +
@@ -5794,10 +5794,10 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\vListWaiting\x12\x1e.quorate.v1.ListWaitingRequest\x1a\x1f.quorate.v1.ListWaitingResponse\"\x17\xa2\xa0\x19\x10\b\x04\x12\fholders.read\x90\x02\x01\x12x\n" +
 	"\x10WatchAllocations\x12#.quorate.v1.WatchAllocationsRequest\x1a$.quorate.v1.WatchAllocationsResponse\"\x17\xa2\xa0\x19\x10\b\x04\x12\fholders.read\x90\x02\x010\x01\x12P\n" +
 	"\aConfirm\x12\x1a.quorate.v1.ConfirmRequest\x1a\x1b.quorate.v1.ConfirmResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12M\n" +
-	"\x06Cancel\x12\x19.quorate.v1.CancelRequest\x1a\x1a.quorate.v1.CancelResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12Q\n" +
-	"\x06Resize\x12\x19.quorate.v1.ResizeRequest\x1a\x1a.quorate.v1.ResizeResponse\"\x10\xa2\xa0\x19\b\b\x03\x12\x04hold\xa8\xa0\x19\b\x12W\n" +
-	"\bTransfer\x12\x1b.quorate.v1.TransferRequest\x1a\x1c.quorate.v1.TransferResponse\"\x10\xa2\xa0\x19\b\b\x03\x12\x04hold\xa8\xa0\x19\b\x12N\n" +
-	"\x05Split\x12\x18.quorate.v1.SplitRequest\x1a\x19.quorate.v1.SplitResponse\"\x10\xa2\xa0\x19\b\b\x03\x12\x04hold\xa8\xa0\x19\b\x12S\n" +
+	"\x06Cancel\x12\x19.quorate.v1.CancelRequest\x1a\x1a.quorate.v1.CancelResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12M\n" +
+	"\x06Resize\x12\x19.quorate.v1.ResizeRequest\x1a\x1a.quorate.v1.ResizeResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12S\n" +
+	"\bTransfer\x12\x1b.quorate.v1.TransferRequest\x1a\x1c.quorate.v1.TransferResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12J\n" +
+	"\x05Split\x12\x18.quorate.v1.SplitRequest\x1a\x19.quorate.v1.SplitResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12S\n" +
 	"\aExplain\x12\x1a.quorate.v1.ExplainRequest\x1a\x1b.quorate.v1.ExplainResponse\"\x0f\xa2\xa0\x19\b\b\x04\x12\x04hold\x90\x02\x01\x12d\n" +
 	"\n" +
 	"ListEvents\x12\x1d.quorate.v1.ListEventsRequest\x1a\x1e.quorate.v1.ListEventsResponse\"\x17\xa2\xa0\x19\x10\b\x04\x12\fholders.read\x90\x02\x01\x12m\n" +
@@ -6072,7 +6072,6 @@ func file_quorate_v1_allocation_proto_init() {
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
 	file_quorate_v1_item_proto_init()
-	file_quorate_v1_level_proto_init()
 	file_quorate_v1_revision_proto_init()
 	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_scheduled_limit_proto_init()

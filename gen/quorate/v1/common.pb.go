@@ -394,7 +394,7 @@ var File_quorate_v1_common_proto protoreflect.FileDescriptor
 const file_quorate_v1_common_proto_rawDesc = "" +
 	"\n" +
 	"\x17quorate/v1/common.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x16quorate/v1/level.proto\"o\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\"o\n" +
 	"\vReadOptions\x12C\n" +
 	"\vconsistency\x18\x01 \x01(\x0e2\x17.quorate.v1.ConsistencyB\b\xbaH\x05\x82\x01\x02\x10\x01R\vconsistency\x12\x1b\n" +
 	"\tmin_index\x18\x02 \x01(\x04R\bminIndex\"\xb5\x01\n" +
@@ -403,12 +403,12 @@ const file_quorate_v1_common_proto_rawDesc = "" +
 	"\x0eledger_time_ms\x18\x02 \x01(\x03R\fledgerTimeMs\x12\x1b\n" +
 	"\tserved_by\x18\x03 \x01(\tR\bservedBy\x129\n" +
 	"\vconsistency\x18\x04 \x01(\x0e2\x17.quorate.v1.ConsistencyR\vconsistency\x12\x15\n" +
-	"\x06age_ms\x18\x05 \x01(\x03R\x05ageMs\"\xaf\x01\n" +
+	"\x06age_ms\x18\x05 \x01(\x03R\x05ageMs\"\xab\x01\n" +
 	"\x05Limit\x12!\n" +
 	"\x06amount\x18\x01 \x01(\x03B\a\xbaH\x04\"\x02(\x00H\x00R\x06amount\x12'\n" +
 	"\tunlimited\x18\x02 \x01(\bB\a\xbaH\x04j\x02\b\x01H\x00R\tunlimited\x12\x1f\n" +
-	"\x05unset\x18\x03 \x01(\bB\a\xbaH\x04j\x02\b\x01H\x00R\x05unset\x12)\n" +
-	"\badvisory\x18P \x01(\x03B\v\xbaH\x04\"\x02(\x00\xb0\xa0\x19\tH\x00R\badvisoryB\x0e\n" +
+	"\x05unset\x18\x03 \x01(\bB\a\xbaH\x04j\x02\b\x01H\x00R\x05unset\x12%\n" +
+	"\badvisory\x18P \x01(\x03B\a\xbaH\x04\"\x02(\x00H\x00R\badvisoryB\x0e\n" +
 	"\x05value\x12\x05\xbaH\x02\b\x01*_\n" +
 	"\vConsistency\x12\x1b\n" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x1c\n" +
@@ -459,7 +459,6 @@ func file_quorate_v1_common_proto_init() {
 	if File_quorate_v1_common_proto != nil {
 		return
 	}
-	file_quorate_v1_level_proto_init()
 	file_quorate_v1_common_proto_msgTypes[2].OneofWrappers = []any{
 		(*Limit_Amount)(nil),
 		(*Limit_Unlimited)(nil),

@@ -5424,7 +5424,7 @@ var File_quorate_v1_tree_proto protoreflect.FileDescriptor
 const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"\x15quorate/v1/tree.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x16quorate/v1/level.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\x1a quorate/v1/scheduled_limit.proto\"\xda\x03\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\x1a quorate/v1/scheduled_limit.proto\"\xd2\x03\n" +
 	"\bItemSpec\x12\x1f\n" +
 	"\x05names\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05names\x12\x1c\n" +
 	"\x03min\x18\x02 \x01(\x03B\n" +
@@ -5440,9 +5440,9 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x05ttlMs\x120\n" +
 	"\x05turns\x18\t \x03(\v2\x10.quorate.v1.TurnB\b\xbaH\x05\x92\x01\x02\x10\x10R\x05turns\x12:\n" +
 	"\bqueueing\x18\n" +
-	" \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12%\n" +
-	"\aretired\x18\v \x01(\tB\v\xbaH\x04r\x02(?\xb0\xa0\x19\bR\aretired\x12%\n" +
-	"\aremoved\x18\f \x01(\tB\v\xbaH\x04r\x02(?\xb0\xa0\x19\bR\aremoved\"d\n" +
+	" \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12!\n" +
+	"\aretired\x18\v \x01(\tB\a\xbaH\x04r\x02(?R\aretired\x12!\n" +
+	"\aremoved\x18\f \x01(\tB\a\xbaH\x04r\x02(?R\aremoved\"d\n" +
 	"\x04Turn\x12\x1d\n" +
 	"\x04from\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04from\x12\x19\n" +
 	"\x02to\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x02to\x12\"\n" +
@@ -5450,7 +5450,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bResource\x12>\n" +
 	"\x04name\x18\x01 \x01(\tB*\xbaH'r%2#^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$R\x04name\x12.\n" +
 	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04unit\x12*\n" +
-	"\x05items\x18\x03 \x01(\v2\x14.quorate.v1.ItemSpecR\x05items\"\x98\t\n" +
+	"\x05items\x18\x03 \x01(\v2\x14.quorate.v1.ItemSpecR\x05items\"\x88\t\n" +
 	"\x04Node\x12\x1e\n" +
 	"\x04path\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\bR\x04path\x12?\n" +
@@ -5467,10 +5467,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\fapplications\x18\n" +
 	" \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12 \n" +
 	"\x06admins\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x12:\n" +
-	"\bqueueing\x18\f \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12=\n" +
-	"\bbindings\x18\r \x03(\v2\x13.quorate.v1.BindingB\f\xbaH\x05\x92\x01\x02\x10d\xb0\xa0\x19\aR\bbindings\x12@\n" +
-	"\fauto_approve\x18\x0e \x01(\v2\x17.quorate.v1.AutoApproveB\x04\xb0\xa0\x19\aR\vautoApprove\x121\n" +
-	"\awarn_at\x182 \x01(\v2\x12.quorate.v1.WarnAtB\x04\xb0\xa0\x19\tR\x06warnAt\x1aL\n" +
+	"\bqueueing\x18\f \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x129\n" +
+	"\bbindings\x18\r \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x12:\n" +
+	"\fauto_approve\x18\x0e \x01(\v2\x17.quorate.v1.AutoApproveR\vautoApprove\x12+\n" +
+	"\awarn_at\x182 \x01(\v2\x12.quorate.v1.WarnAtR\x06warnAt\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -5521,7 +5521,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	" \x01(\tB\a\xbaH\x04r\x02(?R\asetters\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\xa9\v\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\x8b\v\n" +
 	"\x04Tree\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1f\n" +
 	"\x06policy\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06policy\x12=\n" +
@@ -5545,15 +5545,15 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bqueueing\x18\x10 \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12.\n" +
 	"\vovertake_ms\x18\x11 \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\n" +
-	"overtakeMs\x12=\n" +
-	"\bbindings\x18\x12 \x03(\v2\x13.quorate.v1.BindingB\f\xbaH\x05\x92\x01\x02\x10d\xb0\xa0\x19\aR\bbindings\x12E\n" +
-	"\vtenants_see\x18\x13 \x01(\x0e2\x16.quorate.v1.TenantsSeeB\f\xbaH\x05\x82\x01\x02\x10\x01\xb0\xa0\x19\aR\n" +
-	"tenantsSee\x12+\n" +
-	"\tapprovals\x18\x14 \x01(\x05B\r\xbaH\x06\x1a\x04\x18\n" +
-	"(\x00\xb0\xa0\x19\aR\tapprovals\x12@\n" +
-	"\fauto_approve\x18\x15 \x01(\v2\x17.quorate.v1.AutoApproveB\x04\xb0\xa0\x19\aR\vautoApprove\x121\n" +
-	"\x11require_principal\x18\x16 \x01(\bB\x04\xb0\xa0\x19\bR\x10requirePrincipal\x121\n" +
-	"\awarn_at\x182 \x01(\v2\x12.quorate.v1.WarnAtB\x04\xb0\xa0\x19\tR\x06warnAt\x1aL\n" +
+	"overtakeMs\x129\n" +
+	"\bbindings\x18\x12 \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x12A\n" +
+	"\vtenants_see\x18\x13 \x01(\x0e2\x16.quorate.v1.TenantsSeeB\b\xbaH\x05\x82\x01\x02\x10\x01R\n" +
+	"tenantsSee\x12'\n" +
+	"\tapprovals\x18\x14 \x01(\x05B\t\xbaH\x06\x1a\x04\x18\n" +
+	"(\x00R\tapprovals\x12:\n" +
+	"\fauto_approve\x18\x15 \x01(\v2\x17.quorate.v1.AutoApproveR\vautoApprove\x12+\n" +
+	"\x11require_principal\x18\x16 \x01(\bR\x10requirePrincipal\x12+\n" +
+	"\awarn_at\x182 \x01(\v2\x12.quorate.v1.WarnAtR\x06warnAt\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -5569,7 +5569,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"max_ttl_ms\x18\x02 \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\bmaxTtlMs\x12'\n" +
-	"\bgrace_ms\x18\x03 \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\agraceMs\"\xe8\x04\n" +
+	"\bgrace_ms\x18\x03 \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\agraceMs\"\xce\x04\n" +
 	"\x11ApplyTreesRequest\x120\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeB\b\xbaH\x05\x92\x01\x02\x10dR\x05trees\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
@@ -5578,14 +5578,14 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
 	"\n" +
 	"request_id\x18\x06 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestId\x12\x14\n" +
-	"\x05prune\x18\a \x01(\bR\x05prune\x12<\n" +
-	"\bpolicies\x18\b \x03(\v2\x12.quorate.v1.PolicyB\f\xbaH\x05\x92\x01\x02\x10d\xb0\xa0\x19\x06R\bpolicies\x12=\n" +
-	"\x0fremove_policies\x18\t \x03(\tB\x14\xbaH\r\x92\x01\n" +
-	"\x10d\"\x06r\x04\x10\x01(?\xb0\xa0\x19\x06R\x0eremovePolicies\x127\n" +
+	"\x05prune\x18\a \x01(\bR\x05prune\x128\n" +
+	"\bpolicies\x18\b \x03(\v2\x12.quorate.v1.PolicyB\b\xbaH\x05\x92\x01\x02\x10dR\bpolicies\x129\n" +
+	"\x0fremove_policies\x18\t \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10d\"\x06r\x04\x10\x01(?R\x0eremovePolicies\x121\n" +
 	"\x06access\x18\n" +
-	" \x01(\v2\x19.quorate.v1.AccessSectionB\x04\xb0\xa0\x19\aR\x06access\x12)\n" +
-	"\x02at\x18\v \x01(\v2\x13.quorate.v1.SubtreeB\x04\xb0\xa0\x19\aR\x02at\x120\n" +
-	"\asubtree\x18\f \x01(\v2\x10.quorate.v1.TreeB\x04\xb0\xa0\x19\aR\asubtree\x12\x1f\n" +
+	" \x01(\v2\x19.quorate.v1.AccessSectionR\x06access\x12#\n" +
+	"\x02at\x18\v \x01(\v2\x13.quorate.v1.SubtreeR\x02at\x12*\n" +
+	"\asubtree\x18\f \x01(\v2\x10.quorate.v1.TreeR\asubtree\x12\x1f\n" +
 	"\vkeep_access\x18\r \x01(\bR\n" +
 	"keepAccessB\x14\n" +
 	"\x12_expected_revision\"M\n" +
@@ -5896,7 +5896,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\fapplications\x18\x03 \x03(\tR\fapplications\x1a7\n" +
 	"\tUsedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x8f\x04\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x8b\x04\n" +
 	"\x15ScheduleLimitsRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12/\n" +
 	"\x05place\x18\x02 \x01(\v2\x11.quorate.v1.PlaceB\x06\xbaH\x03\xc8\x01\x01R\x05place\x12`\n" +
@@ -5906,8 +5906,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x1e\n" +
 	"\x05actor\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
 	"\x06reason\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x12\x17\n" +
-	"\adry_run\x18\b \x01(\bR\x06dryRun\x12\"\n" +
-	"\x05every\x18d \x01(\tB\f\xbaH\x05r\x03(\x80\x01\xb0\xa0\x19\tR\x05every\x1a[\n" +
+	"\adry_run\x18\b \x01(\bR\x06dryRun\x12\x1e\n" +
+	"\x05every\x18d \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05every\x1a[\n" +
 	"\x10AdjustmentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
 	"\x05value\x18\x02 \x01(\v2\x1b.quorate.v1.LimitAdjustmentR\x05value:\x028\x01\"u\n" +
@@ -5942,19 +5942,19 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bQueueing\x12\x18\n" +
 	"\x14QUEUEING_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fQUEUEING_STRICT\x10\x01\x12\x18\n" +
-	"\x14QUEUEING_BEST_EFFORT\x10\x022\xba\x0f\n" +
+	"\x14QUEUEING_BEST_EFFORT\x10\x022\xa5\x0f\n" +
 	"\vTreeService\x12S\n" +
 	"\n" +
 	"ApplyTrees\x12\x1d.quorate.v1.ApplyTreesRequest\x1a\x1e.quorate.v1.ApplyTreesResponse\"\x06\xa2\xa0\x19\x02\b\x03\x12\\\n" +
 	"\tSetLimits\x12\x1c.quorate.v1.SetLimitsRequest\x1a\x1d.quorate.v1.SetLimitsResponse\"\x12\xa2\xa0\x19\x0e\b\x03\x12\n" +
 	"limits.set\x12[\n" +
 	"\bMoveNode\x12\x1b.quorate.v1.MoveNodeRequest\x1a\x1c.quorate.v1.MoveNodeResponse\"\x14\xa2\xa0\x19\x10\b\x03\x12\fnodes.manage\x12p\n" +
-	"\x0eSetMaintenance\x12!.quorate.v1.SetMaintenanceRequest\x1a\".quorate.v1.SetMaintenanceResponse\"\x17\xa2\xa0\x19\x13\b\x03\x12\x0fmaintenance.set\x12b\n" +
-	"\bHoldNode\x12\x1b.quorate.v1.HoldNodeRequest\x1a\x1c.quorate.v1.HoldNodeResponse\"\x1b\xa2\xa0\x19\x13\b\x03\x12\x0fmaintenance.set\xa8\xa0\x19\t\x12h\n" +
+	"\x0eSetMaintenance\x12!.quorate.v1.SetMaintenanceRequest\x1a\".quorate.v1.SetMaintenanceResponse\"\x17\xa2\xa0\x19\x13\b\x03\x12\x0fmaintenance.set\x12^\n" +
+	"\bHoldNode\x12\x1b.quorate.v1.HoldNodeRequest\x1a\x1c.quorate.v1.HoldNodeResponse\"\x17\xa2\xa0\x19\x13\b\x03\x12\x0fmaintenance.set\x12d\n" +
 	"\n" +
-	"ResumeNode\x12\x1d.quorate.v1.ResumeNodeRequest\x1a\x1e.quorate.v1.ResumeNodeResponse\"\x1b\xa2\xa0\x19\x13\b\x03\x12\x0fmaintenance.set\xa8\xa0\x19\t\x12c\n" +
-	"\tListHolds\x12\x1c.quorate.v1.ListHoldsRequest\x1a\x1d.quorate.v1.ListHoldsResponse\"\x19\xa2\xa0\x19\x0e\b\x04\x12\n" +
-	"usage.read\xa8\xa0\x19\t\x90\x02\x01\x12M\n" +
+	"ResumeNode\x12\x1d.quorate.v1.ResumeNodeRequest\x1a\x1e.quorate.v1.ResumeNodeResponse\"\x17\xa2\xa0\x19\x13\b\x03\x12\x0fmaintenance.set\x12_\n" +
+	"\tListHolds\x12\x1c.quorate.v1.ListHoldsRequest\x1a\x1d.quorate.v1.ListHoldsResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
+	"usage.read\x90\x02\x01\x12M\n" +
 	"\bRollBack\x12\x1b.quorate.v1.RollBackRequest\x1a\x1c.quorate.v1.RollBackResponse\"\x06\xa2\xa0\x19\x02\b\x03\x12u\n" +
 	"\x10GetConfiguration\x12#.quorate.v1.GetConfigurationRequest\x1a$.quorate.v1.GetConfigurationResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12_\n" +
 	"\rParseManifest\x12 .quorate.v1.ParseManifestRequest\x1a!.quorate.v1.ParseManifestResponse\"\t\xa2\xa0\x19\x02\b\x06\x90\x02\x01\x12n\n" +
@@ -5965,11 +5965,11 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\aGetTree\x12\x1a.quorate.v1.GetTreeRequest\x1a\x1b.quorate.v1.GetTreeResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12`\n" +
 	"\tListTrees\x12\x1c.quorate.v1.ListTreesRequest\x1a\x1d.quorate.v1.ListTreesResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12\\\n" +
 	"\bGetUsage\x12\x1b.quorate.v1.GetUsageRequest\x1a\x1c.quorate.v1.GetUsageResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
-	"usage.read\x90\x02\x01\x12o\n" +
-	"\x0eScheduleLimits\x12!.quorate.v1.ScheduleLimitsRequest\x1a\".quorate.v1.ScheduleLimitsResponse\"\x16\xa2\xa0\x19\x0e\b\x03\x12\n" +
-	"limits.set\xa8\xa0\x19\t\x12\x81\x01\n" +
-	"\x14CancelScheduledLimit\x12'.quorate.v1.CancelScheduledLimitRequest\x1a(.quorate.v1.CancelScheduledLimitResponse\"\x16\xa2\xa0\x19\x0e\b\x03\x12\n" +
-	"limits.set\xa8\xa0\x19\t\x12~\n" +
+	"usage.read\x90\x02\x01\x12k\n" +
+	"\x0eScheduleLimits\x12!.quorate.v1.ScheduleLimitsRequest\x1a\".quorate.v1.ScheduleLimitsResponse\"\x12\xa2\xa0\x19\x0e\b\x03\x12\n" +
+	"limits.set\x12}\n" +
+	"\x14CancelScheduledLimit\x12'.quorate.v1.CancelScheduledLimitRequest\x1a(.quorate.v1.CancelScheduledLimitResponse\"\x12\xa2\xa0\x19\x0e\b\x03\x12\n" +
+	"limits.set\x12~\n" +
 	"\x13ListScheduledLimits\x12&.quorate.v1.ListScheduledLimitsRequest\x1a'.quorate.v1.ListScheduledLimitsResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12l\n" +
 	"\rListRevisions\x12 .quorate.v1.ListRevisionsRequest\x1a!.quorate.v1.ListRevisionsResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01B\x99\x01\n" +
 	"\x0ecom.quorate.v1B\tTreeProtoP\x01Z3github.com/quorate/quorate/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
@@ -6258,7 +6258,6 @@ func file_quorate_v1_tree_proto_init() {
 	file_quorate_v1_access_proto_init()
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
-	file_quorate_v1_level_proto_init()
 	file_quorate_v1_revision_proto_init()
 	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_scheduled_limit_proto_init()

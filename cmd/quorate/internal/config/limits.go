@@ -39,7 +39,7 @@ of the node applies then, and to a user or group without any limit of its own th
 --applications sets how many applications may run in the subtree.
 
 An advisory limit of a node, such as cores=advisory:120, denies nothing: it stands for unlimited in every decision, and
-what is held beyond it is shown as over. It needs feature level 9.
+what is held beyond it is shown as over.
 
 The user * is every user that the node does not name, and the group * is one common limit for all groups that it does
 not name. A user or group that the node does not name yet starts with the limits of *, because they do not apply to it
@@ -48,7 +48,7 @@ any more. A new group is looked up after those that the node names already.
 With --until, and --from unless it is to begin at once, the limits are scheduled: they are in force over the configured
 ones for that time, and the configuration stays as it is. Then cores=200 sets a limit, cores=+50 and cores=-50 add to
 it, and cores=cap:50 bounds it. What the policies say of limits is checked for every instant in advance. "quorate limits
-scheduled" shows what is scheduled. It needs feature level 9. Times are those of RFC 3339, or 2026-11-27T18:00 in the
+scheduled" shows what is scheduled. Times are those of RFC 3339, or 2026-11-27T18:00 in the
 time zone of this machine.
 
 With --every they recur, between --from and --until if these are given. The rule is DAYS HH:MM-[DAY ]HH:MM [ZONE]:
@@ -62,7 +62,7 @@ A time that the clock skips is the instant of the change; of a time that occurs 
 
 A limit may be set below current usage: nothing is evicted, but usage cannot grow until it is below the limit.
 
-Limits of users, groups and applications need feature level 7, and the rights policy.set at the node for users and
+Limits of users, groups and applications need the rights policy.set at the node for users and
 groups, and limits.set above it for applications.`,
 		Example: `  quorate limits set cern:atlas/physics cores=25 --reason "a new rack"
   quorate limits set tenants:tenant-1 servers=unlimited ram=16Gi cores=unset

@@ -64,8 +64,7 @@ func (o *limitsSetOptions) editedText(
 		return nil, "", err
 	}
 	if len(is.GetTrees()) != 1 {
-		return nil, "", fmt.Errorf("the server answered %d trees for %s; it may be of a version before feature level 7",
-			len(is.GetTrees()), at)
+		return nil, "", fmt.Errorf("the server answered %d trees for %s instead of one", len(is.GetTrees()), at)
 	}
 	text := is.GetTrees()[0]
 	note, err := edit.edit(text, at, o.Units)

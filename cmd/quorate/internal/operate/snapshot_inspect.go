@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/fsm/backup"
-	"github.com/quorate/quorate/quota"
 )
 
 func newSnapshotInspectCmd(c *cli.Env) *cobra.Command {
@@ -39,7 +39,7 @@ func readBackup(path string) (backup.Contents, error) {
 		return backup.Contents{}, err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	contents, err := backup.Read(file, quota.Bounds{}, nil)
+	contents, err := backup.Read(file, fsm.Options{}, nil)
 	if err != nil {
 		return backup.Contents{}, cli.Usagef("%s: %v", path, err)
 	}
@@ -56,7 +56,7 @@ func backupRows(b backup.Contents) [][]string {
 		{"cluster", b.Cluster},
 		{"taken", taken},
 		{"version", b.Version},
-		{"feature level", number(uint64(max(b.Format, b.EntryFormat)))},
+		{"feature level", number(uint64(b.Format))},
 		{"index", number(b.Index)},
 		{"term", number(b.Term)},
 		{"ledger time", (time.Duration(b.LedgerTimeMs) * time.Millisecond).String()},

@@ -21,7 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Entry is the data of one raft log entry: commands that were gathered into one write, applied in order.
+// Entry is the data of one raft log entry, behind a byte that is 0: commands that were gathered into one write, applied
+// in order.
 // This file and snapshot.proto are the format on disk: fields are only ever added, under a higher format number.
 type Entry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -33,15 +34,15 @@ type Entry struct {
 	WallMs int64 `protobuf:"varint,3,opt,name=wall_ms,json=wallMs,proto3" json:"wall_ms,omitempty"`
 	// At least one, unless one of the fields below is set.
 	Commands []*Command `protobuf:"bytes,4,rep,name=commands,proto3" json:"commands,omitempty"`
-	// Since format 4. None of them changes the ledger; they take effect after the commands. From this entry on the log
+	// None of them changes the ledger; they take effect after the commands. From this entry on the log
 	// may have entries of formats up to this one; a node that does not understand it halts.
 	RaiseLevel uint32 `protobuf:"varint,5,opt,name=raise_level,json=raiseLevel,proto3" json:"raise_level,omitempty"`
 	// Each replica records the digest of its state after this entry.
 	Checkpoint bool `protobuf:"varint,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
-	// Since format 7: who asked for the commands. Empty if none of them has a caller; otherwise the runs divide all
+	// Who asked for the commands. Empty if none of them has a caller; otherwise the runs divide all
 	// commands in their order.
 	Callers []*CallerRun `protobuf:"bytes,7,rep,name=callers,proto3" json:"callers,omitempty"`
-	// Since format 4: the entry is a step of a replacement of the whole state and carries no command.
+	// The entry is a step of a replacement of the whole state and carries no command.
 	Replacement   *Replacement `protobuf:"bytes,20,opt,name=replacement,proto3" json:"replacement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -133,7 +134,7 @@ func (x *Entry) GetReplacement() *Replacement {
 	return nil
 }
 
-// CallerRun says who asked for the next commands of an entry. Since format 7.
+// CallerRun says who asked for the next commands of an entry.
 type CallerRun struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At least 1.
@@ -188,7 +189,7 @@ func (x *CallerRun) GetCaller() *Caller {
 	return nil
 }
 
-// Caller is who asks. Since format 7.
+// Caller is who asks.
 type Caller struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 the cluster itself, 2 an account, 3 an external user, 4 anonymous.
@@ -281,7 +282,7 @@ func (x *Caller) GetRequest() string {
 
 // Replacement is one step of replacing the present state by that of a backup (docs/adr/0039). The log carries the
 // backup in parts, so that every replica receives the same bytes, and the state is replaced by the last step or not at
-// all. Since format 4.
+// all.
 type Replacement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifies the replacement that the step belongs to.
@@ -814,7 +815,6 @@ type Command_DeleteTree struct {
 }
 
 type Command_Confirm struct {
-	// Since format 2.
 	Confirm *Confirm `protobuf:"bytes,6,opt,name=confirm,proto3,oneof"`
 }
 
@@ -839,7 +839,6 @@ type Command_RollBack struct {
 }
 
 type Command_Renew struct {
-	// Since format 3.
 	Renew *Renew `protobuf:"bytes,12,opt,name=renew,proto3,oneof"`
 }
 
@@ -852,7 +851,6 @@ type Command_ResetItems struct {
 }
 
 type Command_ChangeAccess struct {
-	// Since format 7.
 	ChangeAccess *ChangeAccess `protobuf:"bytes,15,opt,name=change_access,json=changeAccess,proto3,oneof"`
 }
 
@@ -877,7 +875,6 @@ type Command_WithdrawRequest struct {
 }
 
 type Command_Resize struct {
-	// Since format 8.
 	Resize *Resize `protobuf:"bytes,21,opt,name=resize,proto3,oneof"`
 }
 
@@ -890,7 +887,6 @@ type Command_Split struct {
 }
 
 type Command_HoldNode struct {
-	// Since format 9.
 	HoldNode *HoldNode `protobuf:"bytes,30,opt,name=hold_node,json=holdNode,proto3,oneof"`
 }
 
@@ -990,7 +986,7 @@ func (*Command_ManageWebhook) isCommand_Command() {}
 
 func (*Command_AdvanceWebhooks) isCommand_Command() {}
 
-// Webhook says which events are delivered where. Since format 9.
+// Webhook says which events are delivered where.
 type Webhook struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1084,7 +1080,7 @@ func (x *Webhook) GetRetryForMs() int64 {
 	return 0
 }
 
-// EventPosition is a place behind an event of an entry. Since format 9.
+// EventPosition is a place behind an event of an entry.
 type EventPosition struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -1137,7 +1133,7 @@ func (x *EventPosition) GetNumber() uint32 {
 	return 0
 }
 
-// SetWebhook adds or changes a webhook. Since format 9.
+// SetWebhook adds or changes a webhook.
 type SetWebhook struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Webhook *Webhook               `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
@@ -1199,7 +1195,7 @@ func (x *SetWebhook) GetReason() string {
 	return ""
 }
 
-// ManageWebhook removes or resumes a webhook. Since format 9.
+// ManageWebhook removes or resumes a webhook.
 type ManageWebhook struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1270,7 +1266,7 @@ func (x *ManageWebhook) GetReason() string {
 	return ""
 }
 
-// AdvanceWebhooks reports deliveries. Since format 9.
+// AdvanceWebhooks reports deliveries.
 type AdvanceWebhooks struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reports       []*WebhookReport       `protobuf:"bytes,1,rep,name=reports,proto3" json:"reports,omitempty"`
@@ -1315,7 +1311,7 @@ func (x *AdvanceWebhooks) GetReports() []*WebhookReport {
 	return nil
 }
 
-// WebhookReport is the progress of one webhook. Since format 9.
+// WebhookReport is the progress of one webhook.
 type WebhookReport struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1400,7 +1396,7 @@ func (x *WebhookReport) GetError() string {
 	return ""
 }
 
-// HoldNode stops admissions at a node and below. Since format 9.
+// HoldNode stops admissions at a node and below.
 type HoldNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Meta  *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
@@ -1494,7 +1490,7 @@ func (x *HoldNode) GetGraceMs() int64 {
 	return 0
 }
 
-// ResumeNode ends the hold of a node. Since format 9.
+// ResumeNode ends the hold of a node.
 type ResumeNode struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Meta          *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
@@ -1555,7 +1551,7 @@ func (x *ResumeNode) GetNode() string {
 	return ""
 }
 
-// SetCivilOffset makes civil time the sum of ledger time and an offset. Since format 9.
+// SetCivilOffset makes civil time the sum of ledger time and an offset.
 type SetCivilOffset struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	OffsetMs      int64                  `protobuf:"varint,1,opt,name=offset_ms,json=offsetMs,proto3" json:"offset_ms,omitempty"`
@@ -1600,7 +1596,7 @@ func (x *SetCivilOffset) GetOffsetMs() int64 {
 	return 0
 }
 
-// ScheduleLimits changes limits of a node in windows of civil time. Since format 9.
+// ScheduleLimits changes limits of a node in windows of civil time.
 type ScheduleLimits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1721,7 +1717,7 @@ func (x *ScheduleLimits) GetRuleBeginsMs() int64 {
 	return 0
 }
 
-// LimitAdjustment is what a scheduled limit does to one limit. Since format 9.
+// LimitAdjustment is what a scheduled limit does to one limit.
 type LimitAdjustment struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Resource string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
@@ -1783,7 +1779,7 @@ func (x *LimitAdjustment) GetAmount() int64 {
 	return 0
 }
 
-// CivilWindow is a span of civil time, in milliseconds since 1970. Since format 9.
+// CivilWindow is a span of civil time, in milliseconds since 1970.
 type CivilWindow struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	FromMs        int64                  `protobuf:"varint,1,opt,name=from_ms,json=fromMs,proto3" json:"from_ms,omitempty"`
@@ -1836,7 +1832,7 @@ func (x *CivilWindow) GetUntilMs() int64 {
 	return 0
 }
 
-// CancelScheduledLimit ends a scheduled limit. Since format 9.
+// CancelScheduledLimit ends a scheduled limit.
 type CancelScheduledLimit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1897,7 +1893,7 @@ func (x *CancelScheduledLimit) GetReason() string {
 	return ""
 }
 
-// ExtendSchedule adds windows to a recurring scheduled limit. Since format 9.
+// ExtendSchedule adds windows to a recurring scheduled limit.
 type ExtendSchedule struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1950,14 +1946,14 @@ func (x *ExtendSchedule) GetWindows() []*CivilWindow {
 	return nil
 }
 
-// Resize changes amounts of an allocation. Since format 8.
+// Resize changes amounts of an allocation.
 type Resize struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Id         string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Fence      uint64                 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
 	Generation uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	Claims     []*ClaimChange         `protobuf:"bytes,4,rep,name=claims,proto3" json:"claims,omitempty"`
-	// How long it may wait. Since format 9.
+	// How long it may wait.
 	WaitMs        int64 `protobuf:"varint,95,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2028,7 +2024,7 @@ func (x *Resize) GetWaitMs() int64 {
 	return 0
 }
 
-// ClaimChange sets amounts at one node. Since format 8.
+// ClaimChange sets amounts at one node.
 type ClaimChange struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -2089,7 +2085,7 @@ func (x *ClaimChange) GetAmounts() []*Amount {
 	return nil
 }
 
-// Transfer moves claims of an allocation to other nodes. Since format 8.
+// Transfer moves claims of an allocation to other nodes.
 type Transfer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2158,7 +2154,7 @@ func (x *Transfer) GetMoves() []*ClaimMove {
 	return nil
 }
 
-// ClaimMove moves a claim. Since format 8.
+// ClaimMove moves a claim.
 type ClaimMove struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -2219,7 +2215,7 @@ func (x *ClaimMove) GetTo() string {
 	return ""
 }
 
-// Split moves amounts of an allocation to new ones. Since format 8.
+// Split moves amounts of an allocation to new ones.
 type Split struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2288,7 +2284,7 @@ func (x *Split) GetParts() []*Part {
 	return nil
 }
 
-// Part is a new allocation. Since format 8.
+// Part is a new allocation.
 type Part struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2341,7 +2337,7 @@ func (x *Part) GetClaims() []*PartClaim {
 	return nil
 }
 
-// PartClaim takes amounts of one claim. Since format 8.
+// PartClaim takes amounts of one claim.
 type PartClaim struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -2410,7 +2406,7 @@ func (x *PartClaim) GetAmounts() []*Amount {
 	return nil
 }
 
-// RequestLimits asks for other limits of a node. Since format 7.
+// RequestLimits asks for other limits of a node.
 type RequestLimits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Tree  string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -2489,7 +2485,7 @@ func (x *RequestLimits) GetOpenMs() int64 {
 	return 0
 }
 
-// ApproveRequest approves a request for limits. Since format 7.
+// ApproveRequest approves a request for limits.
 type ApproveRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -2543,7 +2539,7 @@ func (x *ApproveRequest) GetDigest() string {
 	return ""
 }
 
-// RejectRequest closes a request of another user. Since format 7.
+// RejectRequest closes a request of another user.
 type RejectRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -2596,7 +2592,7 @@ func (x *RejectRequest) GetReason() string {
 	return ""
 }
 
-// WithdrawRequest closes a request of the caller. Since format 7.
+// WithdrawRequest closes a request of the caller.
 type WithdrawRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -2641,7 +2637,7 @@ func (x *WithdrawRequest) GetNumber() uint64 {
 	return 0
 }
 
-// AdoptAllocations gives allocations without an owner to a user. Since format 7.
+// AdoptAllocations gives allocations without an owner to a user.
 type AdoptAllocations struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
@@ -2761,14 +2757,13 @@ type Claim struct {
 	Tree  string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	Node  string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// By resource name.
-	Amounts []*Amount `protobuf:"bytes,3,rep,name=amounts,proto3" json:"amounts,omitempty"`
-	// Since format 2.
-	Priority      int64 `protobuf:"zigzag64,4,opt,name=priority,proto3" json:"priority,omitempty"`
-	Type          int64 `protobuf:"zigzag64,5,opt,name=type,proto3" json:"type,omitempty"`
-	Unpreemptable bool  `protobuf:"varint,6,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
-	// Since format 3: by resource, as amounts.
+	Amounts       []*Amount `protobuf:"bytes,3,rep,name=amounts,proto3" json:"amounts,omitempty"`
+	Priority      int64     `protobuf:"zigzag64,4,opt,name=priority,proto3" json:"priority,omitempty"`
+	Type          int64     `protobuf:"zigzag64,5,opt,name=type,proto3" json:"type,omitempty"`
+	Unpreemptable bool      `protobuf:"varint,6,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
+	// By resource, as amounts.
 	Picks []*Pick `protobuf:"bytes,7,rep,name=picks,proto3" json:"picks,omitempty"`
-	// Since format 9: by resource; the least amounts are in amounts.
+	// By resource; the least amounts are in amounts.
 	Ranges        []*AmountRange `protobuf:"bytes,40,rep,name=ranges,proto3" json:"ranges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2860,7 +2855,7 @@ func (x *Claim) GetRanges() []*AmountRange {
 	return nil
 }
 
-// AmountRange lets a claim hold more than its least amount of a resource. Since format 9.
+// AmountRange lets a claim hold more than its least amount of a resource.
 type AmountRange struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Resource      string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
@@ -2921,7 +2916,7 @@ func (x *AmountRange) GetStep() int64 {
 	return 0
 }
 
-// Pick asks for items. Since format 3.
+// Pick asks for items.
 type Pick struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Resource string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
@@ -2999,7 +2994,7 @@ func (x *Pick) GetHeldState() string {
 	return ""
 }
 
-// Principal is who holds. Since format 2.
+// Principal is who holds.
 type Principal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
@@ -3115,26 +3110,24 @@ func (x *Label) GetValue() string {
 
 // Allocate asks to hold claims under an id.
 type Allocate struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Id     string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Claims []*Claim               `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
-	Labels []*Label               `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty"`
-	// Since format 2.
-	Principal *Principal `protobuf:"bytes,4,opt,name=principal,proto3" json:"principal,omitempty"`
-	// 0 hold, 1 reserve, 2 force; since format 3: 3 wait.
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Claims    []*Claim               `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
+	Labels    []*Label               `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty"`
+	Principal *Principal             `protobuf:"bytes,4,opt,name=principal,proto3" json:"principal,omitempty"`
+	// 0 hold, 1 reserve, 2 force, 3 wait.
 	Mode uint32 `protobuf:"varint,5,opt,name=mode,proto3" json:"mode,omitempty"`
 	// How long a reservation stands.
 	ReserveMs int64 `protobuf:"varint,6,opt,name=reserve_ms,json=reserveMs,proto3" json:"reserve_ms,omitempty"`
-	// Since format 3.
-	TtlMs    int64 `protobuf:"varint,7,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
-	WaitMs   int64 `protobuf:"varint,8,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
-	KeepMs   int64 `protobuf:"varint,9,opt,name=keep_ms,json=keepMs,proto3" json:"keep_ms,omitempty"`
-	Priority int64 `protobuf:"zigzag64,10,opt,name=priority,proto3" json:"priority,omitempty"`
+	TtlMs     int64 `protobuf:"varint,7,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	WaitMs    int64 `protobuf:"varint,8,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	KeepMs    int64 `protobuf:"varint,9,opt,name=keep_ms,json=keepMs,proto3" json:"keep_ms,omitempty"`
+	Priority  int64 `protobuf:"zigzag64,10,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Sorted by key.
 	Data []*Label `protobuf:"bytes,11,rep,name=data,proto3" json:"data,omitempty"`
-	// The declared time of the allocation. Since format 9.
+	// The declared time of the allocation.
 	ForMs int64 `protobuf:"varint,70,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
-	// Lists of claims of which one is wanted, instead of claims. Since format 9.
+	// Lists of claims of which one is wanted, instead of claims.
 	AnyOf         []*ClaimList `protobuf:"bytes,90,rep,name=any_of,json=anyOf,proto3" json:"any_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3306,7 +3299,7 @@ func (x *ClaimList) GetClaims() []*Claim {
 	return nil
 }
 
-// Release ends an allocation, or since format 3 returns some of its items.
+// Release ends an allocation, or returns some of its items.
 type Release struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -3367,7 +3360,7 @@ func (x *Release) GetItemState() string {
 	return ""
 }
 
-// ItemName names an item. Since format 3.
+// ItemName names an item.
 type ItemName struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -3428,7 +3421,7 @@ func (x *ItemName) GetName() string {
 	return ""
 }
 
-// ItemUpdate changes an item. Since format 3.
+// ItemUpdate changes an item.
 type ItemUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Item  *ItemName              `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
@@ -3491,7 +3484,7 @@ func (x *ItemUpdate) GetData() []*Label {
 	return nil
 }
 
-// Renew extends a lease. Since format 3.
+// Renew extends a lease.
 type Renew struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -3569,7 +3562,7 @@ func (x *Renew) GetItems() []*ItemUpdate {
 	return nil
 }
 
-// UpdateItems changes items that are not held. Since format 3.
+// UpdateItems changes items that are not held.
 type UpdateItems struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Updates       []*ItemUpdate          `protobuf:"bytes,1,rep,name=updates,proto3" json:"updates,omitempty"`
@@ -3614,7 +3607,7 @@ func (x *UpdateItems) GetUpdates() []*ItemUpdate {
 	return nil
 }
 
-// ResetItems takes items from idle holders. Since format 3.
+// ResetItems takes items from idle holders.
 type ResetItems struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -3831,7 +3824,7 @@ func (x *Expire) GetMost() int64 {
 type Limit struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Resource string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// 1 amount, 2 unlimited, 3 unset (only in SetLimits), 4 advisory amount (since format 9).
+	// 1 amount, 2 unlimited, 3 unset (only in SetLimits), 4 advisory amount.
 	Kind          uint32 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Amount        int64  `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3893,9 +3886,8 @@ func (x *Limit) GetAmount() int64 {
 type Resource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// 1 count, 2 milli, 3 bytes; since format 3: 4 items.
-	Unit uint32 `protobuf:"varint,2,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Since format 3.
+	// 1 count, 2 milli, 3 bytes, 4 items.
+	Unit          uint32    `protobuf:"varint,2,opt,name=unit,proto3" json:"unit,omitempty"`
 	Items         *ItemSpec `protobuf:"bytes,3,opt,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3952,7 +3944,7 @@ func (x *Resource) GetItems() *ItemSpec {
 	return nil
 }
 
-// ItemSpec configures the items of a resource. Since format 3.
+// ItemSpec configures the items of a resource.
 type ItemSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Sorted.
@@ -3966,8 +3958,7 @@ type ItemSpec struct {
 	TtlMs      int64    `protobuf:"varint,8,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	Turns      []*Turn  `protobuf:"bytes,9,rep,name=turns,proto3" json:"turns,omitempty"`
 	// 0 the default, 1 strict, 2 best effort.
-	Queueing uint32 `protobuf:"varint,10,opt,name=queueing,proto3" json:"queueing,omitempty"`
-	// Since format 8.
+	Queueing      uint32 `protobuf:"varint,10,opt,name=queueing,proto3" json:"queueing,omitempty"`
 	Retired       string `protobuf:"bytes,11,opt,name=retired,proto3" json:"retired,omitempty"`
 	Removed       string `protobuf:"bytes,12,opt,name=removed,proto3" json:"removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -4088,7 +4079,7 @@ func (x *ItemSpec) GetRemoved() string {
 	return ""
 }
 
-// Turn changes the state of idle items by time. Since format 3.
+// Turn changes the state of idle items by time.
 type Turn struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
@@ -4157,8 +4148,7 @@ type Node struct {
 	// By resource name.
 	Limits []*Limit `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty"`
 	Labels []*Label `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty"`
-	// Since format 2.
-	Hard bool `protobuf:"varint,5,opt,name=hard,proto3" json:"hard,omitempty"`
+	Hard   bool     `protobuf:"varint,5,opt,name=hard,proto3" json:"hard,omitempty"`
 	// In the order in which groups are looked for.
 	Principals []*PrincipalLimit `protobuf:"bytes,6,rep,name=principals,proto3" json:"principals,omitempty"`
 	// By resource name, as limits.
@@ -4168,13 +4158,13 @@ type Node struct {
 	Applications int64    `protobuf:"varint,10,opt,name=applications,proto3" json:"applications,omitempty"`
 	// Sorted.
 	Admins []string `protobuf:"bytes,11,rep,name=admins,proto3" json:"admins,omitempty"`
-	// Since format 3: 0 the parent's, 1 strict, 2 best effort.
+	// 0 the parent's, 1 strict, 2 best effort.
 	Queueing uint32 `protobuf:"varint,12,opt,name=queueing,proto3" json:"queueing,omitempty"`
-	// Since format 7. In canonical order.
+	// In canonical order.
 	Bindings []*Binding `protobuf:"bytes,13,rep,name=bindings,proto3" json:"bindings,omitempty"`
-	// Since format 7. Absent for no rule.
+	// Absent for no rule.
 	AutoApprove *AutoApprove `protobuf:"bytes,14,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
-	// Since format 9. Absent for those of the parent.
+	// Absent for those of the parent.
 	WarnAt        *WarnAt `protobuf:"bytes,50,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4315,7 +4305,7 @@ func (x *Node) GetWarnAt() *WarnAt {
 	return nil
 }
 
-// WarnAt has the thresholds of limits at a node and below. Since format 9.
+// WarnAt has the thresholds of limits at a node and below.
 type WarnAt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Rising.
@@ -4377,7 +4367,7 @@ func (x *WarnAt) GetOff() bool {
 	return false
 }
 
-// AutoApprove is a rule that approves requests for limits of the children of a node. Since format 7.
+// AutoApprove is a rule that approves requests for limits of the children of a node.
 type AutoApprove struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	AtMostPercent  int64                  `protobuf:"varint,1,opt,name=at_most_percent,json=atMostPercent,proto3" json:"at_most_percent,omitempty"`
@@ -4438,7 +4428,7 @@ func (x *AutoApprove) GetWithinHeadroom() bool {
 	return false
 }
 
-// PrincipalLimit limits users and groups at a node. Since format 2.
+// PrincipalLimit limits users and groups at a node.
 type PrincipalLimit struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Users  []string               `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
@@ -4516,7 +4506,7 @@ func (x *PrincipalLimit) GetDescription() string {
 	return ""
 }
 
-// Move is a node with a new path. Since format 2.
+// Move is a node with a new path.
 type Move struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
@@ -4576,20 +4566,17 @@ type Tree struct {
 	// By name.
 	Resources []*Resource `protobuf:"bytes,2,rep,name=resources,proto3" json:"resources,omitempty"`
 	// Parents before children.
-	Nodes []*Node `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// Since format 2.
+	Nodes         []*Node `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Forest        string  `protobuf:"bytes,4,opt,name=forest,proto3" json:"forest,omitempty"`
 	RequireReason bool    `protobuf:"varint,5,opt,name=require_reason,json=requireReason,proto3" json:"require_reason,omitempty"`
 	Maintenance   bool    `protobuf:"varint,6,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
 	Moves         []*Move `protobuf:"bytes,7,rep,name=moves,proto3" json:"moves,omitempty"`
-	// Since format 3.
-	Leases     *Leases `protobuf:"bytes,8,opt,name=leases,proto3" json:"leases,omitempty"`
-	OvertakeMs int64   `protobuf:"varint,9,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
-	// Since format 7: see quota.TenantsSee.
-	TenantsSee uint32 `protobuf:"varint,10,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
-	Approvals  int64  `protobuf:"varint,11,opt,name=approvals,proto3" json:"approvals,omitempty"`
-	// Since format 8.
-	RequirePrincipal bool `protobuf:"varint,12,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
+	Leases        *Leases `protobuf:"bytes,8,opt,name=leases,proto3" json:"leases,omitempty"`
+	OvertakeMs    int64   `protobuf:"varint,9,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
+	// See quota.TenantsSee.
+	TenantsSee       uint32 `protobuf:"varint,10,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
+	Approvals        int64  `protobuf:"varint,11,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	RequirePrincipal bool   `protobuf:"varint,12,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -4708,7 +4695,7 @@ func (x *Tree) GetRequirePrincipal() bool {
 	return false
 }
 
-// Leases are the settings of leases of a tree. Since format 3.
+// Leases are the settings of leases of a tree.
 type Leases struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	DefaultMs     int64                  `protobuf:"varint,1,opt,name=default_ms,json=defaultMs,proto3" json:"default_ms,omitempty"`
@@ -4852,17 +4839,16 @@ type ApplyTrees struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Meta  *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
 	Trees []*Tree                `protobuf:"bytes,2,rep,name=trees,proto3" json:"trees,omitempty"`
-	// Since format 2.
-	Prune bool `protobuf:"varint,3,opt,name=prune,proto3" json:"prune,omitempty"`
-	// Since format 6. By name.
+	Prune bool                   `protobuf:"varint,3,opt,name=prune,proto3" json:"prune,omitempty"`
+	// By name.
 	Policies []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
 	// Names of defined policies, sorted.
 	RemovePolicies []string `protobuf:"bytes,5,rep,name=remove_policies,json=removePolicies,proto3" json:"remove_policies,omitempty"`
-	// Since format 7: the access section; absent leaves it as it is.
+	// The access section; absent leaves it as it is.
 	Access *AccessSection `protobuf:"bytes,6,opt,name=access,proto3" json:"access,omitempty"`
-	// Since format 7: the only subtree that changes.
+	// The only subtree that changes.
 	At *Subtree `protobuf:"bytes,7,opt,name=at,proto3" json:"at,omitempty"`
-	// Since format 7: bindings and what tenants see stay.
+	// Bindings and what tenants see stay.
 	KeepAccess    bool `protobuf:"varint,8,opt,name=keep_access,json=keepAccess,proto3" json:"keep_access,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4954,7 +4940,7 @@ func (x *ApplyTrees) GetKeepAccess() bool {
 	return false
 }
 
-// Subtree is a node and everything below it. Since format 7.
+// Subtree is a node and everything below it.
 type Subtree struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Tree  string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -5009,7 +4995,7 @@ func (x *Subtree) GetNode() string {
 }
 
 // Policy defines a policy: a built-in one with other values of some switches. Values are the words of manifests; empty
-// keeps the value of the base. Since format 6.
+// keeps the value of the base.
 type Policy struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -5126,7 +5112,7 @@ func (x *Policy) GetSetters() string {
 	return ""
 }
 
-// MoveNode gives a node another path. Since format 2.
+// MoveNode gives a node another path.
 type MoveNode struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Meta          *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
@@ -5195,7 +5181,7 @@ func (x *MoveNode) GetTo() string {
 	return ""
 }
 
-// SetMaintenance turns a tree's maintenance on or off. Since format 2.
+// SetMaintenance turns a tree's maintenance on or off.
 type SetMaintenance struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Meta          *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
@@ -5256,7 +5242,7 @@ func (x *SetMaintenance) GetOn() bool {
 	return false
 }
 
-// RollBack restores an earlier configuration. Since format 2.
+// RollBack restores an earlier configuration.
 type RollBack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Meta          *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`

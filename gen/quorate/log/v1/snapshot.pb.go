@@ -21,11 +21,10 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Record is one element of a snapshot: a header, then access with accounts, tokens and refusals, policies, trees,
-// revisions, requests for limits, webhooks, items, held and ended allocations, waiting requests, events, audit records, then a
-// revisions, requests for limits, scheduled limits, items, held and ended allocations, waiting requests, events, audit records, then a
-// trailer.
-// Each is written with its length in front.
+// Record is one element of a snapshot. Behind a line that says what it is, a snapshot is a header, then access with
+// accounts, tokens and refusals, policies, trees, revisions, requests for limits, webhooks, scheduled limits, items, held
+// and ended allocations, waiting requests, events, audit records, then a trailer. Each is written with its length in
+// front.
 type Record struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Record:
@@ -281,12 +280,10 @@ type Record_Trailer struct {
 }
 
 type Record_Event struct {
-	// Since format 2.
 	Event *EventRecord `protobuf:"bytes,7,opt,name=event,proto3,oneof"`
 }
 
 type Record_Item struct {
-	// Since format 3.
 	Item *ItemRecord `protobuf:"bytes,8,opt,name=item,proto3,oneof"`
 }
 
@@ -295,12 +292,12 @@ type Record_Waiting struct {
 }
 
 type Record_Policy struct {
-	// Since format 6: a policy that the configuration defines, by name.
+	// A policy that the configuration defines, by name.
 	Policy *Policy `protobuf:"bytes,10,opt,name=policy,proto3,oneof"`
 }
 
 type Record_Access struct {
-	// Since format 7. The last three follow access, each in the order of package access.
+	// The last three follow access, each in the order of package access.
 	Access *AccessRecord `protobuf:"bytes,11,opt,name=access,proto3,oneof"`
 }
 
@@ -317,22 +314,22 @@ type Record_Refused struct {
 }
 
 type Record_Audit struct {
-	// Since format 7: oldest first.
+	// Oldest first.
 	Audit *AuditRecord `protobuf:"bytes,15,opt,name=audit,proto3,oneof"`
 }
 
 type Record_LimitRequest struct {
-	// Since format 7: by number.
+	// By number.
 	LimitRequest *LimitRequestRecord `protobuf:"bytes,16,opt,name=limit_request,json=limitRequest,proto3,oneof"`
 }
 
 type Record_Webhook struct {
-	// Since format 9: by name.
+	// By name.
 	Webhook *WebhookRecord `protobuf:"bytes,26,opt,name=webhook,proto3,oneof"`
 }
 
 type Record_ScheduledLimit struct {
-	// Since format 9: in the order in which they were made.
+	// In the order in which they were made.
 	ScheduledLimit *ScheduledLimitRecord `protobuf:"bytes,20,opt,name=scheduled_limit,json=scheduledLimit,proto3,oneof"`
 }
 
@@ -372,7 +369,7 @@ func (*Record_Webhook) isRecord_Record() {}
 
 func (*Record_ScheduledLimit) isRecord_Record() {}
 
-// ScheduledLimitRecord is a scheduled limit. Since format 9.
+// ScheduledLimitRecord is a scheduled limit.
 type ScheduledLimitRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// With the windows that are not over and the present place.
@@ -460,7 +457,7 @@ func (x *ScheduledLimitRecord) GetSkipped() []*SkippedWindow {
 	return nil
 }
 
-// SkippedWindow is a window of a recurring limit that a policy does not allow. Since format 9.
+// SkippedWindow is a window of a recurring limit that a policy does not allow.
 type SkippedWindow struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Window        *CivilWindow           `protobuf:"bytes,1,opt,name=window,proto3" json:"window,omitempty"`
@@ -513,7 +510,7 @@ func (x *SkippedWindow) GetReason() string {
 	return ""
 }
 
-// ScheduledLimitEvent is what happened to a scheduled limit. Since format 9.
+// ScheduledLimitEvent is what happened to a scheduled limit.
 type ScheduledLimitEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// With the window that the event is about.
@@ -585,7 +582,7 @@ func (x *ScheduledLimitEvent) GetSkipped() []*SkippedWindow {
 	return nil
 }
 
-// OveruseRecord is a node that holds more than its limit. Since format 9.
+// OveruseRecord is a node that holds more than its limit.
 type OveruseRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -665,7 +662,8 @@ func (x *OveruseRecord) GetUsed() int64 {
 // Header opens a snapshot.
 type Header struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Format of the snapshot; a reader that does not understand it refuses the snapshot.
+	// Format of the snapshot: the newest format of an applied entry, or the level that one of them raised the cluster to.
+	// A reader that does not understand it refuses the snapshot.
 	Format uint32 `protobuf:"varint,1,opt,name=format,proto3" json:"format,omitempty"`
 	// The last log index in it.
 	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
@@ -681,28 +679,25 @@ type Header struct {
 	NodeId uint64 `protobuf:"varint,7,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	// Digest of all entries up to index.
 	Chain []byte `protobuf:"bytes,8,opt,name=chain,proto3" json:"chain,omitempty"`
-	// Last arrival number assigned in borrowing trees. Since format 2.
+	// Last arrival number assigned in borrowing trees.
 	Seat uint64 `protobuf:"varint,9,opt,name=seat,proto3" json:"seat,omitempty"`
-	// Number of the last event. Since format 2.
+	// Number of the last event.
 	Event uint64 `protobuf:"varint,10,opt,name=event,proto3" json:"event,omitempty"`
-	// The newest format of an applied entry, or the level that one of them raised the cluster to; 0 means 1.
-	// Since format 2.
-	EntryFormat uint32 `protobuf:"varint,11,opt,name=entry_format,json=entryFormat,proto3" json:"entry_format,omitempty"`
-	// Since format 3: last state number of an item, last arrival number in the queue.
+	// Last state number of an item, last arrival number in the queue.
 	Turn    uint64 `protobuf:"varint,12,opt,name=turn,proto3" json:"turn,omitempty"`
 	Arrival uint64 `protobuf:"varint,13,opt,name=arrival,proto3" json:"arrival,omitempty"`
-	// Last version assigned to a tree. Since format 5.
+	// Last version assigned to a tree.
 	TreeVersion uint64 `protobuf:"varint,14,opt,name=tree_version,json=treeVersion,proto3" json:"tree_version,omitempty"`
-	// Number of the last request for limits. Since format 7.
+	// Number of the last request for limits.
 	LimitRequest uint64 `protobuf:"varint,15,opt,name=limit_request,json=limitRequest,proto3" json:"limit_request,omitempty"`
-	// Since format 9: what is added to ledger time, and civil time at time_ms; 0 if the members have not agreed yet.
+	// What is added to ledger time, and civil time at time_ms; 0 if the members have not agreed yet.
 	CivilOffsetMs int64 `protobuf:"varint,20,opt,name=civil_offset_ms,json=civilOffsetMs,proto3" json:"civil_offset_ms,omitempty"`
 	CivilMs       int64 `protobuf:"varint,21,opt,name=civil_ms,json=civilMs,proto3" json:"civil_ms,omitempty"`
 	// Number of the last scheduled limit.
 	ScheduledLimit uint64 `protobuf:"varint,22,opt,name=scheduled_limit,json=scheduledLimit,proto3" json:"scheduled_limit,omitempty"`
-	// Version of the last change of a webhook. Since format 9.
+	// Version of the last change of a webhook.
 	Webhook uint64 `protobuf:"varint,60,opt,name=webhook,proto3" json:"webhook,omitempty"`
-	// Index of the last entry with a watch event since format 9; 0 for none.
+	// Index of the last entry with a watch event; 0 for none.
 	LastEvent     uint64 `protobuf:"varint,61,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -808,13 +803,6 @@ func (x *Header) GetEvent() uint64 {
 	return 0
 }
 
-func (x *Header) GetEntryFormat() uint32 {
-	if x != nil {
-		return x.EntryFormat
-	}
-	return 0
-}
-
 func (x *Header) GetTurn() uint64 {
 	if x != nil {
 		return x.Turn
@@ -878,7 +866,7 @@ func (x *Header) GetLastEvent() uint64 {
 	return 0
 }
 
-// WebhookRecord is a webhook with its progress. Since format 9.
+// WebhookRecord is a webhook with its progress.
 type WebhookRecord struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Webhook *Webhook               `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
@@ -891,7 +879,7 @@ type WebhookRecord struct {
 	FailingSinceMs     int64  `protobuf:"varint,7,opt,name=failing_since_ms,json=failingSinceMs,proto3" json:"failing_since_ms,omitempty"`
 	FailingSinceWallMs int64  `protobuf:"varint,8,opt,name=failing_since_wall_ms,json=failingSinceWallMs,proto3" json:"failing_since_wall_ms,omitempty"`
 	LastError          string `protobuf:"bytes,9,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
-	// The user whose rights decide what is delivered; empty for a webhook of the cluster. Since format 10.
+	// The user whose rights decide what is delivered; empty for a webhook of the cluster.
 	Owner         string `protobuf:"bytes,10,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -997,7 +985,7 @@ func (x *WebhookRecord) GetOwner() string {
 	return ""
 }
 
-// AccessRecord is the access book but for its long lists. It is left out if access was never changed. Since format 7.
+// AccessRecord is the access book but for its long lists. It is left out if access was never changed.
 type AccessRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 0 open, 1 watching, 2 guarded.
@@ -1085,7 +1073,7 @@ func (x *AccessRecord) GetRecovery() *AccessRecovery {
 	return nil
 }
 
-// AccessRecovery says how access was recovered. Since format 7.
+// AccessRecovery says how access was recovered.
 type AccessRecovery struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        string                 `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
@@ -1154,7 +1142,7 @@ func (x *AccessRecovery) GetWallMs() int64 {
 	return 0
 }
 
-// TokenRecord is a token of an account. Since format 7.
+// TokenRecord is a token of an account.
 type TokenRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 8 bytes.
@@ -1265,17 +1253,17 @@ type TreeRecord struct {
 	Tree  *Tree                  `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// As many as nodes, in their order.
 	NodeIds []uint64 `protobuf:"varint,2,rep,packed,name=node_ids,json=nodeIds,proto3" json:"node_ids,omitempty"`
-	// Identities of the dynamic nodes, which are not configured. Since format 2.
+	// Identities of the dynamic nodes, which are not configured.
 	Made []uint64 `protobuf:"varint,3,rep,packed,name=made,proto3" json:"made,omitempty"`
-	// For each resource the number that the last item made on demand got; empty if all are 0. Since format 3.
+	// For each resource the number that the last item made on demand got; empty if all are 0.
 	ItemNumbers []uint64 `protobuf:"varint,4,rep,packed,name=item_numbers,json=itemNumbers,proto3" json:"item_numbers,omitempty"`
-	// Changes with what is held in the tree; 0 if nothing has changed since format 5.
+	// Changes with what is held in the tree; 0 if nothing has changed.
 	Version uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
-	// By node. Since format 7.
+	// By node.
 	Raises []*RaiseByRule `protobuf:"bytes,6,rep,name=raises,proto3" json:"raises,omitempty"`
-	// By node. Since format 9.
+	// By node.
 	Holds []*HoldRecord `protobuf:"bytes,30,rep,name=holds,proto3" json:"holds,omitempty"`
-	// By node, and then by resource. Since format 9.
+	// By node, and then by resource.
 	Crossed       []*CrossedThresholds `protobuf:"bytes,50,rep,name=crossed,proto3" json:"crossed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1367,7 +1355,7 @@ func (x *TreeRecord) GetCrossed() []*CrossedThresholds {
 	return nil
 }
 
-// CrossedThresholds are the thresholds of one limit that are crossed. Since format 9.
+// CrossedThresholds are the thresholds of one limit that are crossed.
 type CrossedThresholds struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	NodeId   uint64                 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
@@ -1429,7 +1417,7 @@ func (x *CrossedThresholds) GetPercents() []int64 {
 	return nil
 }
 
-// HoldRecord is the hold of a node. Since format 9.
+// HoldRecord is the hold of a node.
 type HoldRecord struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	NodeId uint64                 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
@@ -1565,7 +1553,7 @@ func (x *HoldRecord) GetReason() string {
 	return ""
 }
 
-// RaiseByRule says when the rule of the parent last approved a request for limits of a node. Since format 7.
+// RaiseByRule says when the rule of the parent last approved a request for limits of a node.
 type RaiseByRule struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	NodeId        uint64                 `protobuf:"varint,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
@@ -1618,7 +1606,7 @@ func (x *RaiseByRule) GetAtMs() int64 {
 	return 0
 }
 
-// ItemRecord is one item. Who holds it follows from the held allocations. Since format 3.
+// ItemRecord is one item. Who holds it follows from the held allocations.
 type ItemRecord struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Tree     string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -1756,7 +1744,7 @@ func (x *ItemRecord) GetLeaving() bool {
 	return false
 }
 
-// WaitingRecord is a request in the queue. Since format 3.
+// WaitingRecord is a request in the queue.
 type WaitingRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As that of a held allocation, without a fence.
@@ -1770,9 +1758,9 @@ type WaitingRecord struct {
 	Line *LineRecord `protobuf:"bytes,7,opt,name=line,proto3" json:"line,omitempty"`
 	// Ledger time at which it first became the head of a wait queue; 0 if it has not.
 	HeadSinceMs int64 `protobuf:"varint,8,opt,name=head_since_ms,json=headSinceMs,proto3" json:"head_since_ms,omitempty"`
-	// The lists in any_of that it waits for beside that of the allocation, in order. Since format 9.
+	// The lists in any_of that it waits for beside that of the allocation, in order.
 	Others []*WaitingListRecord `protobuf:"bytes,90,rep,name=others,proto3" json:"others,omitempty"`
-	// Since format 9. For a resize that waits, the fence of its allocation. Its claims are the changes, its generation is
+	// For a resize that waits, the fence of its allocation. Its claims are the changes, its generation is
 	// that of the resize.
 	Resizes       uint64 `protobuf:"varint,95,opt,name=resizes,proto3" json:"resizes,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1959,7 +1947,7 @@ func (x *WaitingListRecord) GetHeadSinceMs() int64 {
 	return 0
 }
 
-// LineRecord is the blocker of a wait queue; the empty one is a bound of the ledger. Since format 3.
+// LineRecord is the blocker of a wait queue; the empty one is a bound of the ledger.
 type LineRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identity of the node; 0 for items and for the ledger.
@@ -1973,9 +1961,9 @@ type LineRecord struct {
 	// For the limit of a principal: 1 for a user, 2 for a group, and its name.
 	HolderKind uint32 `protobuf:"varint,6,opt,name=holder_kind,json=holderKind,proto3" json:"holder_kind,omitempty"`
 	Holder     string `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
-	// The hold of the node. Since format 9.
+	// The hold of the node.
 	Hold bool `protobuf:"varint,30,opt,name=hold,proto3" json:"hold,omitempty"`
-	// The request is larger than the whole limit and waits aside until that is raised. Since format 10.
+	// The request is larger than the whole limit and waits aside until that is raised.
 	Aside         bool `protobuf:"varint,31,opt,name=aside,proto3" json:"aside,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2171,16 +2159,16 @@ type RevisionRecord struct {
 	ChangeCount uint32                 `protobuf:"varint,6,opt,name=change_count,json=changeCount,proto3" json:"change_count,omitempty"`
 	RequestId   string                 `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Fingerprint []byte                 `protobuf:"bytes,8,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
-	// Since format 2: how to take the revision back, tree by tree; meaningful only if undoable.
+	// How to take the revision back, tree by tree; meaningful only if undoable.
 	Undo     []*TreeUndo `protobuf:"bytes,9,rep,name=undo,proto3" json:"undo,omitempty"`
 	Undoable bool        `protobuf:"varint,10,opt,name=undoable,proto3" json:"undoable,omitempty"`
-	// Since format 6: how to take the definitions of policies back.
+	// How to take the definitions of policies back.
 	UndoPolicies []*PolicyUndo `protobuf:"bytes,11,rep,name=undo_policies,json=undoPolicies,proto3" json:"undo_policies,omitempty"`
-	// Since format 7: the access section before a revision that replaced it; absent if it did not.
+	// The access section before a revision that replaced it; absent if it did not.
 	UndoAccess *AccessSection `protobuf:"bytes,12,opt,name=undo_access,json=undoAccess,proto3" json:"undo_access,omitempty"`
-	// Since format 7: the subtree that the change was limited to; absent if it was not.
+	// The subtree that the change was limited to; absent if it was not.
 	Subtree *Subtree `protobuf:"bytes,13,opt,name=subtree,proto3" json:"subtree,omitempty"`
-	// Since format 7: the request that the change carried out; absent if it carried out none.
+	// The request that the change carried out; absent if it carried out none.
 	Request       *ApprovedRequest `protobuf:"bytes,14,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2314,7 +2302,7 @@ func (x *RevisionRecord) GetRequest() *ApprovedRequest {
 	return nil
 }
 
-// ApprovedRequest says who asked for a change of limits and who approved it. Since format 7.
+// ApprovedRequest says who asked for a change of limits and who approved it.
 type ApprovedRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -2375,7 +2363,7 @@ func (x *ApprovedRequest) GetApprovers() []string {
 	return nil
 }
 
-// LimitRequestRecord is one request for limits. Since format 7.
+// LimitRequestRecord is one request for limits.
 type LimitRequestRecord struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -2563,7 +2551,7 @@ func (x *LimitRequestRecord) GetClosedSeq() uint64 {
 	return 0
 }
 
-// ApprovalRecord is the approval of a request by one user. Since format 7.
+// ApprovalRecord is the approval of a request by one user.
 type ApprovalRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
@@ -2624,7 +2612,7 @@ func (x *ApprovalRecord) GetGivenWallMs() int64 {
 	return 0
 }
 
-// PolicyUndo is the definition of a policy before a revision that changed or removed it. Since format 6.
+// PolicyUndo is the definition of a policy before a revision that changed or removed it.
 type PolicyUndo struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Policy *Policy                `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
@@ -2678,7 +2666,7 @@ func (x *PolicyUndo) GetAdded() bool {
 	return false
 }
 
-// TreeUndo is how a tree was before a revision. Since format 2.
+// TreeUndo is how a tree was before a revision.
 type TreeUndo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -2695,15 +2683,12 @@ type TreeUndo struct {
 	// Paths of nodes that the revision added.
 	AddedPaths []string `protobuf:"bytes,9,rep,name=added_paths,json=addedPaths,proto3" json:"added_paths,omitempty"`
 	// From the paths of after to those of before, in the order in which they are to be done.
-	Moves []*Move `protobuf:"bytes,10,rep,name=moves,proto3" json:"moves,omitempty"`
-	// Since format 3.
-	Leases     *Leases `protobuf:"bytes,11,opt,name=leases,proto3" json:"leases,omitempty"`
-	OvertakeMs int64   `protobuf:"varint,12,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
-	// Since format 7.
-	TenantsSee uint32 `protobuf:"varint,13,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
-	Approvals  int64  `protobuf:"varint,14,opt,name=approvals,proto3" json:"approvals,omitempty"`
-	// Since format 8.
-	RequirePrincipal bool `protobuf:"varint,15,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
+	Moves            []*Move `protobuf:"bytes,10,rep,name=moves,proto3" json:"moves,omitempty"`
+	Leases           *Leases `protobuf:"bytes,11,opt,name=leases,proto3" json:"leases,omitempty"`
+	OvertakeMs       int64   `protobuf:"varint,12,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
+	TenantsSee       uint32  `protobuf:"varint,13,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
+	Approvals        int64   `protobuf:"varint,14,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	RequirePrincipal bool    `protobuf:"varint,15,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -2858,8 +2843,8 @@ type AllocationRecord struct {
 	// Ledger time of the end.
 	EndedMs     int64 `protobuf:"varint,7,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
 	EndedWallMs int64 `protobuf:"varint,8,opt,name=ended_wall_ms,json=endedWallMs,proto3" json:"ended_wall_ms,omitempty"`
-	// Since format 2. 0 held or, if ended, released; 1 reserved, 2 released, 3 expired, 4 preempted, 5 cancelled; since
-	// format 3: 6 waiting, 7 timed out, 8 abandoned.
+	// 0 held or, if ended, released; 1 reserved, 2 released, 3 expired, 4 preempted, 5 cancelled,
+	// 6 waiting, 7 timed out, 8 abandoned.
 	State uint32 `protobuf:"varint,9,opt,name=state,proto3" json:"state,omitempty"`
 	// Ledger time at which a reservation lapses.
 	UntilMs int64 `protobuf:"varint,10,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
@@ -2877,7 +2862,7 @@ type AllocationRecord struct {
 	Seats []uint64 `protobuf:"varint,16,rep,packed,name=seats,proto3" json:"seats,omitempty"`
 	// Group that is counted for each claim; empty if no claim has one.
 	Groups []string `protobuf:"bytes,17,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Since format 3. Ledger time at which a lease ends, and how long a renewal extends it.
+	// Ledger time at which a lease ends, and how long a renewal extends it.
 	ExpiresMs int64 `protobuf:"varint,18,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
 	TtlMs     int64 `protobuf:"varint,19,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	// The id of the allocation for which it was revoked.
@@ -2888,28 +2873,28 @@ type AllocationRecord struct {
 	Items []*HeldItemRecord `protobuf:"bytes,22,rep,name=items,proto3" json:"items,omitempty"`
 	// Set for a lease that was granted from the queue and is not claimed by its caller yet.
 	Unclaimed bool `protobuf:"varint,23,opt,name=unclaimed,proto3" json:"unclaimed,omitempty"`
-	// What else the end of a reservation needs to restore the state from before it. Since format 5.
+	// What else the end of a reservation needs to restore the state from before it.
 	Undo *ReservationUndo `protobuf:"bytes,24,opt,name=undo,proto3" json:"undo,omitempty"`
-	// The user of the caller that made the request; empty if it had none. Since format 7.
+	// The user of the caller that made the request; empty if it had none.
 	Owner string `protobuf:"bytes,25,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Since format 8. The generation of the last change of what it holds, if that named one.
+	// The generation of the last change of what it holds, if that named one.
 	Generation uint64 `protobuf:"varint,26,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The claims of the request, if those that it has now are others.
 	First []*Claim `protobuf:"bytes,27,rep,name=first,proto3" json:"first,omitempty"`
 	// The id of the allocation that it was split from.
 	SplitFrom string `protobuf:"bytes,28,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
-	// The number of the list in any_of of the request that its claims are from, from 1; 0 if it has none. Since format 9.
+	// The number of the list in any_of of the request that its claims are from, from 1; 0 if it has none.
 	Alternative uint32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
-	// Since format 9. The highest generation of a resize that waited and was not carried out.
+	// The highest generation of a resize that waited and was not carried out.
 	DroppedGeneration uint64 `protobuf:"varint,95,opt,name=dropped_generation,json=droppedGeneration,proto3" json:"dropped_generation,omitempty"`
-	// Since format 9. Why it ended, and why its lease was revoked.
+	// Why it ended, and why its lease was revoked.
 	EndReason    *ReasonRecord `protobuf:"bytes,110,opt,name=end_reason,json=endReason,proto3" json:"end_reason,omitempty"`
 	RevokeReason *ReasonRecord `protobuf:"bytes,111,opt,name=revoke_reason,json=revokeReason,proto3" json:"revoke_reason,omitempty"`
 	// What others gave up for it.
 	MadeRoom *MadeRoomRecord `protobuf:"bytes,112,opt,name=made_room,json=madeRoom,proto3" json:"made_room,omitempty"`
 	// Ledger time at which its declared time is over.
 	DeclaredEndMs int64 `protobuf:"varint,113,opt,name=declared_end_ms,json=declaredEndMs,proto3" json:"declared_end_ms,omitempty"`
-	// Since format 10. A digest of the last change of what it holds, if its repetition would not be known otherwise.
+	// A digest of the last change of what it holds, if its repetition would not be known otherwise.
 	Change        uint64 `protobuf:"varint,120,opt,name=change,proto3" json:"change,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3190,7 +3175,7 @@ func (x *AllocationRecord) GetChange() uint64 {
 	return 0
 }
 
-// ReasonRecord says why an allocation was ended, or a lease revoked. Since format 9.
+// ReasonRecord says why an allocation was ended, or a lease revoked.
 type ReasonRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 by priority, 2 by the share of a node, 3 by a drain, 4 by a release.
@@ -3317,7 +3302,7 @@ func (x *ReasonRecord) GetGraceMs() int64 {
 	return 0
 }
 
-// ReasonAmountRecord is one resource that was missing. Since format 9.
+// ReasonAmountRecord is one resource that was missing.
 type ReasonAmountRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Resource      string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
@@ -3386,7 +3371,7 @@ func (x *ReasonAmountRecord) GetGiven() int64 {
 	return 0
 }
 
-// MadeRoomRecord sums up what others gave up for an allocation. Since format 9.
+// MadeRoomRecord sums up what others gave up for an allocation.
 type MadeRoomRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Count         int64                  `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
@@ -3439,7 +3424,7 @@ func (x *MadeRoomRecord) GetTotals() []*RoomTotalRecord {
 	return nil
 }
 
-// RoomTotalRecord is an amount of a resource of a tree. Since format 9.
+// RoomTotalRecord is an amount of a resource of a tree.
 type RoomTotalRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -3500,7 +3485,7 @@ func (x *RoomTotalRecord) GetAmount() int64 {
 	return 0
 }
 
-// ReservationUndo is what the end of a reservation needs to restore the state from before it. Since format 5.
+// ReservationUndo is what the end of a reservation needs to restore the state from before it.
 type ReservationUndo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The trees that the reservation has changed.
@@ -3582,7 +3567,7 @@ func (x *ReservationUndo) GetLiveBytes() int64 {
 	return 0
 }
 
-// TreeVersion says which version of a tree a reservation found, and which one it left. Since format 5.
+// TreeVersion says which version of a tree a reservation found, and which one it left.
 type TreeVersion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -3643,7 +3628,7 @@ func (x *TreeVersion) GetAfter() uint64 {
 	return 0
 }
 
-// DynamicNode is a dynamic node with its identity. Since format 5.
+// DynamicNode is a dynamic node with its identity.
 type DynamicNode struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -3704,7 +3689,7 @@ func (x *DynamicNode) GetId() uint64 {
 	return 0
 }
 
-// ItemBefore is an item as it was before a reservation. Since format 5.
+// ItemBefore is an item as it was before a reservation.
 type ItemBefore struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only its name if the item did not exist.
@@ -3777,7 +3762,7 @@ func (x *ItemBefore) GetTurn() uint64 {
 	return 0
 }
 
-// HeldItemRecord is an item in an allocation. Since format 3.
+// HeldItemRecord is an item in an allocation.
 type HeldItemRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which of the claims.
@@ -3839,14 +3824,13 @@ func (x *HeldItemRecord) GetName() string {
 	return ""
 }
 
-// PreemptedRecord is an allocation that was ended in favor of another. Since format 2.
+// PreemptedRecord is an allocation that was ended in favor of another.
 type PreemptedRecord struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Tree  string                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
-	Node  string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// Since format 9.
-	Reason        *ReasonRecord `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Tree          string                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	Reason        *ReasonRecord          `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3909,7 +3893,7 @@ func (x *PreemptedRecord) GetReason() *ReasonRecord {
 	return nil
 }
 
-// Displacement is a claim that was moved, or an allocation that was preempted, by a reservation. Since format 2.
+// Displacement is a claim that was moved, or an allocation that was preempted, by a reservation.
 type Displacement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -3997,11 +3981,11 @@ func (x *Displacement) GetHome() uint64 {
 	return 0
 }
 
-// EventRecord is one event. Since format 2.
+// EventRecord is one event.
 type EventRecord struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// 1 denied, 2 preempted, 3 expired, 4 restored; since format 3: 5 revoked, 6 dropped; since format 9: 7 crossed,
+	// 1 denied, 2 preempted, 3 expired, 4 restored, 5 revoked, 6 dropped, 7 crossed,
 	// 8 cleared, 12 drained, 110 ended because its declared time was over.
 	Kind   uint32 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Id     string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
@@ -4011,16 +3995,15 @@ type EventRecord struct {
 	// For a denial.
 	Request    *Allocate          `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
 	Violations []*ViolationRecord `protobuf:"bytes,8,rep,name=violations,proto3" json:"violations,omitempty"`
-	// The user whose request was denied. Since format 7.
+	// The user whose request was denied.
 	Owner string `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Of a node that was drained. Since format 9.
-	Tree string `protobuf:"bytes,30,opt,name=tree,proto3" json:"tree,omitempty"`
-	Node string `protobuf:"bytes,31,opt,name=node,proto3" json:"node,omitempty"`
-	// Since format 9.
+	// Of a node that was drained.
+	Tree           string               `protobuf:"bytes,30,opt,name=tree,proto3" json:"tree,omitempty"`
+	Node           string               `protobuf:"bytes,31,opt,name=node,proto3" json:"node,omitempty"`
 	ScheduledLimit *ScheduledLimitEvent `protobuf:"bytes,20,opt,name=scheduled_limit,json=scheduledLimit,proto3" json:"scheduled_limit,omitempty"`
 	// For 7 and 8.
 	Crossing *CrossingRecord `protobuf:"bytes,50,opt,name=crossing,proto3" json:"crossing,omitempty"`
-	// For 2 and 5. Since format 9.
+	// For 2 and 5.
 	Reason        *ReasonRecord `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4154,7 +4137,7 @@ func (x *EventRecord) GetReason() *ReasonRecord {
 	return nil
 }
 
-// CrossingRecord is the crossing of one threshold. Since format 9.
+// CrossingRecord is the crossing of one threshold.
 type CrossingRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tree          string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -4239,7 +4222,7 @@ func (x *CrossingRecord) GetOmitted() int64 {
 	return 0
 }
 
-// ViolationRecord is one violation of a denial. Since format 2.
+// ViolationRecord is one violation of a denial.
 type ViolationRecord struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Tree      string                 `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -4248,19 +4231,18 @@ type ViolationRecord struct {
 	Limit     int64                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	Used      int64                  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
 	Requested int64                  `protobuf:"varint,6,opt,name=requested,proto3" json:"requested,omitempty"`
-	// 0 resource, 1 applications, 2 borrowing; since format 3: 3 items, 4 queue; since format 9: 5 hold.
+	// 0 resource, 1 applications, 2 borrowing, 3 items, 4 queue, 5 hold.
 	Kind uint32 `protobuf:"varint,7,opt,name=kind,proto3" json:"kind,omitempty"`
 	// 0 the node, 1 a user, 2 a group.
 	HolderKind uint32 `protobuf:"varint,8,opt,name=holder_kind,json=holderKind,proto3" json:"holder_kind,omitempty"`
 	Holder     string `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
-	// Since format 3.
-	Item string `protobuf:"bytes,10,opt,name=item,proto3" json:"item,omitempty"`
-	// Since format 5: the request exceeds the capacity of the cohort even if nothing else is held in it, which the
+	Item       string `protobuf:"bytes,10,opt,name=item,proto3" json:"item,omitempty"`
+	// The request exceeds the capacity of the cohort even if nothing else is held in it, which the
 	// numbers do not show.
 	TooLarge bool `protobuf:"varint,11,opt,name=too_large,json=tooLarge,proto3" json:"too_large,omitempty"`
-	// Of a hold. Since format 9.
+	// Of a hold.
 	Reason string `protobuf:"bytes,30,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The number of the list in any_of of the request, from 1; 0 if it has none. Since format 9.
+	// The number of the list in any_of of the request, from 1; 0 if it has none.
 	Alternative   uint32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4442,7 +4424,7 @@ func (x *Trailer) GetDigest() []byte {
 	return nil
 }
 
-// AuditRecord is a record of a change in the chain of the ledger. Since format 7.
+// AuditRecord is a record of a change in the chain of the ledger.
 type AuditRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The line of the record as package audit writes it, without the newline.
@@ -4534,7 +4516,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
 	"\bresource\x18\x03 \x01(\tR\bresource\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x12\n" +
-	"\x04used\x18\x05 \x01(\x03R\x04used\"\xb1\x04\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\"\x8e\x04\n" +
 	"\x06Header\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x17\n" +
@@ -4546,8 +4528,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x05chain\x18\b \x01(\fR\x05chain\x12\x12\n" +
 	"\x04seat\x18\t \x01(\x04R\x04seat\x12\x14\n" +
 	"\x05event\x18\n" +
-	" \x01(\x04R\x05event\x12!\n" +
-	"\fentry_format\x18\v \x01(\rR\ventryFormat\x12\x12\n" +
+	" \x01(\x04R\x05event\x12\x12\n" +
 	"\x04turn\x18\f \x01(\x04R\x04turn\x12\x18\n" +
 	"\aarrival\x18\r \x01(\x04R\aarrival\x12!\n" +
 	"\ftree_version\x18\x0e \x01(\x04R\vtreeVersion\x12#\n" +

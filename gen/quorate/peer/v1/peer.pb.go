@@ -195,7 +195,7 @@ type GetStandingResponse struct {
 	StateDigests []*StateDigest `protobuf:"bytes,15,rep,name=state_digests,json=stateDigests,proto3" json:"state_digests,omitempty"`
 	// The feature level of the cluster according to the node's log or snapshot.
 	ClusterLevel uint32 `protobuf:"varint,16,opt,name=cluster_level,json=clusterLevel,proto3" json:"cluster_level,omitempty"`
-	// Its raft and API addresses, as host:port. Versions below feature level 5 set neither these nor the fields below.
+	// Its raft and API addresses, as host:port.
 	RaftAddress string `protobuf:"bytes,17,opt,name=raft_address,json=raftAddress,proto3" json:"raft_address,omitempty"`
 	HttpAddress string `protobuf:"bytes,18,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
 	// The name of the cluster that it belongs to or is to join.

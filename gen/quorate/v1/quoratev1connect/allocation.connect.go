@@ -136,7 +136,7 @@ type AllocationServiceClient interface {
 	// failed_precondition when it has expired or was cancelled, not_found for an unknown id.
 	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
 	// Cancel ends a reservation, or takes a waiting request out of the queue. If the trees that the reservation changed
-	// have not changed since, the state from before it is restored exactly (from feature level 5 on). Otherwise the
+	// have not changed since, the state from before it is restored exactly. Otherwise the
 	// allocations that it preempted or moved are restored, either all of them, if the limits still allow it, or none; the
 	// response lists the restored ones. Idempotent. failed_precondition when it has been confirmed.
 	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)
@@ -526,7 +526,7 @@ type AllocationServiceHandler interface {
 	// failed_precondition when it has expired or was cancelled, not_found for an unknown id.
 	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
 	// Cancel ends a reservation, or takes a waiting request out of the queue. If the trees that the reservation changed
-	// have not changed since, the state from before it is restored exactly (from feature level 5 on). Otherwise the
+	// have not changed since, the state from before it is restored exactly. Otherwise the
 	// allocations that it preempted or moved are restored, either all of them, if the limits still allow it, or none; the
 	// response lists the restored ones. Idempotent. failed_precondition when it has been confirmed.
 	Cancel(context.Context, *v1.CancelRequest) (*v1.CancelResponse, error)

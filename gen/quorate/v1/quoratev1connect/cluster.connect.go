@@ -79,8 +79,8 @@ type ClusterServiceClient interface {
 	// part from then on. failed_precondition with the reason NOT_UPGRADED if a member does not understand a higher level.
 	// May be repeated.
 	RaiseLevel(context.Context, *v1.RaiseLevelRequest) (*v1.RaiseLevelResponse, error)
-	// Checkpoint has every member compute a digest of its present state; GetDigests shows them. failed_precondition
-	// with the reason NOT_UPGRADED below feature level 4. May be repeated.
+	// Checkpoint has every member compute a digest of its present state; GetDigests shows them. May be
+	// repeated.
 	Checkpoint(context.Context, *v1.CheckpointRequest) (*v1.CheckpointResponse, error)
 	// GetDigests returns the last checkpoint of each member that the serving node has received. It needs no leader.
 	GetDigests(context.Context, *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error)
@@ -311,8 +311,8 @@ type ClusterServiceHandler interface {
 	// part from then on. failed_precondition with the reason NOT_UPGRADED if a member does not understand a higher level.
 	// May be repeated.
 	RaiseLevel(context.Context, *v1.RaiseLevelRequest) (*v1.RaiseLevelResponse, error)
-	// Checkpoint has every member compute a digest of its present state; GetDigests shows them. failed_precondition
-	// with the reason NOT_UPGRADED below feature level 4. May be repeated.
+	// Checkpoint has every member compute a digest of its present state; GetDigests shows them. May be
+	// repeated.
 	Checkpoint(context.Context, *v1.CheckpointRequest) (*v1.CheckpointResponse, error)
 	// GetDigests returns the last checkpoint of each member that the serving node has received. It needs no leader.
 	GetDigests(context.Context, *v1.GetDigestsRequest) (*v1.GetDigestsResponse, error)

@@ -56,7 +56,7 @@ type WebhookServiceClient interface {
 	// and delivers by its new settings what it has not delivered yet.
 	//
 	// With access.manage on the cluster a caller sets webhooks of the cluster, which deliver every event that they select.
-	// From level 10 a user with bindings.grant at a node sets webhooks for that node. They are owned by the user, and deliver
+	// A user with bindings.grant at a node sets webhooks for that node. They are owned by the user, and deliver
 	// what a watch of that user would show then: nothing any more once the account or its rights are gone. A change by a
 	// caller who manages the cluster leaves the owner.
 	//
@@ -164,7 +164,7 @@ type WebhookServiceHandler interface {
 	// and delivers by its new settings what it has not delivered yet.
 	//
 	// With access.manage on the cluster a caller sets webhooks of the cluster, which deliver every event that they select.
-	// From level 10 a user with bindings.grant at a node sets webhooks for that node. They are owned by the user, and deliver
+	// A user with bindings.grant at a node sets webhooks for that node. They are owned by the user, and deliver
 	// what a watch of that user would show then: nothing any more once the account or its rights are gone. A change by a
 	// caller who manages the cluster leaves the owner.
 	//

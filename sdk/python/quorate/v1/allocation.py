@@ -1517,10 +1517,10 @@ class AllocationService(Service):
         self, request: CancelRequest, timeout: Optional[float] = None
     ) -> CancelResponse:
         """Cancel ends a reservation, or takes a waiting request out of the queue. If the trees that the
-        reservation changed have not changed since, the state from before it is restored exactly (from feature
-        level 5 on). Otherwise the allocations that it preempted or moved are restored, either all of them, if
-        the limits still allow it, or none; the response lists the restored ones. Idempotent.
-        failed_precondition when it has been confirmed.
+        reservation changed have not changed since, the state from before it is restored exactly. Otherwise
+        the allocations that it preempted or moved are restored, either all of them, if the limits still allow
+        it, or none; the response lists the restored ones. Idempotent. failed_precondition when it has been
+        confirmed.
         """
         return self.call_unary("Cancel", request, CancelResponse, timeout)
 

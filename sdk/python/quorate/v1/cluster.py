@@ -401,8 +401,8 @@ class ClusterService(Service):
     def checkpoint(
         self, request: CheckpointRequest, timeout: Optional[float] = None
     ) -> CheckpointResponse:
-        """Checkpoint has every member compute a digest of its present state; GetDigests shows them.
-        failed_precondition with the reason NOT_UPGRADED below feature level 4. May be repeated.
+        """Checkpoint has every member compute a digest of its present state; GetDigests shows them. May be
+        repeated.
         """
         return self.call_unary("Checkpoint", request, CheckpointResponse, timeout)
 

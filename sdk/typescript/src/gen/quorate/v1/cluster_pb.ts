@@ -867,8 +867,8 @@ export const ClusterService: GenService<{
     output: typeof RaiseLevelResponseSchema;
   },
   /**
-   * Checkpoint has every member compute a digest of its present state; GetDigests shows them. failed_precondition
-   * with the reason NOT_UPGRADED below feature level 4. May be repeated.
+   * Checkpoint has every member compute a digest of its present state; GetDigests shows them. May be
+   * repeated.
    *
    * @generated from rpc quorate.v1.ClusterService.Checkpoint
    */

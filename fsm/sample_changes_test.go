@@ -1,0 +1,94 @@
+package fsm
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/quota"
+)
+
+// retiringTree has items that pass through two states before they are removed.
+var retiringTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
+	Name: "t", Nodes: []quota.NodeSpec{{Policy: "open"}},
+	Resources: []quota.Resource{{Name: "slice", Unit: quota.Items, Items: &quota.ItemSpec{
+		Min: 1, Max: 3, Lifespan: 9000, Retired: "toBeDeleted", Removed: "tombstone",
+	}}},
+}}}
+
+// requiringTree is a configuration that requires users.
+var requiringTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
+	Name: "required", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
+	TreeSettings: quota.TreeSettings{RequirePrincipal: true},
+	Nodes: []quota.NodeSpec{{Principals: []quota.PrincipalLimit{
+		{Users: []string{"*"}, Limits: quota.Vector{{Resource: "cores", Amount: 3}}},
+	}}},
+}}}
+
+// holdingChanges are the changes of what an allocation holds, with every field set.
+func holdingChanges() map[string]quota.Command {
+	cpu := func(amount quota.Amount) quota.Vector { return quota.Vector{{Resource: "cpu", Amount: amount}} }
+	return map[string]quota.Command{
+		"resize": quota.Resize{ID: "job", Fence: 3, Generation: 1, Claims: []quota.ClaimChange{
+			{Tree: "t", Node: "a", Amounts: cpu(9)}, {Tree: "t", Node: "b", Amounts: cpu(1)},
+		}},
+		"transfer": quota.Transfer{
+			ID: "job", Fence: 3, Generation: 2, Moves: []quota.ClaimMove{{Tree: "t", From: "b", To: "c"}},
+		},
+		"split": quota.Split{ID: "job", Fence: 3, Generation: 3, Parts: []quota.Part{
+			{ID: "part", Claims: []quota.PartClaim{{Tree: "t", From: "a", To: "b", Amounts: cpu(4)}}},
+		}},
+	}
+}
+
+// changedFSM is a state machine with an allocation that was changed, a part of it, and one that has ended.
+func changedFSM(t testing.TB) *FSM {
+	t.Helper()
+	f := accessFSM(t)
+	cpu := func(amount quota.Amount) quota.Vector { return quota.Vector{{Resource: "cpu", Amount: amount}} }
+	tree := quota.TreeSpec{
+		Name: "elastic", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
+		Nodes: []quota.NodeSpec{{Policy: "open", Bindings: sampleBindings}, {Path: "a"}, {Path: "b"}},
+	}
+	hold := func(id string) quota.Command {
+		return quota.Allocate{ID: id, Claims: []quota.Claim{{Tree: "elastic", Node: "a", Amounts: cpu(5)}}}
+	}
+	part := func(of, id string) quota.Command {
+		return quota.Split{ID: of, Generation: 7, Parts: []quota.Part{
+			{ID: id, Claims: []quota.PartClaim{{Tree: "elastic", From: "a", To: "b", Amounts: cpu(2)}}},
+		}}
+	}
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}})))
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("ci/elastic"), hold("ci/ended"),
+		part("ci/elastic", "ci/part"), part("ci/ended", "ci/other"), quota.Release{ID: "ci/ended"})))
+	for _, id := range []string{"ci/elastic", "ci/part", "ci/ended"} {
+		if a, refused := f.ledger.View().Allocation(id); refused != nil || a.Generation != 7 && a.SplitFrom == "" {
+			t.Fatalf("%s is %+v, %v", id, a, refused)
+		}
+	}
+	return f
+}
+
+// TestRequiredUsersAreRestored: a restored state requires users too, and rolls back to a revision that did.
+func TestRequiredUsersAreRestored(t *testing.T) {
+	f := accessFSM(t)
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, requiringTree)))
+	revision := f.ledger.View().Revision()
+	free := quota.ApplyTrees{Trees: []quota.TreeSpec{requiringTree.Trees[0]}}
+	free.Trees[0].RequirePrincipal = false
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, free)))
+	is := func(f *FSM) bool {
+		spec, refused := f.ledger.View().Tree("required")
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		return spec.RequirePrincipal
+	}
+	back := joined(t, partOf(t, systemCaller, quota.RollBack{Revision: revision}))
+	for name, g := range map[string]*FSM{"the state": f, "a restored state": restored(t, snapshotOf(t, f))} {
+		if is(g) {
+			t.Errorf("%s requires users after a change that took it back", name)
+		}
+		if applyData(g, g.applied+1, back); !is(g) || !is(restored(t, snapshotOf(t, g))) {
+			t.Errorf("%s does not require users after a rollback", name)
+		}
+	}
+}
