@@ -4516,7 +4516,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
 	"\bresource\x18\x03 \x01(\tR\bresource\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x12\n" +
-	"\x04used\x18\x05 \x01(\x03R\x04used\"\x8e\x04\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\"\xa2\x04\n" +
 	"\x06Header\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x17\n" +
@@ -4538,7 +4538,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x0fscheduled_limit\x18\x16 \x01(\x04R\x0escheduledLimit\x12\x18\n" +
 	"\awebhook\x18< \x01(\x04R\awebhook\x12\x1d\n" +
 	"\n" +
-	"last_event\x18= \x01(\x04R\tlastEvent\"\xed\x02\n" +
+	"last_event\x18= \x01(\x04R\tlastEventJ\x04\b\v\x10\fR\fentry_format\"\xed\x02\n" +
 	"\rWebhookRecord\x121\n" +
 	"\awebhook\x18\x01 \x01(\v2\x17.quorate.log.v1.WebhookR\awebhook\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x125\n" +
