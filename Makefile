@@ -66,11 +66,14 @@ test: ## test all packages; 5 to 15 minutes on two cores
 # the packages that start or guard some, as internal/arch checks. Those below bench, chaos and cmd are tested as
 # processes; RACED=./... is all of them, which takes an hour.
 RACED ?= ./activity ./adapters/gate ./audit/... ./authn/... ./client ./cluster/... ./compat/boskos ./compat/keystone/... \
-  ./compat/quotamanager/... ./fsm ./internal/servertest ./pki ./rpc/... ./server/... ./web ./webhook
+  ./compat/quotamanager/... ./fsm ./pki ./rpc/... ./server/... ./web ./webhook
+
+# They repeat one thing many times, on one goroutine or on stored folders.
+UNRACED ?= ^Test(DamagedSnapshots|EveryChangedByte.*|EverySubset.*|RandomFaultsOnFolders|MigrationCanBeKilled.*|Scale)$$
 
 race: ## test what has goroutines with the race detector; 5 to 15 minutes
 	@echo "make race: compiling with the race detector, then testing; each package prints a line when it is done"
-	go test -race $(TEST_FLAGS) -p $(TESTED_AT_ONCE) $(RACED)
+	go test -race $(TEST_FLAGS) -skip '$(UNRACED)' -p $(TESTED_AT_ONCE) $(RACED)
 
 short: #: make test with still fewer random runs
 	go test -short ./...

@@ -131,7 +131,8 @@ func newNode(config Config, parts Parts) *Node {
 	n.readReachability = newReachability(config, "leads and does not confirm reads")
 	n.checkpoints = newCheckpoints()
 	n.ledger = fsm.New(fsm.Options{
-		Bounds: config.Bounds, Formats: config.Formats, OnHalt: func(err error) { go n.fail(err) }, OnCheckpoint: n.checkpoints.queueDigest,
+		Bounds: config.Bounds, Formats: config.Formats, OnHalt: func(err error) { go n.fail(err) },
+		OnCheckpoint: n.checkpoints.queueDigest,
 	})
 	return n
 }

@@ -306,7 +306,8 @@ func TestAReplacementKeepsTheBook(t *testing.T) {
 	if refused != nil {
 		t.Fatal(refused)
 	}
-	for name, snapshot := range map[string][]byte{"a guarded backup": backup, "an old one": snapshotOf(t, policiesFSM(t))} {
+	open := snapshotOf(t, policiesFSM(t))
+	for name, snapshot := range map[string][]byte{"a guarded backup": backup, "an open one": open} {
 		f := withBook(t, New(Options{}), change.After)
 		applySteps(t, f, steps(t, "r", snapshot)...)
 		if diff := cmp.Diff(change.After.State(), f.Book().State(), cmpopts.EquateEmpty()); diff != "" {

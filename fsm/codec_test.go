@@ -108,7 +108,7 @@ func sampleEntry() *logv1.Entry {
 	return entry
 }
 
-// reservationSamples returns the commands of the second format, and those of the first with all fields added since, by name.
+// reservationSamples returns the commands of reservations, and those of allocations with all their fields, by name.
 func reservationSamples() map[string]quota.Command {
 	revision := uint64(3)
 	meta := quota.ChangeMeta{

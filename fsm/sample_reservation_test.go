@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// reservedFSM returns a state machine with a reservation that holds items and has preempted an allocation with an item and
-// a dynamic node.
+// reservedFSM returns a state machine with a reservation that holds items and has preempted an allocation with an item
+// and a dynamic node.
 func reservedFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := itemsFSM(t)

@@ -136,8 +136,8 @@ func wired(t *testing.T, ids ...string) (*fakeNetworks, map[string]*testServer) 
 	return w, servers
 }
 
-// TestNodesCallEachOtherAtTheirRaftAddress: calls are relayed to the node listener at the raft address of the leader. The
-// API address in gossip is ignored.
+// TestNodesCallEachOtherAtTheirRaftAddress: calls are relayed to the node listener at the raft address of the leader.
+// The API address in gossip is ignored.
 func TestNodesCallEachOtherAtTheirRaftAddress(t *testing.T) {
 	w, servers := wired(t, "n1", "n2")
 	follower, leader := servers["n1"], servers["n2"]

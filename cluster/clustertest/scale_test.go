@@ -31,9 +31,9 @@ const (
 
 // TestScale runs three nodes in virtual time with many nodes of trees and many leases. The leases are granted, renewed
 // one by one, and some end at once; jobs come and go; the leader is lost and starts again from its disk; a disk is
-// lost. The test prints the table of docs/performance.md, and fails if a lease ends that was renewed or one stays that was
-// not. Log entries, bytes and virtual times are exact and repeatable; CPU time is that of all nodes and callers in this
-// process.
+// lost. The test prints the table of docs/performance.md, and fails if a lease ends that was renewed or one stays that
+// was not. Log entries, bytes and virtual times are exact and repeatable; CPU time is that of all nodes and callers in
+// this process.
 func TestScale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startScale(t)

@@ -106,8 +106,8 @@ func TestAnEarlierVersionHaltsAtTheNextFormat(t *testing.T) {
 	})
 }
 
-// TestANewerVersionJoins: a cluster of the earlier version takes it in, and stays at its level as long as it has members
-// of that version. A cluster at the level of the newer version does not take in the earlier one.
+// TestANewerVersionJoins: a cluster of the earlier version takes it in, and stays at its level as long as it has
+// members of that version. A cluster at the level of the newer version does not take in the earlier one.
 func TestANewerVersionJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3, raiseLevelAfter(time.Minute), versions(nextVersion, "n4"))

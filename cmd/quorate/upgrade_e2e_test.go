@@ -52,10 +52,9 @@ func (c *callers) callRepeatedly(quorate *client.Client, name string) {
 		id := fmt.Sprint(name, "-", i%idsPerCaller)
 		_, err := quorate.Allocations.Allocate(context.Background(), oneClaim(id, 1))
 		c.mu.Lock()
-		switch {
-		case err == nil:
+		if err == nil {
 			c.held[id] = true
-		default:
+		} else {
 			c.faults = append(c.faults, err)
 		}
 		c.mu.Unlock()

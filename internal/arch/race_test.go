@@ -14,7 +14,7 @@ import (
 )
 
 // testedAsProcesses are packages that make race leaves out: tests start their programs. make race RACED=./... has them.
-var testedAsProcesses = []string{"bench/", "chaos/", "cmd/"}
+var testedAsProcesses = []string{"bench/", "chaos/", "cmd/", "internal/servertest"}
 
 // TestPackagesWithGoroutinesAreRaced: make race knows each package of this module that starts or guards goroutines.
 func TestPackagesWithGoroutinesAreRaced(t *testing.T) {

@@ -117,8 +117,8 @@ func overlayData(data, change []quota.Label) []quota.Label {
 }
 
 // undoRecord is what the end of a reservation needs, beside the displacements, to restore the state from before it. It
-// is nil unless the allocation is reserved. Its size is bounded by what the reservation touched: an entry for each tree,
-// for each item that changed hands, and for each dynamic node that lost a claim.
+// is nil unless the allocation is reserved. Its size is bounded by what the reservation touched: an entry for each
+// tree, for each item that changed hands, and for each dynamic node that lost a claim.
 type undoRecord struct {
 	trees []treeVersion
 	nodes []dynamicNode // parents before children

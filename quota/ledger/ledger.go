@@ -132,9 +132,9 @@ func (l *Ledger) advanceTime(s quota.Stamp) {
 	}
 }
 
-// SetFormat sets the format of the cluster's log, whose rules the ledger follows from then on. It must be called between
-// the same two commands on every replica. The format is not part of a snapshot: the caller keeps it and calls SetFormat
-// after a restore.
+// SetFormat sets the format of the cluster's log, whose rules the ledger follows from then on. It must be called
+// between the same two commands on every replica. The format is not part of a snapshot: the caller keeps it and calls
+// SetFormat after a restore.
 func (l *Ledger) SetFormat(format uint32) { l.format = format }
 
 // Format is the format whose rules the ledger follows; the first in a new ledger.

@@ -178,8 +178,8 @@ func (q *waitQueue) blockerOf(a *Allocation, violations []quota.Violation) block
 }
 
 // neverFits is the index of the first violation that shows that a request cannot be granted as long as the limits are
-// as they are, whatever is released; -1 if there is none, Of items that are made on demand only the most that there may be
-// counts, because they come and go without a change of the configuration.
+// as they are, whatever is released; -1 if there is none. Of items that are made on demand only the most that there may
+// be counts, because they come and go without a change of the configuration.
 func (q *waitQueue) neverFits(violations []quota.Violation) int {
 	return slices.IndexFunc(violations, q.isBeyondLimit)
 }

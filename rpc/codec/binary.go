@@ -11,9 +11,9 @@ import (
 
 // binaryCodec reads and writes protobuf's binary form, and reads no message that passes the bounds of its schema.
 //
-// Messages of frequent calls have generated code (proto/buf.gen.fast.yaml), which takes a half to a third of the time of
-// reflection. It is used where it cannot make a difference: for requests that the scan found plain, and that it decodes
-// without an error. Everything else goes to the standard decoder, with its errors.
+// Messages of frequent calls have generated code (proto/buf.gen.fast.yaml), which takes a half to a third of the time
+// of reflection. It is used where it cannot make a difference: for requests that the scan found plain, and that it
+// decodes without an error. Everything else goes to the standard decoder, with its errors.
 type binaryCodec struct{ elements *wirelimit.Checker }
 
 func (c binaryCodec) Name() string { return "proto" }

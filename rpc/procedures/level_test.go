@@ -18,9 +18,10 @@ func requestOfNextVersion(t *testing.T) protoreflect.MessageDescriptor {
 	t.Helper()
 	needsNext := &descriptorpb.FieldOptions{}
 	proto.SetExtension(needsNext, quoratev1.E_FieldLevel, uint32(2))
-	field := func(name string, number int32, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
+	type kinds = descriptorpb.FieldDescriptorProto_Type
+	field := func(name string, number int32, kind kinds) *descriptorpb.FieldDescriptorProto {
 		return &descriptorpb.FieldDescriptorProto{
-			Name: proto.String(name), Number: proto.Int32(number), Type: kind.Enum(),
+			Name: new(name), Number: new(number), Type: kind.Enum(),
 			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
 		}
 	}
@@ -28,20 +29,20 @@ func requestOfNextVersion(t *testing.T) protoreflect.MessageDescriptor {
 	text, message := descriptorpb.FieldDescriptorProto_TYPE_STRING, descriptorpb.FieldDescriptorProto_TYPE_MESSAGE
 	old, added, inner, list, byName := field("old", 1, text), field("added", 2, text), field("inner", 3, message),
 		field("list", 4, message), field("by_name", 5, message)
-	added.Options, added.Proto3Optional, added.OneofIndex = needsNext, proto.Bool(true), proto.Int32(0)
-	inner.TypeName, list.TypeName, byName.TypeName = proto.String(".next.M"), proto.String(".next.M"),
-		proto.String(".next.M.ByNameEntry")
+	added.Options, added.Proto3Optional, added.OneofIndex = needsNext, new(true), new(int32(0))
+	inner.TypeName, list.TypeName, byName.TypeName = new(".next.M"), new(".next.M"),
+		new(".next.M.ByNameEntry")
 	list.Label, byName.Label = repeated, repeated
 	value := field("value", 2, message)
-	value.TypeName = proto.String(".next.M")
+	value.TypeName = new(".next.M")
 	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
-		Name: proto.String("next.proto"), Package: proto.String("next"), Syntax: proto.String("proto3"),
+		Name: new("next.proto"), Package: new("next"), Syntax: new("proto3"),
 		MessageType: []*descriptorpb.DescriptorProto{{
-			Name: proto.String("M"), Field: []*descriptorpb.FieldDescriptorProto{old, added, inner, list, byName},
-			OneofDecl: []*descriptorpb.OneofDescriptorProto{{Name: proto.String("_added")}},
+			Name: new("M"), Field: []*descriptorpb.FieldDescriptorProto{old, added, inner, list, byName},
+			OneofDecl: []*descriptorpb.OneofDescriptorProto{{Name: new("_added")}},
 			NestedType: []*descriptorpb.DescriptorProto{{
-				Name: proto.String("ByNameEntry"), Field: []*descriptorpb.FieldDescriptorProto{field("key", 1, text), value},
-				Options: &descriptorpb.MessageOptions{MapEntry: proto.Bool(true)},
+				Name: new("ByNameEntry"), Field: []*descriptorpb.FieldDescriptorProto{field("key", 1, text), value},
+				Options: &descriptorpb.MessageOptions{MapEntry: new(true)},
 			}},
 		}},
 	}, protoregistry.GlobalFiles)
