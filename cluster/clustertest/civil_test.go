@@ -42,11 +42,17 @@ func civilError(t *testing.T, c *clustertest.Cluster) time.Duration {
 	return time.Until(time.UnixMilli(int64(civil)))
 }
 
+// leadBy makes a node the leader as soon as it has what the leader has.
 func leadBy(t *testing.T, c *clustertest.Cluster, id string) {
 	t.Helper()
-	if _, err := c.Leader().TransferLeader(t.Context(), id); err != nil {
-		t.Fatal(err)
+	var err error
+	for range 60 {
+		if _, err = c.Leader().TransferLeader(t.Context(), id); err == nil || c.Leader().Status().ID == id {
+			return
+		}
+		time.Sleep(time.Second)
 	}
+	t.Fatal(err)
 }
 
 func wantCivil(t *testing.T, c *clustertest.Cluster, when string, want time.Duration) {
