@@ -65,8 +65,9 @@ test: ## test all packages; 5 to 15 minutes on two cores
 # The race detector makes a test take five to thirty times as long, and sees nothing in code without goroutines: here are
 # the packages that start or guard some, as internal/arch checks. Those below bench, chaos and cmd are tested as
 # processes; RACED=./... is all of them, which takes an hour.
-RACED ?= ./activity ./adapters/gate ./audit/... ./authn/... ./client ./cluster/... ./compat/boskos ./compat/keystone/... \
-  ./compat/quotamanager/... ./fsm ./pki ./rpc/... ./server/... ./web ./webhook
+RACED ?= ./adapters/gate ./client ./cluster/... ./compat/boskos ./compat/keystone/... ./compat/quotamanager/... ./fsm \
+  ./internal/activity ./internal/audit/... ./internal/authn/... ./internal/pki ./internal/server/... ./internal/webhook \
+  ./rpc/... ./web
 
 # They repeat one thing many times, on one goroutine or on stored folders.
 UNRACED ?= ^Test(DamagedSnapshots|EveryChangedByte.*|EverySubset.*|RandomFaultsOnFolders|MigrationCanBeKilled.*|Scale)$$

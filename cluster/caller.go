@@ -3,7 +3,7 @@ package cluster
 import (
 	"context"
 
-	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/internal/access"
 )
 
 // callerKey is the key of the caller in a context.

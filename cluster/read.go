@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/fsm"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )

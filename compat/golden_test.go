@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/compat/keystone"
 	"github.com/quorate/quorate/compat/quotamanager"
 	"github.com/quorate/quorate/compat/zuul"
-	"github.com/quorate/quorate/manifest"
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files in testdata")

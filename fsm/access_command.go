@@ -3,8 +3,8 @@ package fsm
 import (
 	"errors"
 
-	"github.com/quorate/quorate/access"
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 )
 

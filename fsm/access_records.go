@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/quorate/quorate/access"
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota/ledger"
 )
 

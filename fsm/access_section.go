@@ -3,8 +3,8 @@ package fsm
 import (
 	"fmt"
 
-	"github.com/quorate/quorate/access"
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/internal/access"
 )
 
 // The access section and bindings, in commands, in the configuration and in snapshots, both ways.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/audit"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quorate/quorate/audit"
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/quota"
 )
 

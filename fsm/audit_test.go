@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/raft"
 	"pgregory.net/rapid"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/audit"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/quota"
 )
 

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"github.com/quorate/quorate/access"
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 )

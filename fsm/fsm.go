@@ -9,8 +9,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/audit"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )

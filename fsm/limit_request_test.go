@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quorate/quorate/audit"
+	"github.com/quorate/quorate/internal/audit"
 )
 
 // TestRequestsAreAudited: what happens to a request is in the records, with who did it.

@@ -14,9 +14,9 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/audit"
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )

@@ -3,7 +3,7 @@ package quota
 import (
 	"cmp"
 
-	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/internal/access"
 )
 
 // Command is one change of the ledger. The list of commands is closed: a log entry can ask for nothing else.

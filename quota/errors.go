@@ -3,7 +3,7 @@ package quota
 import (
 	"fmt"
 
-	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/internal/access"
 )
 
 // Kind is the reason for refusing a command. The list is closed; package rpc maps each kind to one code.

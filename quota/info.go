@@ -1,7 +1,7 @@
 package quota
 
 import (
-	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/internal/access"
 )
 
 // AllocationInfo is a copy of one allocation for readers.

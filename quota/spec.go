@@ -1,6 +1,6 @@
 package quota
 
-import "github.com/quorate/quorate/access"
+import "github.com/quorate/quorate/internal/access"
 
 // Label is one pair of free text.
 type Label struct {

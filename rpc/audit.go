@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/observe"
 	"github.com/quorate/quorate/rpc/procedures"

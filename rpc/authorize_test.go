@@ -12,10 +12,10 @@ import (
 	"connectrpc.com/connect"
 	"connectrpc.com/grpcreflect"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/authn"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/authn"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/rpc/observe"
 )

@@ -3,8 +3,8 @@ package rpc
 import (
 	"context"
 
-	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/relay"

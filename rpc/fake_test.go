@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/recurrence"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/handlers"

@@ -9,9 +9,9 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/handlers"
 	"github.com/quorate/quorate/rpc/identify"

@@ -5,9 +5,9 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/access"
 )
 
 // TestANodeThatHasJustStarted: it believes the cluster to be open and knows no token, so that the credential of a call

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/quorate/quorate/audit"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/audit"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
-	"github.com/quorate/quorate/pki"
+	"github.com/quorate/quorate/internal/pki"
 )
 
 // retrySpan is how long a client retries a failed call. A server recovers within that time.

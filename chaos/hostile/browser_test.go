@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quorate/quorate/internal/pki"
 	"github.com/quorate/quorate/internal/servertest"
-	"github.com/quorate/quorate/pki"
 )
 
 // browserCall makes a call with the headers of a browser.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorate/quorate/internal/pki"
 	"github.com/quorate/quorate/internal/verify"
-	"github.com/quorate/quorate/pki"
 )
 
 // shortSpan is how long the first certificates are valid: long enough to start three servers on a busy machine.

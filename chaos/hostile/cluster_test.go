@@ -17,8 +17,8 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/pki"
 	"github.com/quorate/quorate/internal/servertest"
-	"github.com/quorate/quorate/pki"
 )
 
 // clusterOptions describe a cluster. The zero value is three servers in plain text on loopback.

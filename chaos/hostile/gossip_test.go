@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/chaos/forge"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/pki"
 	"github.com/quorate/quorate/internal/verify"
-	"github.com/quorate/quorate/pki"
 )
 
 // gossiper is a hostile peer that reaches the gossip ports of all servers and has their key, if they have one.

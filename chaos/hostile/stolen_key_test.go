@@ -17,8 +17,8 @@ import (
 
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
+	"github.com/quorate/quorate/internal/pki"
 	"github.com/quorate/quorate/internal/verify"
-	"github.com/quorate/quorate/pki"
 )
 
 // stolenKey is the key of one node in the hands of an attacker, who does not check the certificates of others.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
-	"github.com/quorate/quorate/server"
+	"github.com/quorate/quorate/internal/server"
 )
 
 // Ports of the services of a node. clustertest advertises the first one.

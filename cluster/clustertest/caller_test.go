@@ -16,13 +16,13 @@ import (
 	"github.com/hashicorp/raft"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/cluster/clustertest"
 	"github.com/quorate/quorate/cluster/simnet"
 	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/fsm/backup"
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
-	"github.com/quorate/quorate/pki"
+	"github.com/quorate/quorate/internal/pki"
 )
 
 // openPort listens in plain text.

@@ -18,9 +18,9 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/quorate/quorate/authn/authntest"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/authn/authntest"
 )
 
 // Secrets that are planted as data.

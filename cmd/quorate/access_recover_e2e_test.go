@@ -8,7 +8,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
-	"github.com/quorate/quorate/server/recovery"
+	"github.com/quorate/quorate/internal/server/recovery"
 )
 
 // TestAccessIsRecovered: a shell on the machine of the leader leads back into a cluster whose last token is gone, once.

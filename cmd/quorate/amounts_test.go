@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/manifest"
+	"github.com/quorate/quorate/internal/manifest"
 	"github.com/quorate/quorate/quota"
 )
 

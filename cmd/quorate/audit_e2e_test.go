@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quorate/quorate/audit"
+	"github.com/quorate/quorate/internal/audit"
 )
 
 // auditFile is the audit file of a server of these tests.

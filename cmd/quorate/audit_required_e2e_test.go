@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quorate/quorate/audit"
+	"github.com/quorate/quorate/internal/audit"
 )
 
 // TestRequiredAuditOfGrants: while the audit file cannot be written, nothing is granted or changed, and what is held

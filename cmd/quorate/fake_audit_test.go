@@ -4,8 +4,8 @@ import (
 	"context"
 	"os"
 
-	"github.com/quorate/quorate/audit"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/rpc/wire"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
-	"github.com/quorate/quorate/manifest"
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 // fake is a server with a fixed state: the tree of examples/cern.yaml at revision 7, in the middle of the CERN script,

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/authn/authntest"
+	"github.com/quorate/quorate/internal/authn/authntest"
 )
 
 // jwtSystems are the systems whose tokens docs/access.md shows how to accept, by the name of their issuer there.

@@ -11,7 +11,7 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/server"
+	"github.com/quorate/quorate/internal/server"
 )
 
 // metric describes one metric of Quorate, on the docs page or on a server.

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/client"
-	"github.com/quorate/quorate/pki"
+	"github.com/quorate/quorate/internal/pki"
 )
 
 // makeCerts runs "quorate tls init" for three nodes.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quorate/quorate/compat"
-	"github.com/quorate/quorate/manifest"
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 func TestParse(t *testing.T) {

@@ -39,7 +39,7 @@ func TestExcessLinksAreFound(t *testing.T) {
 	if !slices.Equal(found, want) {
 		t.Errorf("found %q, want %q", found, want)
 	}
-	if linked := linkedModules(t, module+"server"); len(excessLinks(linked, clientModules)) < 10 {
+	if linked := linkedModules(t, module+"internal/server"); len(excessLinks(linked, clientModules)) < 10 {
 		t.Errorf("server links only %v", linked)
 	}
 }

@@ -19,47 +19,47 @@ const module = "github.com/quorate/quorate/"
 var mayImport = map[string]string{
 	"internal/yamldoc": "",
 
-	"access":          "",
-	"audit":           "",
-	"audit/sink":      "audit",
-	"quota":           "access",
-	"quota/internal":  "",
-	"quota/policy":    "quota",
-	"quota/ledger":    "access quota quota/policy quota/internal",
-	"quota/quotatest": "access quota quota/policy quota/ledger",
+	"internal/access":     "",
+	"internal/audit":      "",
+	"internal/audit/sink": "internal/audit",
+	"quota":               "internal/access",
+	"quota/internal":      "",
+	"quota/policy":        "quota",
+	"quota/ledger":        "internal/access quota quota/policy quota/internal",
+	"quota/quotatest":     "internal/access quota quota/policy quota/ledger",
 
 	"gen":     "",
-	"fsm":     "access audit quota quota/ledger gen",
-	"cluster": "access audit fsm quota quota/ledger cluster/recurrence",
+	"fsm":     "internal/access internal/audit quota quota/ledger gen",
+	"cluster": "internal/access internal/audit fsm quota quota/ledger cluster/recurrence",
 	// Rules of a calendar for those who propose commands: the ledger knows instants only.
 	"cluster/recurrence": "quota",
-	"activity":           "cluster quota quota/ledger",
-	"webhook":            "cluster quota quota/ledger",
-	// Files, which speak to the server as any other caller does.
-	"web":       "",
-	"web/plain": "gen manifest web",
-	"pki":       "",
-	"authn":     "pki",
+	"internal/activity":  "cluster quota quota/ledger",
+	"internal/webhook":   "cluster quota quota/ledger",
+	// Files, which speak to the internal/server as any other caller does.
+	"web":            "",
+	"web/plain":      "gen internal/manifest web",
+	"internal/pki":   "",
+	"internal/authn": "internal/pki",
 	// manifest: ParseManifest and GetConfiguration speak of manifests, for callers without a library of ours.
-	"rpc":    "access audit authn activity cluster cluster/recurrence quota quota/ledger gen pki manifest",
+	"rpc":    "internal/access internal/audit internal/authn internal/activity cluster cluster/recurrence quota quota/ledger gen internal/pki internal/manifest",
 	"client": "gen",
 	// Clients of other languages; in Go only tests.
 	"sdk": "",
 	// What operators load into other programs; in Go only its tests.
-	"deploy":   "",
-	"manifest": "access quota quota/policy gen internal/yamldoc",
-	"compat":   "gen internal/yamldoc",
+	"deploy":            "",
+	"internal/manifest": "internal/access quota quota/policy gen internal/yamldoc",
+	"compat":            "gen internal/yamldoc",
 	// The calls of a library, on our client.
 	"compat/quotamanager/quota": "client compat gen",
 	// The loop that all adapters share; an adapter itself is a module of its own.
 	"adapters/gate": "client gen",
-	"server": "access audit audit/sink authn internal/yamldoc " +
-		"rpc activity webhook cluster fsm quota quota/ledger gen pki " +
-		"client manifest compat examples web web/plain",
-	"chaos":    "audit client gen quota quota/ledger server",
+	"internal/server": "internal/access internal/audit internal/audit/sink internal/authn internal/yamldoc " +
+		"rpc internal/activity internal/webhook cluster fsm quota quota/ledger gen internal/pki " +
+		"client internal/manifest compat examples web web/plain",
+	"chaos":    "internal/audit client gen quota quota/ledger internal/server",
 	"examples": "",
-	"cmd": "access audit authn internal/yamldoc server rpc activity cluster fsm quota quota/ledger gen pki client " +
-		"manifest compat examples bench/load",
+	"cmd": "internal/access internal/audit internal/authn internal/yamldoc internal/server rpc internal/activity cluster fsm quota quota/ledger gen internal/pki client " +
+		"internal/manifest compat examples bench/load",
 
 	// Writes the licences of what the binary contains.
 	"internal/licences": "",
@@ -81,9 +81,9 @@ var owners = map[string]string{
 	"connectrpc.com/otelconnect":          "rpc",
 	"github.com/HdrHistogram":             "bench/load",
 	"github.com/anishathalye/porcupine":   "chaos",
-	"github.com/coreos/go-oidc/v3":        "authn",
-	"github.com/coreos/go-systemd/v22":    "server",
-	"github.com/go-jose/go-jose/v4":       "authn",
+	"github.com/coreos/go-oidc/v3":        "internal/authn",
+	"github.com/coreos/go-systemd/v22":    "internal/server",
+	"github.com/go-jose/go-jose/v4":       "internal/authn",
 	"github.com/hanwen/go-fuse/v2":        "chaos",
 	"github.com/hashicorp/memberlist":     "cluster",
 	"github.com/hashicorp/raft":           "fsm cluster cmd bench/floor",
@@ -92,25 +92,25 @@ var owners = map[string]string{
 	"github.com/lib/pq":                   "bench/compare",
 	"github.com/spf13/cobra":              "cmd",
 	"go.etcd.io/bbolt":                    "cluster bench/floor",
-	"go.opentelemetry.io/otel":            "rpc server",
-	"go.opentelemetry.io/otel/exporters":  "server",
-	"go.opentelemetry.io/otel/sdk":        "server",
-	"go.yaml.in/yaml/v3":                  "internal/yamldoc manifest compat",
+	"go.opentelemetry.io/otel":            "rpc internal/server",
+	"go.opentelemetry.io/otel/exporters":  "internal/server",
+	"go.opentelemetry.io/otel/sdk":        "internal/server",
+	"go.yaml.in/yaml/v3":                  "internal/yamldoc internal/manifest compat",
 	"golang.org/x/sys":                    "cluster cmd chaos",
-	"golang.org/x/time":                   "rpc authn",
+	"golang.org/x/time":                   "rpc internal/authn",
 	"google.golang.org/genproto":          "rpc client",
-	"google.golang.org/protobuf": "fsm rpc client manifest compat compat/quotamanager/quota gen cmd chaos " +
+	"google.golang.org/protobuf": "fsm rpc client internal/manifest compat compat/quotamanager/quota gen cmd chaos " +
 		"bench/compare web/plain",
-	"net/http": "rpc client compat gen server web web/plain webhook cmd chaos bench/floor bench/compare authn",
+	"net/http": "rpc client compat gen internal/server web web/plain internal/webhook cmd chaos bench/floor bench/compare internal/authn",
 }
 
 // forbidden are imports that are wrong in a package although no other package owns them. A name stands for the packages
 // below it too.
 var forbidden = map[string]struct{ imports, reason string }{
-	"fsm":      {"net math/rand math/rand/v2 crypto/rand", "applying an entry is deterministic and does no I/O"},
-	"client":   {"github.com/hashicorp", "clients stay free of the server's dependencies"},
-	"manifest": {"github.com/hashicorp", "clients stay free of the server's dependencies"},
-	"compat":   {"github.com/hashicorp", "clients stay free of the server's dependencies"},
+	"fsm":               {"net math/rand math/rand/v2 crypto/rand", "applying an entry is deterministic and does no I/O"},
+	"client":            {"github.com/hashicorp", "clients stay free of the server's dependencies"},
+	"internal/manifest": {"github.com/hashicorp", "clients stay free of the server's dependencies"},
+	"compat":            {"github.com/hashicorp", "clients stay free of the server's dependencies"},
 }
 
 // pure is everything that the domain may import: values and algorithms, nothing that waits, does I/O or reads a clock.
@@ -168,7 +168,7 @@ func whyForbidden(from, imported string, ships bool) string {
 	if slices.ContainsFunc(strings.Fields(rule.imports), func(name string) bool { return within(imported, name) }) {
 		return rule.reason
 	}
-	if (within(from, "quota") || within(from, "access")) && ships && !isPure(imported) {
+	if (within(from, "quota") || within(from, "internal/access")) && ships && !isPure(imported) {
 		return "the domain is pure"
 	}
 	return ""

@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/internal/access"
 )
 
 // AccessPath are the tables of bindings that count at a node: its own, those of the nodes above and that of the

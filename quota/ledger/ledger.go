@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/rankqueue"
 )

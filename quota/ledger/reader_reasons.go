@@ -3,7 +3,7 @@ package ledger
 import (
 	"slices"
 
-	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 )
 

@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 )
 

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/ordmap"
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/quorate/quorate/access"
+	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 )
 

@@ -3,8 +3,8 @@ package handlers
 import (
 	"context"
 
-	"github.com/quorate/quorate/access"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/rpc/wire"
 )
 

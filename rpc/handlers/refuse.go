@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/cluster"
+	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/identify"

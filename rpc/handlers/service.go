@@ -14,10 +14,10 @@ import (
 
 	"buf.build/go/protovalidate"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/cluster"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/admission"

@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/authn"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/authn"
 )
 
 // believed is a book with what follows from it for authentication. It never changes.

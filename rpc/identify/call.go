@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/authn"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/authn"
 	"github.com/quorate/quorate/rpc/pipeline"
 )
 

@@ -10,8 +10,8 @@ import (
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/quorate/quorate/authn"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/authn"
 	"github.com/quorate/quorate/rpc/wire"
 )
 

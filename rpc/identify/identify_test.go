@@ -19,9 +19,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/authn"
-	"github.com/quorate/quorate/pki"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/authn"
+	"github.com/quorate/quorate/internal/pki"
 	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/procedures"

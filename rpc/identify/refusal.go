@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/authn"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/authn"
 )
 
 // refusal returns why the list of refusals applies to a credential that is otherwise valid, or nil. It asks for more

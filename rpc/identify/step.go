@@ -9,8 +9,8 @@ import (
 
 	"connectrpc.com/grpchealth"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/authn"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/authn"
 	"github.com/quorate/quorate/rpc/observe"
 	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/procedures"

@@ -9,8 +9,8 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/authn"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/authn"
 	"github.com/quorate/quorate/rpc/pipeline"
 )
 

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/authn"
-	"github.com/quorate/quorate/authn/authntest"
-	"github.com/quorate/quorate/pki"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/authn"
+	"github.com/quorate/quorate/internal/authn/authntest"
+	"github.com/quorate/quorate/internal/pki"
 	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/pipeline"
 )

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/cluster"
-	"github.com/quorate/quorate/pki"
+	"github.com/quorate/quorate/internal/pki"
 	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/observe"
 	"github.com/quorate/quorate/rpc/pipeline"

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quorate/quorate/access"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/access"
 )
 
 // ToAccount reads an account. Its names are checked by the ledger, which has the rules for names.

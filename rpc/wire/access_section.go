@@ -3,8 +3,8 @@ package wire
 import (
 	"slices"
 
-	"github.com/quorate/quorate/access"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/access"
 )
 
 // ToSection reads an access section and checks all of it; it is in canonical form. The field is its path in the

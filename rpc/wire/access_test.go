@@ -12,10 +12,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
-	"github.com/quorate/quorate/access"
-	"github.com/quorate/quorate/access/accesstest"
-	"github.com/quorate/quorate/authn"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/access/accesstest"
+	"github.com/quorate/quorate/internal/authn"
 	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 )

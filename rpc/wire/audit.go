@@ -1,8 +1,8 @@
 package wire
 
 import (
-	"github.com/quorate/quorate/audit"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/audit"
 )
 
 // MatchesAudit reports whether a record passes the filters of a request.

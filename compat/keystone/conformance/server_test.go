@@ -18,8 +18,8 @@ import (
 	"github.com/quorate/quorate/compat/keystone/rest"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/internal/server"
 	"github.com/quorate/quorate/internal/servertest/inprocess"
-	"github.com/quorate/quorate/server"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")

@@ -10,8 +10,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/quorate/quorate/internal/server"
 	"github.com/quorate/quorate/internal/servertest"
-	"github.com/quorate/quorate/server"
 )
 
 // patience bounds the start and the end of a server on a busy machine.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	rights "github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/cmd/quorate/internal/config"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	rights "github.com/quorate/quorate/internal/access"
 )
 
 // Commands are the commands about access.

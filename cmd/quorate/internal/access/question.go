@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	rights "github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	rights "github.com/quorate/quorate/internal/access"
 )
 
 func newCanICmd(c *cli.Env) *cobra.Command {

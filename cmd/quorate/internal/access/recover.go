@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	"github.com/quorate/quorate/server/recovery"
+	"github.com/quorate/quorate/internal/server/recovery"
 )
 
 type recoverOptions struct {

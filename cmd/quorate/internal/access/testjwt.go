@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quorate/quorate/authn"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/manifest"
+	"github.com/quorate/quorate/internal/authn"
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 // jwtOptions are the flags of the command that tests a token.

@@ -6,8 +6,8 @@ import (
 	"os"
 	"slices"
 
-	records "github.com/quorate/quorate/audit"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	records "github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/rpc/wire"
 )
 

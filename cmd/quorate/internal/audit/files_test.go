@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	records "github.com/quorate/quorate/audit"
+	records "github.com/quorate/quorate/internal/audit"
 )
 
 // TestMergedFiles: records of several servers are in the order of time, those of the ledger are shown once, and a chain

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	records "github.com/quorate/quorate/audit"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	records "github.com/quorate/quorate/internal/audit"
 )
 
 // verified is what verify found.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/manifest"
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 // CrossingText writes where a threshold is and how much of the limit is used.

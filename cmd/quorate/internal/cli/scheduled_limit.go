@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/manifest"
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 // ScheduledText writes what a scheduled limit does, and when.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/quorate/quorate/pki"
+	"github.com/quorate/quorate/internal/pki"
 )
 
 // tlsOptions are the certificates that a command presents to servers and the authority that it trusts.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/manifest"
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 // Units are the units of resources, by tree and resource: people read and write 16Gi where the API counts bytes.

@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/compat/yunikorn"
 	"github.com/quorate/quorate/compat/zuul"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/manifest"
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 // converter converts the configuration of another system to trees, with notes about parts that differ. An error has all

@@ -20,8 +20,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	"github.com/quorate/quorate/pki"
-	"github.com/quorate/quorate/server"
+	"github.com/quorate/quorate/internal/pki"
+	"github.com/quorate/quorate/internal/server"
 )
 
 // devPatience bounds the time until a new cluster has a leader.

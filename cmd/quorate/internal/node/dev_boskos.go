@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/compat/boskos"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/server"
+	"github.com/quorate/quorate/internal/server"
 )
 
 // readBoskos converts the configuration of Boskos before any node is started.

@@ -9,10 +9,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/quorate/quorate/access"
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/server"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/server"
 )
 
 // guardDev makes an administrator, guards the cluster and prints a token. A cluster that was guarded before stays as it

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	"github.com/quorate/quorate/server"
+	"github.com/quorate/quorate/internal/server"
 )
 
 // probeTimeout is how long a health check takes at most unless --timeout is given. It is shorter than the intervals of

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	"github.com/quorate/quorate/server"
+	"github.com/quorate/quorate/internal/server"
 )
 
 const checkFlag = "check"

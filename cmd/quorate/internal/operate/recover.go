@@ -12,7 +12,7 @@ import (
 
 	"github.com/quorate/quorate/cluster/host"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	"github.com/quorate/quorate/server"
+	"github.com/quorate/quorate/internal/server"
 )
 
 type recoverOptions struct {

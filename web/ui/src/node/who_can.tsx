@@ -8,7 +8,7 @@ import { Answer, Empty } from "../components/states";
 import { Instant } from "../components/time";
 import { setQuery } from "../router";
 
-/** The rights at nodes, of access/verb.go; the first is the one that most readers look for. */
+/** The rights at nodes, of internal/access/verb.go; the first is the one that most readers look for. */
 const verbs = `limits.set limits.request hold hold.as hold.force hold.operate usage.read config.read holders.read data.read
   items.clean items.reset nodes.manage policy.set maintenance.set bindings.grant`.split(/\s+/);
 

@@ -1,4 +1,4 @@
-// The cases are those of manifest/quantity_test.go.
+// The cases are those of internal/manifest/quantity_test.go.
 import { Unit } from "#gen/tree_pb";
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,0 +1,139 @@
+package manifest
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/access"
+)
+
+func bindingMessages(bindings []access.Binding) []*quoratev1.Binding {
+	var messages []*quoratev1.Binding
+	for _, b := range bindings {
+		m := &quoratev1.Binding{
+			Role: b.Role, MaxPriority: b.MaxPriority, Unpreemptable: b.Unpreemptable, Ids: b.IDs,
+		}
+		for _, s := range b.To {
+			m.To = append(m.To, s.String())
+		}
+		if b.HoldAs.Any || len(b.HoldAs.Names) > 0 {
+			m.HoldAs = &quoratev1.HoldAs{Any: b.HoldAs.Any, Names: b.HoldAs.Names}
+		}
+		if b.Until != 0 {
+			m.Until = timestamppb.New(time.UnixMilli(b.Until))
+		}
+		messages = append(messages, m)
+	}
+	return messages
+}
+
+// bindingsOf refuses what a manifest cannot write.
+func bindingsOf(messages []*quoratev1.Binding) ([]access.Binding, error) {
+	var bindings []access.Binding
+	for i, m := range messages {
+		b := access.Binding{
+			Role: m.GetRole(), MaxPriority: m.GetMaxPriority(), Unpreemptable: m.GetUnpreemptable(), IDs: m.GetIds(),
+			HoldAs: access.Holders{Any: m.GetHoldAs().GetAny(), Names: m.GetHoldAs().GetNames()},
+		}
+		for _, text := range m.GetTo() {
+			s, err := access.ParseSubject(text)
+			if err != nil {
+				return nil, fmt.Errorf("binding %d: %w", i+1, err)
+			}
+			b.To = append(b.To, s)
+		}
+		if m.GetUntil() != nil {
+			at := m.GetUntil().AsTime()
+			b.Until = at.UnixMilli()
+			if m.GetUntil().CheckValid() != nil || b.Until <= 0 || !time.UnixMilli(b.Until).Equal(at) {
+				return nil, fmt.Errorf("binding %d: until is not a whole number of milliseconds after 1970", i+1)
+			}
+		}
+		if b.HoldAs.Any && len(b.HoldAs.Names) > 0 {
+			return nil, fmt.Errorf("binding %d: hold_as says any and has names", i+1)
+		}
+		bindings = append(bindings, b)
+	}
+	return bindings, nil
+}
+
+func sectionMessage(s access.Section) *quoratev1.AccessSection {
+	m := &quoratev1.AccessSection{TokenLifeMs: s.TokenLife, Bindings: bindingMessages(s.Bindings)}
+	for _, r := range s.Roles {
+		m.Roles = append(m.Roles, &quoratev1.AccessRole{
+			Name: r.Name, Description: r.Description, Verbs: r.Verbs.Names(),
+		})
+	}
+	for i := range s.Issuers {
+		m.Issuers = append(m.Issuers, issuerMessage(&s.Issuers[i]))
+	}
+	for _, c := range s.Certificates {
+		m.Certificates = append(m.Certificates, &quoratev1.CertificateRule{Name: c.Name, Dns: c.DNS, User: c.User})
+	}
+	return m
+}
+
+func issuerMessage(i *access.Issuer) *quoratev1.Issuer {
+	m := &quoratev1.Issuer{
+		Name: i.Name, Url: i.URL, KeysUrl: i.KeysURL, KeysFile: i.KeysFile, Audience: i.Audience, User: i.User,
+		Require: claimMessages(i.Require), Algorithms: i.Algorithms, MaxAgeMs: i.MaxAge,
+	}
+	for _, g := range i.Groups {
+		m.Groups = append(m.Groups, &quoratev1.GroupRule{Group: g.Group, When: claimMessages(g.Match)})
+	}
+	return m
+}
+
+func claimMessages(rules []access.ClaimRule) []*quoratev1.ClaimRule {
+	var messages []*quoratev1.ClaimRule
+	for _, r := range rules {
+		messages = append(messages, &quoratev1.ClaimRule{Claim: r.Claim, Values: r.Values})
+	}
+	return messages
+}
+
+// sectionOf refuses what a manifest cannot write.
+func sectionOf(m *quoratev1.AccessSection) (access.Section, error) {
+	s := access.Section{TokenLife: m.GetTokenLifeMs()}
+	for _, r := range m.GetRoles() {
+		verbs, err := access.ParseVerbs(r.GetVerbs())
+		if err != nil {
+			return access.Section{}, fmt.Errorf("role %q: %w", r.GetName(), err)
+		}
+		s.Roles = append(s.Roles, access.Role{Name: r.GetName(), Description: r.GetDescription(), Verbs: verbs})
+	}
+	for _, i := range m.GetIssuers() {
+		s.Issuers = append(s.Issuers, issuerOf(i))
+	}
+	for _, c := range m.GetCertificates() {
+		s.Certificates = append(s.Certificates, access.CertificateRule{
+			Name: c.GetName(), DNS: c.GetDns(), User: c.GetUser(),
+		})
+	}
+	var err error
+	s.Bindings, err = bindingsOf(m.GetBindings())
+	return s, err
+}
+
+func issuerOf(m *quoratev1.Issuer) access.Issuer {
+	i := access.Issuer{
+		Name: m.GetName(), URL: m.GetUrl(), KeysURL: m.GetKeysUrl(), KeysFile: m.GetKeysFile(),
+		Audience: m.GetAudience(), User: m.GetUser(), Require: claimsOf(m.GetRequire()),
+		Algorithms: m.GetAlgorithms(), MaxAge: m.GetMaxAgeMs(),
+	}
+	for _, g := range m.GetGroups() {
+		i.Groups = append(i.Groups, access.GroupRule{Group: g.GetGroup(), Match: claimsOf(g.GetWhen())})
+	}
+	return i
+}
+
+func claimsOf(messages []*quoratev1.ClaimRule) []access.ClaimRule {
+	var rules []access.ClaimRule
+	for _, m := range messages {
+		rules = append(rules, access.ClaimRule{Claim: m.GetClaim(), Values: m.GetValues()})
+	}
+	return rules
+}
