@@ -21,6 +21,12 @@ VULNCHECK ?=
 GIT_DIR := $(shell git rev-parse --git-common-dir 2>/dev/null)
 BASE ?= $(shell git rev-parse -q --verify origin/main 2>/dev/null || git rev-parse -q --verify main 2>/dev/null)
 
+# The product, chaos and the measurements are modules of their own. In this workspace one go command works on all of them
+# and keeps the cores busy; what tests start must not see it. Elsewhere each module finds the product by its replace.
+IN_WORKSPACE := GOWORK=$(CURDIR)/tools/make/go.work
+MODULES := ./... ./chaos/... ./tools/bench/...
+GO_TEST := $(IN_WORKSPACE) go test -exec 'env -u GOWORK'
+
 include tools/make/tools.mk
 
 ##@ Build and test
@@ -49,35 +55,36 @@ demo: build ## three real servers play the CERN script and lose their leader
 
 # Tests of servers also wait for elections, leases and polls: one package more than there are cores keeps the cores busy.
 # With many more, servers and clients run late, and what tests expect within seconds does not come. The packages that take
-# longest begin first, so that none of them is alone at the end.
+# longest begin first, so that none of them is alone at the end; half of them mostly wait.
 TESTED_AT_ONCE ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
-TESTED_FIRST = ./cmd/quorate ./rpc ./cluster/clustertest ./quota/ledger
+TESTED_FIRST = ./cmd/quorate ./tools/bench/compare ./chaos/hostile ./cluster/host ./rpc ./cluster/clustertest \
+  ./quota/ledger
 # Each package is a program to link: without tables for debuggers that takes two thirds of the time. make lint does what
-# go vet does.
+# go vet does. The modules with tests of their own have the same flags: what one target compiled, the next one uses.
 TEST_FLAGS = -tags invariants -vet=off -ldflags='-s -w' -timeout 55m
 
 test: ## test all packages; 5 to 15 minutes on two cores
 	@echo "make test: looking for modules; the first time they are downloaded"
-	@go list -deps -test ./... >/dev/null
+	@$(IN_WORKSPACE) go list -deps -test $(MODULES) >/dev/null
 	@echo "make test: compiling, then testing; each package prints a line when it is done"
-	go test $(TEST_FLAGS) -p $(TESTED_AT_ONCE) $(TESTED_FIRST) ./...
+	$(GO_TEST) $(TEST_FLAGS) -p $(TESTED_AT_ONCE) $(TESTED_FIRST) $(MODULES)
 
 # The race detector makes a test take five to thirty times as long, and sees nothing in code without goroutines: here are
-# the packages that start or guard some, as internal/arch checks. Those below bench, chaos and cmd are tested as
-# processes; RACED=./... is all of them, which takes an hour.
-RACED ?= ./adapters/gate ./client ./cluster/... ./compat/boskos ./compat/keystone/... ./compat/quotamanager/... ./fsm \
-  ./internal/activity ./internal/audit/... ./internal/authn/... ./internal/pki ./internal/server/... ./internal/webhook \
-  ./rpc/... ./web
+# the packages that start or guard some, as internal/arch checks, the longest first. Those below tools/bench, chaos and
+# cmd are tested as processes; RACED=./... is all of them and of all modules, which takes an hour.
+RACED ?= ./rpc ./cluster/clustertest ./adapters/gate ./client ./cluster/... ./compat/boskos ./compat/keystone/... \
+  ./compat/quotamanager/... ./fsm ./internal/activity ./internal/audit/... ./internal/authn/... ./internal/load \
+  ./internal/pki ./internal/server/... ./internal/webhook ./rpc/... ./web
 
 # They repeat one thing many times, on one goroutine or on stored folders.
 UNRACED ?= ^Test(DamagedSnapshots|EveryChangedByte.*|EverySubset.*|RandomFaultsOnFolders|MigrationCanBeKilled.*|Scale)$$
 
 race: ## test what has goroutines with the race detector; 5 to 15 minutes
 	@echo "make race: compiling with the race detector, then testing; each package prints a line when it is done"
-	go test -race $(TEST_FLAGS) -skip '$(UNRACED)' -p $(TESTED_AT_ONCE) $(RACED)
+	$(GO_TEST) -race $(TEST_FLAGS) -skip '$(UNRACED)' -p $(TESTED_AT_ONCE) $(patsubst ./...,$(MODULES),$(RACED))
 
 short: #: make test with still fewer random runs
-	go test -short ./...
+	$(GO_TEST) -short $(MODULES)
 
 # Packages whose tests call internal/verify do less in make test. The random runs and simulations of single-threaded
 # code go without the race detector. The tests of commands take longest: first in
@@ -93,21 +100,21 @@ SERVERS = $(filter-out $(SEQUENTIAL),$(EXHAUSTIVE))
 verify: ## run what make test shortens or skips; before a release
 	@echo "make verify: simulations and random runs"
 	tests=$$(go run ./internal/verify/tests $(filter $(SEQUENTIAL),$(EXHAUSTIVE))); QUORATE_VERIFY=1 \
-	  go test $(TEST_FLAGS) -run "$$tests" $(filter $(SEQUENTIAL),$(EXHAUSTIVE))
+	  $(GO_TEST) $(TEST_FLAGS) -run "$$tests" $(filter $(SEQUENTIAL),$(EXHAUSTIVE))
 	@echo "make verify: servers, with the race detector; the first package takes longest, and its line comes first"
 	tests=$$(go run ./internal/verify/tests $(SERVERS)); QUORATE_VERIFY=1 \
-	  go test -race $(TEST_FLAGS) -run "$$tests" \
+	  $(GO_TEST) -race $(TEST_FLAGS) -run "$$tests" \
 	    $(filter $(LONGEST),$(SERVERS)) $(filter-out $(LONGEST),$(SERVERS))
 	$(MAKE) conformance
 
 conformance: #: run the unmodified clients of Boskos against three real servers
-	cd compat/boskos/conformance && go test -count=1 -timeout 10m .
+	cd compat/boskos/conformance && go test $(TEST_FLAGS) -count=1 -timeout 10m .
 
 pages-test: #: play the commands of all pages over real servers; make test plays some
-	QUORATE_VERIFY=1 go test $(TEST_FLAGS) ./cmd/quorate -run '^Test(Pages|Operations)$$'
+	QUORATE_PAGES=all go test $(TEST_FLAGS) ./cmd/quorate -run '^Test(Pages|Operations)$$'
 
 openapi-test: #: validate the answers of real servers to every procedure against their OpenAPI document
-	cd rpc/openapi/validate && go vet . && go test -count=1 -timeout 10m .
+	cd rpc/openapi/validate && go vet -tags invariants . && go test $(TEST_FLAGS) -count=1 -timeout 10m .
 
 e2e: #: run all tests of the real binary, verbosely
 	QUORATE_VERIFY=1 go test -count=1 -v ./cmd/...
@@ -117,23 +124,25 @@ FUZZTIME ?= 30s
 fuzz: #: run every fuzz target for FUZZTIME (30s)
 	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | while IFS=: read -r file func; do \
 	  echo "== $${func#func } in $$(dirname "$$file")"; \
-	  go test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) \
+	  $(GO_TEST) "$$(dirname "$$file")" -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) \
 	    -fuzzminimizetime 20x; done
 
 golden: #: rewrite golden files; read the diff before you commit it
-	QUORATE_VERIFY=1 go test \
+	QUORATE_VERIFY=1 $(GO_TEST) \
 	  $$(grep -rlE --include='*_test.go' 'flag\.Bool\("rewrite"' . | xargs -n1 dirname | sort -u) -args -rewrite
 
-lint: $(TOOLS) ## check the rules for code, protocol and imports
-	golangci-lint run
+lint: $(BIN)/buf $(BIN)/golangci-lint ## check the rules for code, protocol and imports
+	$(IN_WORKSPACE) golangci-lint run $(MODULES)
 	buf lint
 	@if [ -n "$(BASE)" ]; then \
 	  echo "buf breaking --against '$(GIT_DIR)#ref=$(BASE)'"; buf breaking --against '$(GIT_DIR)#ref=$(BASE)'; \
 	else echo "buf breaking: skipped, this clone has no main branch to compare with"; fi
 	go test -count=1 ./internal/arch
+	@echo "make lint: compiling the planted bugs, which no other compiler sees"
+	QUORATE_VERIFY=1 go test -C chaos -count=1 ./planted
 
 vulncheck: $(BIN)/govulncheck #: find known vulnerabilities in called code; reports if the database cannot be reached
-	@if said=$$(govulncheck ./... 2>&1); then echo "$$said"; \
+	@if said=$$($(IN_WORKSPACE) govulncheck $(MODULES) 2>&1); then echo "$$said"; \
 	elif grep -q 'fetching vulnerabilities' <<<"$$said" && [ "$(VULNCHECK)" != require ]; then \
 	  echo "vulncheck: SKIPPED, nothing was checked: the database cannot be reached: $$said"; \
 	else echo "$$said"; exit 1; fi
@@ -150,7 +159,7 @@ generate: $(TOOLS) ## generate code, clients and the OpenAPI document from proto
 
 check-generated: generate ui sdk-typescript #: fail if what is generated or go.mod does not match its sources
 	@test -z "$$(git status --porcelain -- gen sdk web/dist rpc/openapi/openapi.yaml | tee /dev/stderr)"
-	go mod tidy -diff
+	for module in . chaos tools/bench; do (cd $$module && go mod tidy -diff); done
 
 tools: $(TOOLS) $(BIN)/govulncheck #: install the pinned tools into .bin
 

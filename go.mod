@@ -35,17 +35,14 @@ require (
 	connectrpc.com/otelconnect v0.10.0
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/KimMachineGun/automemlimit v1.0.1
-	github.com/anishathalye/porcupine v1.3.1
 	github.com/charmbracelet/x/ansi v0.11.9
 	github.com/coreos/go-oidc/v3 v3.21.0
 	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/go-jose/go-jose/v4 v4.1.9
-	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/hashicorp/go-msgpack/v2 v2.1.5
 	github.com/hashicorp/raft-wal v0.4.2
 	github.com/itchyny/gojq v0.12.20
 	github.com/knadh/koanf/providers/confmap v1.0.0
-	github.com/lib/pq v1.12.3
 	github.com/prometheus/common v0.72.0
 	github.com/spf13/pflag v1.0.10
 	go.opentelemetry.io/otel v1.47.0

@@ -15,7 +15,7 @@ import (
 // TestJudgeAgain judges a history that an earlier run left behind, with its final states and what accounts were told if
 // they lie beside it:
 //
-//	CHAOS_EVIDENCE=history.jsonl go test -run TestJudgeAgain ./chaos/...
+//	CHAOS_EVIDENCE=history.jsonl go test -C chaos -run TestJudgeAgain ./...
 func TestJudgeAgain(t *testing.T) {
 	path := os.Getenv("CHAOS_EVIDENCE")
 	if path == "" {

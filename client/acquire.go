@@ -105,7 +105,6 @@ func (c *Client) newAcquisition(
 	return a, a.prepareRequest(ctx, request)
 }
 
-// acquisition is one call of Acquire or Wait.
 type acquisition struct {
 	client  *Client
 	request *quoratev1.AllocateRequest
@@ -183,7 +182,6 @@ func (a *acquisition) askOnce(ctx context.Context) (*quoratev1.AllocateResponse,
 	return answer, try.sentAt, err
 }
 
-// sleepContext sleeps, and returns the context's error if that ends first.
 func sleepContext(ctx context.Context, pause time.Duration) error {
 	timer := time.NewTimer(max(0, pause))
 	defer timer.Stop()
@@ -218,7 +216,6 @@ func (a *acquisition) newLease(
 	return l, nil
 }
 
-// renewNow renews a lease that its caller does not know yet.
 func (l *Lease) renewNow(ctx context.Context) error {
 	try := &attemptControl{}
 	answer, err := l.client.Allocations.Renew(withAttempts(ctx, try), &quoratev1.RenewRequest{Id: l.id, Fence: l.fence})

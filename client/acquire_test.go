@@ -22,13 +22,13 @@ func TestWaiting(t *testing.T) {
 		first := acquire(t, c, account("first", time.Minute))
 		time.AfterFunc(25*time.Minute, func() { release(t, first) })
 		time.AfterFunc(10*time.Minute, func() { p.set(func() { p.gone = map[string]bool{"n1": true, "n2": true} }) })
-		var told []client.Progress
+		var reported []client.Progress
 		began := time.Now()
 		second := acquire(
 			t,
 			c,
 			account("second", 4*time.Second),
-			client.WithProgress(func(at client.Progress) { told = append(told, at) }),
+			client.WithProgress(func(at client.Progress) { reported = append(reported, at) }),
 		)
 		if took := time.Since(began); took < 25*time.Minute || took > 25*time.Minute+time.Second ||
 			second.Fence() != 2 {
@@ -38,10 +38,10 @@ func TestWaiting(t *testing.T) {
 		if second.Remaining() < 3*time.Second || p.holdings()["second"] == nil {
 			t.Errorf("it lasts %v", second.Remaining())
 		}
-		if len(told) < 100 || told[0].Allocation.GetWaiting().GetPosition() != 1 ||
-			len(told[0].Decision.GetViolations()) != 1 ||
-			told[99].Elapsed < 15*time.Minute {
-			t.Errorf("told %d times: %v", len(told), told[0])
+		if len(reported) < 100 || reported[0].Allocation.GetWaiting().GetPosition() != 1 ||
+			len(reported[0].Decision.GetViolations()) != 1 ||
+			reported[99].Elapsed < 15*time.Minute {
+			t.Errorf("told %d times: %v", len(reported), reported[0])
 		}
 		time.Sleep(time.Minute)
 		release(t, second)

@@ -122,8 +122,7 @@ func (c *Client) restoreOnce(
 	return stream.CloseAndReceive()
 }
 
-// tryServers makes attempts at one server after the other, until one is answered or may not be repeated, or the time of
-// WithPatience is over.
+// tryServers makes attempts until one is answered or may not be repeated, or the time of WithPatience is over.
 func (c *Client) tryServers(ctx context.Context, once func(context.Context) (again bool, err error)) error {
 	pause, begun := newPauses(), time.Now()
 	replaced := false

@@ -102,7 +102,6 @@ func (s *server) Explain(ctx context.Context, r *quoratev1.ExplainRequest) (*quo
 	return s.explain(ctx, r)
 }
 
-// start serves on a free port until the end of the test.
 func (s *server) start(t *testing.T) string {
 	t.Helper()
 	return serve(t, s.handler())
@@ -299,24 +298,32 @@ func TestOneServerIsAskedAgain(t *testing.T) {
 	}
 }
 
+// isGivenUp is true if no attempt was answered. On a busy machine the time may end during the last one.
+func isGivenUp(err error) bool {
+	code := connect.CodeOf(err)
+	return code == connect.CodeUnavailable || code == connect.CodeDeadlineExceeded
+}
+
 func TestGivesUpInTimeAndSaysWhy(t *testing.T) {
 	unavailable := &server{allocate: refuse(connect.CodeUnavailable)}
 	request := &quoratev1.AllocateRequest{Id: "a"}
 	check := func(t *testing.T, err error) {
 		t.Helper()
-		if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "says the test") ||
+		if !isGivenUp(err) || !strings.Contains(err.Error(), "says the test") ||
 			!strings.Contains(err.Error(), "no answer after") {
 			t.Errorf("got %v, want unavailable with the server's own words", err)
 		}
 	}
 	t.Run("at the deadline", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		t.Parallel() // it waits
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		_, err := newClient(t, []string{unavailable.start(t)}).Allocations.Allocate(ctx, request)
 		check(t, err)
 	})
 	t.Run("when patience ends", func(t *testing.T) {
-		c := newClient(t, []string{unavailable.start(t)}, client.WithPatience(300*time.Millisecond))
+		t.Parallel() // it waits
+		c := newClient(t, []string{unavailable.start(t)}, client.WithPatience(3*time.Second))
 		_, err := c.Allocations.Allocate(t.Context(), request)
 		check(t, err)
 	})
@@ -439,14 +446,15 @@ func TestMayBeDone(t *testing.T) {
 // TestUnknownOutcomeIsReported: if any attempt may have been executed, the error says so, for any result of the last
 // attempt.
 func TestUnknownOutcomeIsReported(t *testing.T) {
+	t.Parallel() // it waits
 	var calls atomic.Int32
 	s := &server{allocate: func(context.Context, *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
 		lost := calls.Add(1) == 2 // only the answer to the second attempt was lost
 		return nil, refuseWith(connect.CodeUnavailable, &quoratev1.Problem{Reason: "NO_LEADER", NotApplied: !lost})
 	}}
-	c := newClient(t, []string{s.start(t)}, client.WithPatience(time.Second))
+	c := newClient(t, []string{s.start(t)}, client.WithPatience(3*time.Second))
 	_, err := c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
-	if calls.Load() < 3 || connect.CodeOf(err) != connect.CodeUnavailable || !client.MayBeDone(err) {
+	if calls.Load() < 3 || !isGivenUp(err) || !client.MayBeDone(err) {
 		t.Errorf("after %d calls: %v, MayBeDone %v", calls.Load(), err, client.MayBeDone(err))
 	}
 }

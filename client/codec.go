@@ -21,13 +21,11 @@ func (binaryCodec) Name() string { return "proto" }
 
 func (c binaryCodec) Marshal(message any) ([]byte, error) { return c.MarshalAppend(nil, message) }
 
-// generatedEncoder is a message with a generated encoder, which writes from the end of a buffer.
 type generatedEncoder interface {
 	SizeVT() int
 	MarshalToSizedBufferVT(to []byte) (int, error)
 }
 
-// generatedDecoder is a message with a generated decoder, which merges what it reads into the message.
 type generatedDecoder interface{ UnmarshalVT(data []byte) error }
 
 // MarshalAppend encodes into the buffers that connect reuses.

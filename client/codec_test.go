@@ -10,7 +10,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// codecMessages are some with generated code and one without.
 func codecMessages() []proto.Message {
 	claim := &quoratev1.HeldClaim{Tree: "cern", Node: "physics", Amounts: map[string]int64{"cores": 8, "memory": 1 << 40}}
 	granted := &quoratev1.AllocateResponse{

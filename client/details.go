@@ -11,9 +11,16 @@ import (
 )
 
 // DecisionOf returns the decision in the error of a denied request, with every limit in the way at every level, and
-// false for errors that are not denials.
+// false for errors that are not denials. Over gRPC the explanation travels only as the text of the error; here it is in
+// the decision in any case.
 func DecisionOf(err error) (*quoratev1.Decision, bool) {
-	return detailOf[*quoratev1.Decision](err)
+	decision, denied := detailOf[*quoratev1.Decision](err)
+	var answer *connect.Error
+	if denied && decision.GetExplanation() == "" && errors.As(err, &answer) {
+		decision = proto.CloneOf(decision)
+		decision.Explanation = answer.Message()
+	}
+	return decision, denied
 }
 
 // ProblemOf returns the details of every other error of a server: a stable reason, the field, and every rule that a

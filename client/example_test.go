@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// serveExample starts a server with the given number of accounts. Real servers are started by "quorate server".
+// serveExample stands for a real server, which "quorate server" starts.
 func serveExample(accounts int) (url string, stop func()) {
 	p := newFakeCluster()
 	p.room = accounts

@@ -57,8 +57,7 @@ func (e *gatewayError) code() connect.Code {
 // maxGatewayText bounds what is read of an answer that is not 200; the errors of servers are far smaller.
 const maxGatewayText = 16 << 20
 
-// gatewayFailure returns the failure that an answer without the JSON of a server stands for; nil for an answer of a
-// server, whose body stays readable.
+// gatewayFailure returns nil for an answer of a server, whose body stays readable.
 func gatewayFailure(response *http.Response) error {
 	if response.StatusCode == http.StatusOK {
 		return nil
@@ -89,8 +88,7 @@ func isServerError(body []byte) bool {
 	return json.Unmarshal(body, &said) == nil && said.Code != 0
 }
 
-// retryAfterHeader returns the seconds of the header Retry-After, or the time until its date; negative if there is
-// none.
+// retryAfterHeader returns the number of seconds, or the time until the date of the header; negative if there is none.
 func retryAfterHeader(header http.Header) time.Duration {
 	said := header.Get("Retry-After")
 	if seconds, err := strconv.Atoi(said); err == nil && seconds >= 0 {
@@ -102,7 +100,7 @@ func retryAfterHeader(header http.Header) time.Duration {
 	return -1
 }
 
-// gatewayOf returns the answer of a gateway in the chain of an error; nil if there is none.
+// gatewayOf is nil if the error has none in its chain.
 func gatewayOf(err error) *gatewayError {
 	var said *gatewayError
 	errors.As(err, &said)

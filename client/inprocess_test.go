@@ -107,7 +107,7 @@ func (p *fakeCluster) loses() bool {
 	return true
 }
 
-// answering passes an answer on while it is written.
+// answering lets the caller read an answer while it is written.
 type answering struct {
 	*httptest.ResponseRecorder
 	writer *io.PipeWriter
@@ -132,7 +132,6 @@ func (a *answering) Write(part []byte) (int, error) {
 	return a.writer.Write(part)
 }
 
-// set changes the fakeCluster under its lock.
 func (p *fakeCluster) set(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,14 +146,12 @@ func (p *fakeCluster) change(id string, how func(*quoratev1.Allocation)) {
 	p.held[id] = a
 }
 
-// count returns the number of calls of a method.
 func (p *fakeCluster) count(method string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.calls[method]
 }
 
-// holdings returns the records that have not ended.
 func (p *fakeCluster) holdings() map[string]*quoratev1.Allocation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,7 +159,6 @@ func (p *fakeCluster) holdings() map[string]*quoratev1.Allocation {
 	return maps.Clone(p.held)
 }
 
-// halt removes the leader, and lead restores it.
 func (p *fakeCluster) halt() { p.set(func() { p.halted = time.Now() }) }
 
 func (p *fakeCluster) lead() {

@@ -64,7 +64,6 @@ type callQueue struct {
 	gone     int // calls in waiting whose callers have given up
 }
 
-// joinedCall is a call that waits for a slot, or is in a batch that is under way.
 type joinedCall struct {
 	server   uint32 // index of the server that the attempt goes to
 	deadline time.Time
@@ -80,7 +79,6 @@ type joinedCall struct {
 	batch *joinedBatch // nil if its caller makes it
 }
 
-// callOutcome is what one caller gets.
 type callOutcome struct {
 	response connect.AnyResponse
 	err      error
@@ -88,7 +86,6 @@ type callOutcome struct {
 	alone, holdsSlot bool
 }
 
-// joinedBatch is a batch that is under way.
 type joinedBatch struct {
 	calls    []*joinedCall
 	callers  int // that still wait; the mutex of the queue guards it
@@ -96,7 +93,6 @@ type joinedBatch struct {
 	deadline time.Time // the latest of its calls
 }
 
-// call makes one attempt, alone or joined with others.
 func (q *callQueue) call(
 	ctx context.Context, request connect.AnyRequest, next connect.UnaryFunc,
 ) (connect.AnyResponse, error) {
@@ -126,8 +122,8 @@ func (q *callQueue) call(
 	}
 }
 
-// newCall encodes a call in the goroutine of its caller, who may change the request once the call has returned; false
-// if the call must be made alone.
+// newCall encodes in the goroutine of the caller, who may change the request once the call has returned; false if the
+// call must be made alone.
 func (q *callQueue) newCall(ctx context.Context, request connect.AnyRequest) (*joinedCall, bool) {
 	encoded, err := q.method.encode(request.Any())
 	deadline, bounded := ctx.Deadline()
@@ -153,8 +149,7 @@ func (q *callQueue) tryEnter() bool {
 	return true
 }
 
-// enqueue puts a call at the end of the queue. It returns true if a slot has become free meanwhile: the caller then has
-// the slot instead.
+// enqueue returns true if a slot has become free meanwhile: the caller then has the slot, and the call is not queued.
 func (q *callQueue) enqueue(c *joinedCall) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// batchServer grants every request whose id does not begin with "deny", without sockets and in virtual time. A call
-// takes a millisecond each way.
+// batchServer denies requests whose id begins with "deny" and grants all others, without sockets and in virtual time. A
+// call takes a millisecond each way.
 type batchServer struct {
 	quoratev1connect.UnimplementedAllocationServiceHandler
 
@@ -138,7 +138,6 @@ func (s *batchServer) BatchAllocate(
 	return answer, nil
 }
 
-// named is a request with an id, and with so many bytes of labels.
 func named(id string, size int) *quoratev1.AllocateRequest {
 	r := &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{{Tree: "ci"}}}
 	if size > 0 {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -17,7 +16,6 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// joinedMethod is a method whose calls can be joined into calls of its batch method.
 type joinedMethod struct {
 	// isJoinable reports whether a request means the same in a batch.
 	isJoinable func(request any) bool
@@ -27,7 +25,6 @@ type joinedMethod struct {
 	send func(ctx context.Context, batch *joinedBatch) ([]callOutcome, error)
 }
 
-// newJoiner returns a joiner with so many slots for each method.
 func newJoiner(
 	slots int, http connect.HTTPClient, tokens *tokens, options ...connect.ClientOption,
 ) *joiner {
@@ -61,19 +58,12 @@ func joinedAllocate(http connect.HTTPClient, options []connect.ClientOption) joi
 	}
 }
 
-// joinedRelease joins releases of whole allocations, which is all that a batch can release.
 func joinedRelease(http connect.HTTPClient, options []connect.ClientOption) joinedMethod {
 	batches := connect.NewClient[quoratev1.BatchReleaseRequest, quoratev1.BatchReleaseResponse](
 		http, anyServer+quoratev1connect.AllocationServiceBatchReleaseProcedure, options...)
 	return joinedMethod{
-		isJoinable: func(request any) bool {
-			r, ok := request.(*quoratev1.ReleaseRequest)
-			return ok && len(r.GetItems()) == 0 && r.GetItemState() == "" && isWellFormedID(r.GetId())
-		},
-		encode: func(request any) ([]byte, error) {
-			r, _ := request.(*quoratev1.ReleaseRequest)
-			return protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), r.GetId()), nil
-		},
+		isJoinable: func(request any) bool { _, ok := request.(*quoratev1.ReleaseRequest); return ok },
+		encode:     encodeElement,
 		send: func(ctx context.Context, batch *joinedBatch) ([]callOutcome, error) {
 			answer, err := sendElements(ctx, batches, batch)
 			return outcomesOf(batch, answer.GetOutcomes(), err,
@@ -82,7 +72,6 @@ func joinedRelease(http connect.HTTPClient, options []connect.ClientOption) join
 	}
 }
 
-// joinedRenew joins renewals.
 func joinedRenew(http connect.HTTPClient, options []connect.ClientOption) joinedMethod {
 	batches := connect.NewClient[quoratev1.BatchRenewRequest, quoratev1.BatchRenewResponse](
 		http, anyServer+quoratev1connect.AllocationServiceBatchRenewProcedure, options...)
@@ -95,12 +84,6 @@ func joinedRenew(http connect.HTTPClient, options []connect.ClientOption) joined
 				func(o *quoratev1.RenewOutcome) connect.AnyResponse { return responseOf(o.GetRenewed()) })
 		},
 	}
-}
-
-// isWellFormedID reports whether an id is one by the schema, 1 to 128 visible ASCII characters. The elements of a batch
-// of releases are not checked by the schema, and their refusal would have another text.
-func isWellFormedID(id string) bool {
-	return len(id) >= 1 && len(id) <= 128 && !strings.ContainsFunc(id, func(r rune) bool { return r < '!' || r > '~' })
 }
 
 // encodeElement encodes a message as an element of field 1, which is the list in every batch request.
@@ -137,7 +120,6 @@ func sendElements[Req, Res any](
 	return response.Msg, nil
 }
 
-// batchOutcome is an outcome of any batch method.
 type batchOutcome interface{ GetFailure() *quoratev1.Failure }
 
 // outcomesOf returns what each caller gets. An answer with another number of outcomes than calls answers none of them.
@@ -162,7 +144,6 @@ func outcomesOf[O batchOutcome](
 	return all, nil
 }
 
-// responseOf returns the response that a unary call would have; nil without a message.
 func responseOf[M any](message *M) connect.AnyResponse {
 	if message == nil {
 		return nil

@@ -174,7 +174,7 @@ func TestFailedBatches(t *testing.T) {
 	}
 }
 
-// Calls with different credentials never travel together.
+// Calls with different credentials are never in one batch.
 func TestCredentialsAreNotMixed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type tokenKey struct{}
@@ -204,7 +204,7 @@ func TestCredentialsAreNotMixed(t *testing.T) {
 	})
 }
 
-// No caller starves: all of a crowd that calls in a loop advance at the same pace, also beside large requests.
+// All callers that call in a loop advance at the same pace, also beside large requests.
 func TestJoinedCallersAdvanceTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newBatchServer()
@@ -233,7 +233,7 @@ func TestJoinedCallersAdvanceTogether(t *testing.T) {
 }
 
 // Callers that come and give up all the time leave nothing behind, and the calls of others go on.
-func TestStormOfCancellations(t *testing.T) {
+func TestManyCancellations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newBatchServer()
 		c, unsent := s.client(t), map[string]bool{}

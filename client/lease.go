@@ -103,11 +103,15 @@ func (l *Lease) Release(ctx context.Context) error { return l.ReleaseAs(ctx, "")
 // resource defines.
 func (l *Lease) ReleaseAs(ctx context.Context, state string) error {
 	l.endLease(ErrReleased)
-	_, err := l.client.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: l.id, ItemState: state})
+	_, err := l.client.Allocations.Release(ctx,
+		&quoratev1.ReleaseRequest{Id: l.id, Fence: l.fence, ItemState: state})
+	if problem, found := ProblemOf(err); found && problem.GetReason() == "FENCE_MISMATCH" {
+		return nil // it ended before, and another request has its id now
+	}
 	return err
 }
 
-// endLease ends the lease for its holder. Only the first call has an effect.
+// endLease has an effect only at its first call.
 func (l *Lease) endLease(cause error) {
 	l.mu.Lock()
 	first := !l.over
@@ -168,7 +172,6 @@ func ttlOf(record *quoratev1.Allocation) time.Duration {
 	return time.Duration(record.GetTtlMs()) * time.Millisecond
 }
 
-// expireIfDue ends the lease unless a renewal has just extended it.
 func (l *Lease) expireIfDue() {
 	l.mu.Lock()
 	early := l.client.clock.until(l.safe) > 0
@@ -189,7 +192,6 @@ func (l *Lease) isOver() bool {
 	return l.over
 }
 
-// noteFailure keeps the failure of an attempt to renew.
 func (l *Lease) noteFailure(fault error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

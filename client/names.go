@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// treesWithIDs adds a request id to every change of configuration before it is first sent. The caller's message is not
-// changed.
+// treesWithIDs adds a request id before a change of configuration is first sent, and does not change the caller's
+// message.
 type treesWithIDs struct {
 	quoratev1connect.TreeServiceClient
 }
@@ -65,7 +65,6 @@ func (c *treesWithIDs) RollBack(
 	return c.TreeServiceClient.RollBack(ctx, withRequestID(request))
 }
 
-// withRequestID returns the request with a request id, its own or a new one.
 func withRequestID[M interface {
 	proto.Message
 	GetRequestId() string
@@ -79,7 +78,7 @@ func withRequestID[M interface {
 	return request
 }
 
-// allocationsWithIDs adds an id to every allocation before it is first requested. The answer has it.
+// allocationsWithIDs adds an id before an allocation is first requested. The answer has it.
 type allocationsWithIDs struct {
 	quoratev1connect.AllocationServiceClient
 }

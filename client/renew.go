@@ -41,13 +41,13 @@ func (l *Lease) applyOutcome(outcome *quoratev1.RenewOutcome, sent time.Time) ti
 		return l.renewIn()
 	}
 	fault := fmt.Errorf("%s (%s)", failure.GetMessage(), failure.GetCode())
-	how, ended := lossOf(failure)
+	loss, ended := lossOf(failure)
 	if !ended {
 		l.noteFailure(fault)
 		return max(l.currentTTL()/attemptPart, firstPause)
 	}
-	lost := &LostError{ID: l.id, How: how, By: l.Allocation().GetRevokedBy(), cause: fault}
-	if how == Ended && lost.By != "" {
+	lost := &LostError{ID: l.id, How: loss, By: l.Allocation().GetRevokedBy(), cause: fault}
+	if loss == Ended && lost.By != "" {
 		lost.How = Preempted
 	}
 	l.endLease(lost)
@@ -75,5 +75,4 @@ func (l *Lease) renewIn() time.Duration {
 	return spreadTime(ttlOf(record) / renewPart)
 }
 
-// currentTTL returns how long a renewal lasts.
 func (l *Lease) currentTTL() time.Duration { return ttlOf(l.Allocation()) }

@@ -42,7 +42,6 @@ func newRenewer(c *Client) *renewer {
 	return r
 }
 
-// addLease starts renewing a lease, which has a TTL.
 func (r *renewer) addLease(l *Lease, due time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +73,7 @@ func (r *renewer) stopRenewing(l *Lease) {
 	r.dropDue(l)
 }
 
-// dropDue is stopRenewing with mu held.
+// dropDue is stopRenewing for callers that hold mu.
 func (r *renewer) dropDue(l *Lease) {
 	delete(r.due, l)
 	r.revocations.dropLease(l)
@@ -91,7 +90,7 @@ func (r *renewer) renewNow(id string) {
 	}
 }
 
-// notifyLoop makes the loop look at due again; mu is held.
+// notifyLoop makes the loop read due again; mu is held.
 func (r *renewer) notifyLoop() {
 	select {
 	case r.changed <- struct{}{}:
@@ -149,7 +148,6 @@ func (r *renewer) nextBatch(now time.Time) (batch []*Lease, pause time.Duration)
 	return soon[:min(len(soon), mostRenewals)], 0
 }
 
-// sleepUntilChange sleeps, and returns early when leases are added or dropped.
 func (r *renewer) sleepUntilChange(pause time.Duration) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -179,7 +177,6 @@ func (r *renewer) renewBatch(batch []*Lease) {
 	}
 }
 
-// attemptLimit returns how long an attempt may take.
 func (r *renewer) attemptLimit(batch []*Lease) time.Duration {
 	patience := r.client.attemptTimeout
 	for _, l := range batch {
@@ -188,7 +185,7 @@ func (r *renewer) attemptLimit(batch []*Lease) time.Duration {
 	return patience
 }
 
-// retryLater makes leases due after a pause that grows with the failures in a row.
+// retryLater makes the pause grow with the failures in a row.
 func (r *renewer) retryLater(batch []*Lease, fault error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -206,7 +203,6 @@ func (r *renewer) retryLater(batch []*Lease, fault error) {
 	}
 }
 
-// spreadTime randomizes a time by up to a tenth in either direction.
 func spreadTime(d time.Duration) time.Duration {
 	tenth := int64(d) / renewSpread
 	return d + time.Duration(rand.Int64N(2*tenth+1)-tenth)

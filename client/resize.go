@@ -52,7 +52,6 @@ func (c *Client) Resize(
 	}
 }
 
-// resizeFailure makes the typed error of a failed resize.
 func (a *acquisition) resizeFailure(err error, last *quoratev1.ResizeResponse, until time.Time) error {
 	if decision, denied := DecisionOf(err); denied {
 		return &DeniedError{Decision: decision, cause: err}

@@ -27,7 +27,6 @@ const (
 	longestPause = time.Second
 )
 
-// retrier retries calls that were not answered, at the next server.
 type retrier struct {
 	settings settings
 	servers  *servers
@@ -46,7 +45,6 @@ type attemptControl struct {
 
 type attemptControlKey struct{}
 
-// withAttempts returns a context whose calls are attempted under the control of a.
 func withAttempts(ctx context.Context, a *attemptControl) context.Context {
 	return context.WithValue(ctx, attemptControlKey{}, a)
 }
@@ -183,11 +181,11 @@ func (r *retrier) callOnce(
 // answers up must not look like a grant.
 func checkID(request, answer any) error {
 	asked, hasID := request.(interface{ GetId() string })
-	told, hasAllocation := answer.(interface{ GetAllocation() *quoratev1.Allocation })
+	answered, hasAllocation := answer.(interface{ GetAllocation() *quoratev1.Allocation })
 	if !hasID || !hasAllocation {
 		return nil
 	}
-	id, got := asked.GetId(), told.GetAllocation().GetId()
+	id, got := asked.GetId(), answered.GetAllocation().GetId()
 	if id == "" || got == "" || id == got {
 		return nil
 	}
@@ -199,7 +197,7 @@ func checkID(request, answer any) error {
 // wait before it answers extends the limit by that time.
 func (r *retrier) beginAttempt(ctx context.Context, request connect.AnyRequest) time.Duration {
 	limit := r.settings.attemptTimeout
-	if waits, is := request.Any().(interface{ GetPollMs() int64 }); is {
+	if waits, ok := request.Any().(interface{ GetPollMs() int64 }); ok {
 		limit += time.Duration(waits.GetPollMs()) * time.Millisecond
 	}
 	a, _ := ctx.Value(attemptControlKey{}).(*attemptControl)

@@ -48,18 +48,18 @@ func TestABusyServerIsLeftAlone(t *testing.T) {
 	if pause < asked {
 		t.Errorf("it came back after %v, and was asked to stay away for %v", pause, asked)
 	}
-	if after, told := client.RetryAfter(noticed); !told || after != asked {
-		t.Errorf("RetryAfter(%v) = %v, %v", noticed, after, told)
+	if after, found := client.RetryAfter(noticed); !found || after != asked {
+		t.Errorf("RetryAfter(%v) = %v, %v", noticed, after, found)
 	}
 }
 
 func TestRetryAfter(t *testing.T) {
 	for said, want := range map[time.Duration]time.Duration{time.Second: time.Second, time.Hour: time.Minute, -1: 0} {
-		if after, told := client.RetryAfter(busy(t, said)); after != want || !told {
-			t.Errorf("%v: got %v, %v; want %v", said, after, told, want)
+		if got, found := client.RetryAfter(busy(t, said)); got != want || !found {
+			t.Errorf("%v: got %v, %v; want %v", said, got, found, want)
 		}
 	}
-	if _, told := client.RetryAfter(errors.New("x")); told {
+	if _, found := client.RetryAfter(errors.New("x")); found {
 		t.Error("a hint in any error")
 	}
 }

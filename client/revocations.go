@@ -56,7 +56,6 @@ func (o *revocationWatcher) dropLease(l *Lease) {
 	}
 }
 
-// watchLoop watches the leases until there are none.
 func (o *revocationWatcher) watchLoop() {
 	w := newWatch(o.renewer.client, &quoratev1.WatchAllocationsRequest{}, o.handleChange, func(error) {})
 	for {

@@ -21,7 +21,6 @@ const anyServer = "http://quorate.invalid"
 // streamType begins the content types of streams.
 const streamType = "application/connect+"
 
-// servers are the known addresses and the one to which calls go now.
 type servers struct {
 	urls    []*url.URL
 	current atomic.Uint32 // index into urls
@@ -71,7 +70,6 @@ func ParseServer(address string, secure bool) (*url.URL, error) {
 // defaultPort is the port of addresses that have neither a scheme nor a port. It is that of the servers' http-addr.
 const defaultPort = "7101"
 
-// currentIndex returns the server to call now.
 func (s *servers) currentIndex() uint32 {
 	return s.current.Load()
 }
@@ -83,12 +81,10 @@ func (s *servers) advanceFrom(failed uint32) {
 
 type serverKey struct{}
 
-// withServer returns a context whose calls go to a server.
 func withServer(ctx context.Context, index uint32) context.Context {
 	return context.WithValue(ctx, serverKey{}, index)
 }
 
-// sender sends a request to the server that its context names.
 type sender struct {
 	http    connect.HTTPClient
 	servers *servers

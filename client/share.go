@@ -104,7 +104,6 @@ type shareStep struct {
 	over bool
 }
 
-// shareWaiter is a call of Acquire that waits.
 type shareWaiter struct {
 	units int64
 	grant chan *Grant // receives the grant; closed if the share is closed
@@ -249,7 +248,7 @@ func (s *Share) notifyGrowth() {
 	}
 }
 
-// takeBack ends a grant; mu is held.
+// takeBack needs mu to be held.
 func (s *Share) takeBack(g *Grant) {
 	g.step.used -= g.units
 	s.used -= g.units
@@ -275,7 +274,7 @@ func (s *Share) serveWaiting() {
 	}
 }
 
-// leaveQueue removes a waiter whose context has ended, or releases what it was granted at that moment.
+// leaveQueue also releases a grant that was made at that moment.
 func (s *Share) leaveQueue(w *shareWaiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,7 +290,6 @@ func (s *Share) leaveQueue(w *shareWaiter) {
 	}
 }
 
-// notify makes the manager look at the share.
 func (s *Share) notify() {
 	select {
 	case s.changed <- struct{}{}:

@@ -41,7 +41,6 @@ func (s *Share) manage(ctx context.Context) {
 	}
 }
 
-// unblock lets the share request steps again.
 func (s *Share) unblock() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,8 +48,7 @@ func (s *Share) unblock() {
 	s.notify()
 }
 
-// mustGrow reports whether another step is needed: the minimum is not held, callers want more than there is, or less
-// than half a step is free.
+// mustGrow is true if the minimum is not held, callers want more than there is, or less than half a step is free.
 func (s *Share) mustGrow() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,10 +59,10 @@ func (s *Share) mustGrow() bool {
 		s.used > 0 && s.freeUnits() < s.config.Step/2
 }
 
-// total is what all steps hold, including those that only wait for their last grants; mu is held.
+// total includes steps that only wait for the end of their last grants; mu is held.
 func (s *Share) total() int64 { return int64(len(s.steps)) * s.config.Step }
 
-// freeUnits is what can be granted; mu is held.
+// freeUnits needs mu to be held.
 func (s *Share) freeUnits() (free int64) {
 	for _, step := range s.steps {
 		if !step.over {
@@ -114,7 +112,6 @@ func (s *Share) watchStep(step *shareStep) {
 	s.endStep(step, !errors.Is(context.Cause(step.lease.Context()), ErrReleased))
 }
 
-// endStep stops granting from a step.
 func (s *Share) endStep(step *shareStep, lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +155,6 @@ func (s *Share) takeUnneeded() (unneeded []*shareStep) {
 	return unneeded
 }
 
-// keep adds a step to a list.
 func (s *Share) keep(list *[]*shareStep, step *shareStep) bool {
 	*list = append(*list, step)
 	return true

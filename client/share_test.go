@@ -108,8 +108,8 @@ func TestAShareNamesItsUser(t *testing.T) {
 		time.Sleep(time.Second)
 		held := p.holdings()
 		for id, a := range held {
-			if is := a.GetPrincipal(); is.GetUser() != "ann" || len(is.GetGroups()) != 1 || is.GetGroups()[0] != "dev" {
-				t.Errorf("%s is held by %v", id, is)
+			if p := a.GetPrincipal(); p.GetUser() != "ann" || len(p.GetGroups()) != 1 || p.GetGroups()[0] != "dev" {
+				t.Errorf("%s is held by %v", id, p)
 			}
 		}
 		if len(held) != 2 {
@@ -265,13 +265,12 @@ func (p *process) breakNetwork(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// shareOracle counts the units in use in all processes.
 type shareOracle struct {
 	limit                     int64
 	inUse, most, grants, lost atomic.Int64
 }
 
-// hold acquires units again and again, and uses them until it is done or must stop: at the latest at Until.
+// hold acquires units repeatedly, and uses them until it is done or must stop: at the latest at Until.
 func (o *shareOracle) hold(ctx context.Context, t *testing.T, s *client.Share, random *rand.Rand) {
 	t.Helper()
 	for ctx.Err() == nil {

@@ -50,7 +50,7 @@ func (w *suspensionWatcher) dropLease(l *Lease) {
 	}
 }
 
-// watchSuspensions sets the timers of all leases anew, and makes the loop look at its clock, when the machine has been
+// watchSuspensions resets the timers of all leases, and makes the loop read its clock, when the machine has been
 // suspended.
 func (r *renewer) watchSuspensions(known time.Duration, stop <-chan struct{}) {
 	ticker := time.NewTicker(suspensionCheck)
@@ -79,7 +79,7 @@ func (r *renewer) timedLeases() []*Lease {
 	return slices.Collect(maps.Keys(r.suspensions.leases))
 }
 
-// resetTimer sets the timer of a lease anew, after the clock has jumped.
+// resetTimer is for a clock that has jumped.
 func (l *Lease) resetTimer() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

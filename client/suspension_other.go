@@ -4,5 +4,5 @@ package client
 
 import "time"
 
-// suspendedTime is not known on these systems.
+// suspendedTime is always zero: these systems do not tell it.
 func suspendedTime() time.Duration { return 0 }

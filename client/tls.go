@@ -39,7 +39,7 @@ func (e *tlsError) Is(target error) bool { return e.refused && target == ErrCert
 // Unwrap returns the failure of the network.
 func (e *tlsError) Unwrap() error { return e.cause }
 
-// explainFailure returns the failure of an exchange, with advice if TLS or certificates are the reason.
+// explainFailure adds advice if TLS or certificates are the reason.
 func explainFailure(server *url.URL, response *http.Response, err error) error {
 	if err != nil {
 		if advice := tlsAdvice(err); advice != "" {
@@ -122,7 +122,7 @@ var alerts = map[string]string{
 		"--tls-cert, --tls-key)",
 }
 
-// alertAdvice returns advice on the alert of a server that rejects this client's certificate; empty for other errors.
+// alertAdvice is for the alert of a server that rejects this client's certificate; empty for other errors.
 func alertAdvice(err error) string {
 	if alert := (*net.OpError)(nil); errors.As(err, &alert) && alert.Op == "remote error" {
 		return alerts[alert.Err.Error()]
@@ -130,7 +130,6 @@ func alertAdvice(err error) string {
 	return ""
 }
 
-// tlsAdvice returns advice on a failure of TLS; empty for other failures.
 func tlsAdvice(err error) string {
 	unknown, invalid, host := (x509.UnknownAuthorityError{}), (x509.CertificateInvalidError{}), (x509.HostnameError{})
 	record := tls.RecordHeaderError{}

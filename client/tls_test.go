@@ -17,7 +17,6 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// tlsServer starts a fakeCluster with TLS and returns the configuration with which a client trusts it.
 func tlsServer(t *testing.T, auth tls.ClientAuthType) (*httptest.Server, *tls.Config) {
 	t.Helper()
 	mux := http.NewServeMux()

@@ -40,7 +40,7 @@ func WithInsecureToken() Option {
 	return func(s *settings) { s.insecureToken = true }
 }
 
-// newTokens returns the source of tokens that the options name; nil if they name none.
+// newTokens returns nil if the options name no source of tokens.
 func newTokens(s *settings, known *servers) (*tokens, error) {
 	switch {
 	case s.tokenSource != nil && s.tokenFile != "":
@@ -75,7 +75,6 @@ func checkTokenServer(server *url.URL, insecure bool) error {
 	return nil
 }
 
-// isLoopback reports whether a host is this machine by its name or address.
 func isLoopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
@@ -87,20 +86,18 @@ type tokens struct {
 	once   bool // refused calls are not repeated
 }
 
-// sentToken is the token that the last attempt of a call carried.
 type sentToken struct {
 	token atomic.Pointer[string]
 }
 
 type sentTokenKey struct{}
 
-// withSentToken returns a context whose calls record their token.
 func withSentToken(ctx context.Context) (context.Context, *sentToken) {
 	sent := &sentToken{}
 	return context.WithValue(ctx, sentTokenKey{}, sent), sent
 }
 
-// authorize adds the token to a request that has no credential of its own.
+// authorize leaves a request that has a credential of its own as it is.
 func (t *tokens) authorize(request *http.Request) error {
 	if t == nil || request.Header.Get("Authorization") != "" {
 		return nil
@@ -162,13 +159,12 @@ func (t *tokens) isReplaced(ctx context.Context, sent *sentToken, err error) boo
 	return err == nil && token != *used
 }
 
-// isRefusedCredential reports whether a server answered that the credential of a call does not hold.
 func isRefusedCredential(err error) bool {
 	return connect.IsWireError(err) && connect.CodeOf(err) == connect.CodeUnauthenticated
 }
 
 // withoutRedirects returns the HTTP client changed so that it follows no redirect: a redirect would take the token and
-// the call to a host that nobody named.
+// the call to a host that the caller did not name.
 func withoutRedirects(c connect.HTTPClient) connect.HTTPClient {
 	plain, ok := c.(*http.Client)
 	if !ok {

@@ -24,7 +24,6 @@ type tokenFile struct {
 	checked time.Time   // when the file was last looked at
 }
 
-// openTokenFile returns a file whose token could be read.
 func openTokenFile(path string) (*tokenFile, error) {
 	f := &tokenFile{path: path, checked: time.Now()}
 	if err := f.readToken(); err != nil {
@@ -33,7 +32,6 @@ func openTokenFile(path string) (*tokenFile, error) {
 	return f, nil
 }
 
-// current returns the token, from the file if that has changed.
 func (f *tokenFile) current(context.Context) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,7 +45,6 @@ func (f *tokenFile) current(context.Context) (string, error) {
 	return f.token, nil
 }
 
-// isSameContent reports whether a file is the same and was not written meanwhile.
 func isSameContent(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

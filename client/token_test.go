@@ -75,27 +75,27 @@ func (g *gate) counts() (seen map[string]int, refused int) {
 	return g.seen, g.refused
 }
 
-// vault is a source whose token can be replaced.
-type vault struct {
+// replaceableToken is a source whose token can be replaced.
+type replaceableToken struct {
 	mu    sync.Mutex
 	token string
 	asked int
 }
 
-func (v *vault) source(context.Context) (string, error) {
+func (v *replaceableToken) source(context.Context) (string, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.asked++
 	return v.token, nil
 }
 
-func (v *vault) set(token string) {
+func (v *replaceableToken) set(token string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.token = token
 }
 
-func (g *gate) client(t *testing.T, v *vault, options ...client.Option) *client.Client {
+func (g *gate) client(t *testing.T, v *replaceableToken, options ...client.Option) *client.Client {
 	t.Helper()
 	return newClient(t, playServers, append([]client.Option{
 		client.WithHTTPClient(g), client.WithTokenSource(v.source), client.WithInsecureToken(),
@@ -106,14 +106,14 @@ func (g *gate) client(t *testing.T, v *vault, options ...client.Option) *client.
 func TestTheTokenGoesWithEveryCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		batches := newGate(newBatchServer(), "t")
-		for _, err := range callTogether(t.Context(), t, batches.client(t, &vault{token: "t"}), "a", 100, 0) {
+		for _, err := range callTogether(t.Context(), t, batches.client(t, &replaceableToken{token: "t"}), "a", 100, 0) {
 			if err != nil {
 				t.Error(err)
 			}
 		}
 		p := newFakeCluster()
 		g := newGate(p, "t")
-		c := g.client(t, &vault{token: "t"})
+		c := g.client(t, &replaceableToken{token: "t"})
 		s, err := client.NewShare(c, client.ShareConfig{
 			Tree: "ci", Resource: "units", Step: 1, Min: 1, Max: 2, TTL: time.Minute,
 		})
@@ -143,7 +143,7 @@ func TestTheTokenGoesWithEveryCall(t *testing.T) {
 func ignoreChange(*quoratev1.WatchAllocationsResponse) error { return nil }
 
 func TestTokensDoNotLeaveInPlainText(t *testing.T) {
-	token := client.WithTokenSource((&vault{token: "t"}).source)
+	token := client.WithTokenSource((&replaceableToken{token: "t"}).source)
 	for address, good := range map[string]bool{
 		"https://quorate.example.org": true, "http://127.0.0.1:7101": true, "127.9.9.9": true, "http://[::1]:1": true,
 		"localhost:7101": true, "http://[::ffff:127.0.0.1]:1": true,
@@ -186,7 +186,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		for name, options := range map[string][]client.Option{
 			"default": nil, "another client": {client.WithHTTPClient(&http.Client{})},
 		} {
-			c := newClient(t, []string{url}, append(options, client.WithTokenSource((&vault{token: secretToken}).source))...)
+			source := client.WithTokenSource((&replaceableToken{token: secretToken}).source)
+			c := newClient(t, []string{url}, append(options, source)...)
 			_, err := c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
 			if connect.CodeOf(err) != connect.CodeUnimplemented || client.MayBeDone(err) ||
 				!strings.Contains(err.Error(), "redirects to "+elsewhere) {
@@ -222,7 +223,7 @@ func TestAReplacedTokenIsTriedOnce(t *testing.T) {
 					return tc.tokens[min(asked, len(tc.tokens))-1], nil
 				}
 				g := newGate(newFakeCluster(), "new")
-				err := call(t, g.client(t, &vault{}, append(tc.options, client.WithTokenSource(source))...))
+				err := call(t, g.client(t, &replaceableToken{}, append(tc.options, client.WithTokenSource(source))...))
 				if _, refused := g.counts(); refused != tc.refused || (err == nil) != tc.good ||
 					err != nil && connect.CodeOf(err) != connect.CodeUnauthenticated {
 					t.Errorf("refused %d times: %v", refused, err)
@@ -243,7 +244,7 @@ func TestABatchIsRefusedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newGate(newBatchServer(), "new")
-				c := g.client(t, &vault{}, client.WithTokenSource(func(context.Context) (string, error) {
+				c := g.client(t, &replaceableToken{}, client.WithTokenSource(func(context.Context) (string, error) {
 					if _, refused := g.counts(); refused >= tc.replacedAfter {
 						return "new", nil
 					}
@@ -265,7 +266,7 @@ func TestABatchIsRefusedOnce(t *testing.T) {
 
 // TestAStreamIsRefusedOnce: a stream that is refused is opened again only with another token.
 func TestAStreamIsRefusedOnce(t *testing.T) {
-	v, streams := &vault{token: "old"}, 0
+	v, streams := &replaceableToken{token: "old"}, 0
 	s := &server{watch: func() error {
 		streams++
 		v.set("new")
@@ -278,7 +279,6 @@ func TestAStreamIsRefusedOnce(t *testing.T) {
 	}
 }
 
-// snapshotServer restores for the new token only.
 type snapshotServer struct {
 	quoratev1connect.UnimplementedSnapshotServiceHandler
 }
@@ -315,7 +315,7 @@ func TestARestoreFollowsTheToken(t *testing.T) {
 // TestWatchFollowsTheToken: a stream that the end of its token ended continues with the next token.
 func TestWatchFollowsTheToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, v := newFakeCluster(), &vault{token: "old"}
+		p, v := newFakeCluster(), &replaceableToken{token: "old"}
 		g := newGate(p, "old")
 		c := g.client(t, v)
 		var seen []string
@@ -379,7 +379,7 @@ func TestTheCallersOwnHeaderStays(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		v := &vault{token: "t"}
+		v := &replaceableToken{token: "t"}
 		c := newGate(newFakeCluster(), "own").client(t, v, client.WithInterceptors(connect.UnaryInterceptorFunc(own)))
 		if _, err := c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"}); err != nil || v.asked > 0 {
 			t.Errorf("Allocate = %v, the source was asked %d times", err, v.asked)
@@ -392,7 +392,7 @@ func TestNoTextHasTheToken(t *testing.T) {
 	var texts []string
 	url := (&server{allocate: refuse(connect.CodeUnavailable), watch: connectUnauthenticated}).start(t)
 	c := newClient(t, []string{closedPort(t), url},
-		client.WithTokenSource((&vault{token: secretToken}).source), client.WithPatience(200*time.Millisecond),
+		client.WithTokenSource((&replaceableToken{token: secretToken}).source), client.WithPatience(200*time.Millisecond),
 		client.WithNotice(func(err error) { texts = append(texts, fmt.Sprintf("%v %+v %#v", err, err, err)) }))
 	_, err := c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
 	watched := c.Watch(t.Context(), &quoratev1.WatchAllocationsRequest{}, ignoreChange)

@@ -10,7 +10,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// hostlessClient fails like a connection to a host whose name does not exist.
 type hostlessClient struct{ calls int }
 
 func (c *hostlessClient) Do(r *http.Request) (*http.Response, error) {

@@ -30,7 +30,6 @@ func (c *Client) Watch(
 	return newWatch(c, proto.CloneOf(request), report, c.notice).readStreams(ctx)
 }
 
-// newWatch makes a watch that has not begun.
 func newWatch(
 	c *Client, from *quoratev1.WatchAllocationsRequest, report func(*quoratev1.WatchAllocationsResponse) error,
 	notice func(error),
@@ -52,7 +51,6 @@ type streamReader struct {
 	heard      time.Time // when the last message arrived
 }
 
-// readStreams reads streams until the context ends.
 func (w *streamReader) readStreams(ctx context.Context) error {
 	w.heard = time.Now()
 	pause := newPauses()
@@ -85,7 +83,6 @@ func isFinal(err error) bool {
 	return connect.IsWireError(err) && !isTransient(err) && connect.CodeOf(err) != connect.CodeResourceExhausted
 }
 
-// watch is one call of Watch.
 type watch struct {
 	streamReader
 	from   *quoratev1.WatchAllocationsRequest
@@ -95,7 +92,6 @@ type watch struct {
 // errSilent is the error of a stream that stopped without an error.
 var errSilent = connect.NewError(connect.CodeUnavailable, errors.New("the stream is silent"))
 
-// readOneStream reads one stream to its end, and selects the next server.
 func (w *streamReader) readOneStream(ctx context.Context) error {
 	index := w.client.servers.currentIndex()
 	defer w.client.servers.advanceFrom(index)

@@ -25,7 +25,6 @@ func (c *Client) WatchChanges(
 	return w.readStreams(ctx)
 }
 
-// changeWatch is one call of WatchChanges.
 type changeWatch struct {
 	streamReader
 	from   *quoratev1.WatchChangesRequest

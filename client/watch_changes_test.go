@@ -21,12 +21,12 @@ func TestWatchChangesGoesOnElsewhere(t *testing.T) {
 		failures := 0
 		c := p.client(t, client.WithNotice(func(error) { failures++ }))
 		ctx, cancel := context.WithCancel(t.Context())
-		var told []uint64
+		var indexes []uint64
 		ended := make(chan error)
 		go func() {
 			ended <- c.WatchChanges(ctx, &quoratev1.WatchChangesRequest{}, func(m *quoratev1.WatchChangesResponse) error {
 				if !m.GetHeartbeat() {
-					told = append(told, m.GetIndex())
+					indexes = append(indexes, m.GetIndex())
 				}
 				return nil
 			})
@@ -52,8 +52,8 @@ func TestWatchChangesGoesOnElsewhere(t *testing.T) {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("WatchChanges = %v", err)
 		}
-		if want = append(want, 11); !slices.Equal(told, want) || failures == 0 {
-			t.Errorf("told of %v, want %v, after %d failures", told, want, failures)
+		if want = append(want, 11); !slices.Equal(indexes, want) || failures == 0 {
+			t.Errorf("told of %v, want %v, after %d failures", indexes, want, failures)
 		}
 	})
 }

@@ -3,11 +3,28 @@ package cluster
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/internal/peers"
 )
 
+type admission struct {
+	self    string
+	raft    *raft.Raft
+	roster  *peers.Roster
+	leader  *leaderFinder
+	answers *peers.Answers
+	// known are the ids of nodes that this node has accepted as members.
+	known sync.Map
+}
+
 // AuthorizePeer returns an error if the node with this id, which it has proved, may not send raft messages to this node
+// or use the RPCs reserved for members.
+func (n *Node) AuthorizePeer(id string) error { return n.admission.authorize(id) }
+
+// authorize returns an error if the node with this id, which it has proved, may not send raft messages to this node
 // or use the RPCs reserved for members. Accepted are
 //   - the members of raft's latest configuration on this node, committed or not,
 //   - the leader that raft knows, or that a member of that configuration named recently: the cluster may have changed
@@ -16,41 +33,37 @@ import (
 //     messages,
 //   - every node of the cluster while this node is not in that configuration itself: without state it cannot know
 //     better, and while it receives the log it applies outdated configurations. It has no vote then.
-func (n *Node) AuthorizePeer(id string) error {
-	servers := n.servers()
-	if !containsServer(servers, n.config.ID) {
+func (a *admission) authorize(id string) error {
+	servers := a.roster.Servers()
+	if !peers.Contains(servers, a.self) {
 		return nil
 	}
-	if containsServer(servers, id) {
-		n.knownMembers.Store(id, true)
+	if peers.Contains(servers, id) {
+		a.known.Store(id, true)
 		return nil
 	}
-	_, removed := n.knownMembers.Load(id)
-	if _, leader := n.raft.LeaderWithID(); !removed && (string(leader) == id || n.isNamedLeader(servers, id)) {
+	_, removed := a.known.Load(id)
+	if _, leader := a.raft.LeaderWithID(); !removed && (string(leader) == id || a.isNamedLeader(servers, id)) {
 		return nil
 	}
-	return fmt.Errorf("node %s is not a member of the cluster's configuration as node %s knows it", id, n.config.ID)
+	return fmt.Errorf("node %s is not a member of the cluster's configuration as node %s knows it", id, a.self)
 }
 
-// isNamedLeader reports whether a member of the configuration recently named the node as leader.
-func (n *Node) isNamedLeader(servers []raft.Server, id string) bool {
+func (a *admission) isNamedLeader(servers []raft.Server, id string) bool {
 	return slices.ContainsFunc(servers, func(s raft.Server) bool {
-		answer := n.answers.findAnswer(string(s.ID))
-		return answer.Leader == id && answer.isCurrent()
+		answer := a.answers.Find(string(s.ID))
+		return answer.Leader == id && answer.IsCurrent()
 	})
 }
 
-func (n *Node) isMember(id string) bool { return containsServer(n.servers(), id) }
-
-// checkNotice returns an error if the sender of a notice is not entitled to it. The certificate of the caller must be
-// that of the leader named in the notice, and raft must know the same leader. A node without state knows no leader and
-// accepts any node of the cluster; a node that has state and knows no leader accepts a notice of its removal from
-// members of its configuration.
-func (n *Node) checkNotice(notice Notice) error {
+// checkNotice requires that the certificate of the caller is that of the leader named in the notice, and that raft
+// knows the same leader. A node without state knows no leader and accepts any node of the cluster; a node that has
+// state and knows no leader accepts a notice of its removal from members of its configuration.
+func (a *admission) checkNotice(notice Notice) error {
 	if notice.From == "" {
 		return nil // plain text: the sender is not authenticated
 	}
-	leader := n.leaderID()
+	leader := a.leader.id()
 	switch {
 	case notice.From != notice.Leader:
 		return newError(Unsafe, true, nil, "node %s sends a notice in the name of %s; only the leader "+
@@ -60,10 +73,10 @@ func (n *Node) checkNotice(notice Notice) error {
 		return newError(Unsafe, true, nil, "node %s sends a notice, but the leader known to node %s is %s; "+
 			"only the leader "+
 			"may do that",
-			notice.From, n.config.ID, leader)
-	case leader == "" && n.isMember(n.config.ID) && !n.isMember(notice.From):
+			notice.From, a.self, leader)
+	case leader == "" && a.roster.Contains(a.self) && !a.roster.Contains(notice.From):
 		return newError(Unsafe, true, nil, "node %s sends a notice, but is not a member known to node %s", notice.From,
-			n.config.ID)
+			a.self)
 	}
 	return nil
 }

@@ -36,10 +36,10 @@ func (n *Node) Save(ctx context.Context, o ReadOptions, out io.Writer) (BackupIn
 }
 
 func (n *Node) captureState(ctx context.Context, o ReadOptions) (fsm.StateSnapshot, error) {
-	if err := n.checkServing(); err != nil {
+	if err := n.service.check(); err != nil {
 		return fsm.StateSnapshot{}, err
 	}
-	if _, err := n.awaitFresh(ctx, o); err != nil {
+	if _, err := n.reads.awaitFresh(ctx, o); err != nil {
 		return fsm.StateSnapshot{}, err
 	}
 	state, err := n.ledger.TakeSnapshot()
@@ -49,7 +49,6 @@ func (n *Node) captureState(ctx context.Context, o ReadOptions) (fsm.StateSnapsh
 	return state, nil
 }
 
-// contextWriter is an io.Writer that fails once its context has ended.
 type contextWriter struct {
 	ctx context.Context //nolint:containedctx // it ends the writer
 	out io.Writer
@@ -66,7 +65,7 @@ func (a contextWriter) Write(data []byte) (int, error) {
 // Snapshot writes the current ledger into the snapshot store and truncates the log; raft also does so periodically. It
 // does nothing if no entry was applied since the last snapshot.
 func (n *Node) Snapshot(ctx context.Context) error {
-	if err := n.checkServing(); err != nil {
+	if err := n.service.check(); err != nil {
 		return err
 	}
 	err := awaitFuture(ctx, n.raft.Snapshot())

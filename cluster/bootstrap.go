@@ -2,15 +2,20 @@ package cluster
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/internal/peers"
 )
 
 const (
@@ -101,45 +106,58 @@ func voterServers(candidates []Peer) []raft.Server {
 	return servers
 }
 
-// runBootstrap runs on a node that started without state until the node has state, because it formed a cluster or
-// because a leader sent it entries.
-func (n *Node) runBootstrap() {
+type bootstrapper struct {
+	self      string
+	cluster   string
+	log       hclog.Logger
+	started   time.Time
+	raft      *raft.Raft
+	directory *peers.Directory
+	answers   *peers.Answers
+	join      *joinState
+	elections *elections
+	changes   *changeNotifier
+	// wait is what a node without a cluster waits for; nil once it has one.
+	wait atomic.Pointer[string]
+}
+
+// run runs until the node has state, because it formed a cluster or because a leader sent it entries.
+func (b *bootstrapper) run(ctx context.Context) {
 	var reminded time.Time
 	var v bootstrapDecision
-	for n.raft.LastIndex() == 0 {
-		changed := n.changes.nextChange()
+	for b.raft.LastIndex() == 0 {
+		changed := b.changes.nextChange()
 		// Once a cluster is known to exist, this process never forms another one, even if no member of it is reachable any
 		// more.
 		if !v.clusterExists {
-			v = n.bootstrapStep()
+			v = b.step()
 		}
 		wait := v.waitReason
-		n.bootstrapWait.Store(&wait)
+		b.wait.Store(&wait)
 		if v.waitReason != "" && time.Since(reminded) >= reminderInterval {
-			n.log.Info("no cluster yet", "waiting", v.waitReason)
+			b.log.Info("no cluster yet", "waiting", v.waitReason)
 			reminded = time.Now()
 		}
-		if !waitForChange(n.ctx, changed, bootstrapInterval) {
+		if !waitForChange(ctx, changed, bootstrapInterval) {
 			return
 		}
 	}
-	n.bootstrapWait.Store(nil)
-	if err := n.directory.announceSelf(func(p *Peer) { p.HasState = true }); err != nil {
-		n.log.Warn("cannot announce that this node has joined", "error", err)
+	b.wait.Store(nil)
+	if err := b.directory.Announce(func(p *Peer) { p.HasState = true }); err != nil {
+		b.log.Warn("cannot announce that this node has joined", "error", err)
 	}
 }
 
-// bootstrapStep takes one step towards a cluster.
-func (n *Node) bootstrapStep() bootstrapDecision {
-	if n.joiner.lost != "" { // this node's cluster exists, or existed
-		return bootstrapDecision{clusterExists: true, waitReason: n.joiner.waitMessage(n.config.ID)}
+func (b *bootstrapper) step() bootstrapDecision {
+	if b.join.lost != "" { // this node's cluster exists, or existed
+		return bootstrapDecision{clusterExists: true, waitReason: b.join.waitMessage(b.self)}
 	}
-	self := n.directory.ownPeer()
+	self := b.directory.Own()
 	if self.Expect == 0 {
 		return bootstrapDecision{waitReason: "this node was told to wait until a leader adds it (BootstrapExpect is 0)"}
 	}
-	candidates, unasked, silent := n.bootstrapCandidates()
-	if unasked != "" && time.Since(n.started) < bootstrapProbeWait {
+	candidates, unasked, silent := b.candidates()
+	if unasked != "" && time.Since(b.started) < bootstrapProbeWait {
 		return bootstrapDecision{intent: self.Intent, waitReason: unasked + " has not been queried yet"}
 	}
 	v := decideBootstrap(self, candidates)
@@ -151,32 +169,32 @@ func (n *Node) bootstrapStep() bootstrapDecision {
 		return v
 	}
 	if v.intent != self.Intent {
-		n.openForBootstrap()
-		if err := n.directory.announceSelf(func(p *Peer) { p.Intent = v.intent }); err != nil {
-			n.log.Warn("cannot announce the nodes of the new cluster", "error", err)
+		b.join.open()
+		if err := b.directory.Announce(func(p *Peer) { p.Intent = v.intent }); err != nil {
+			b.log.Warn("cannot announce the nodes of the new cluster", "error", err)
 		}
-		n.changes.notifyAll()
+		b.changes.notifyAll()
 		return bootstrapDecision{}
 	}
 	if len(v.servers) > 0 {
-		n.formCluster(v.servers)
+		b.form(v.servers)
 		return bootstrapDecision{}
 	}
 	return v
 }
 
-// bootstrapCandidates returns the nodes known from gossip as they described themselves when they were last queried,
+// candidates returns the nodes known from gossip as they described themselves when they were last queried,
 // because gossip messages can be forged. Nodes that do not answer are left out; unasked names one that was not queried
 // yet, and silent is the error of one that did not answer.
-func (n *Node) bootstrapCandidates() (list []Peer, unasked, silent string) {
-	for _, p := range n.directory.alivePeers() {
-		switch a := n.answers.findAnswer(p.ID); {
-		case a.askedAt.IsZero():
+func (b *bootstrapper) candidates() (list []Peer, unasked, silent string) {
+	for _, p := range b.directory.Alive() {
+		switch a := b.answers.Find(p.ID); {
+		case a.AskedAt.IsZero():
 			unasked = p.ID
-		case a.isCurrent():
-			list = append(list, a.toPeer(p))
+		case a.IsCurrent():
+			list = append(list, toPeer(a, p))
 		default:
-			silent = a.problem
+			silent = a.Failure
 		}
 	}
 	return list, unasked, silent
@@ -184,7 +202,7 @@ func (n *Node) bootstrapCandidates() (list []Peer, unasked, silent string) {
 
 // toPeer converts the node's own report about itself. Versions below feature level 5 omit fields that they announce by
 // gossip; these are taken from gossiped.
-func (a peerAnswer) toPeer(gossiped Peer) Peer {
+func toPeer(a peers.Answer, gossiped Peer) Peer {
 	p := gossiped
 	p.HasState = a.LastIndex > 0
 	if a.RaftAddr != "" {
@@ -193,16 +211,16 @@ func (a peerAnswer) toPeer(gossiped Peer) Peer {
 	return p
 }
 
-func (n *Node) formCluster(servers []raft.Server) {
-	err := n.raft.BootstrapCluster(raft.Configuration{Servers: servers}).Error()
+func (b *bootstrapper) form(servers []raft.Server) {
+	err := b.raft.BootstrapCluster(raft.Configuration{Servers: servers}).Error()
 	if errors.Is(err, raft.ErrCantBootstrap) {
 		return // a leader has already sent this node its configuration
 	}
 	if err != nil {
-		n.log.Error("cannot form the cluster", "error", err)
+		b.log.Error("cannot form the cluster", "error", err)
 		return
 	}
-	n.log.Info("formed a cluster", "name", n.config.ClusterName, "servers", len(servers))
-	n.changes.notifyAll()
-	n.electSoleVoter()
+	b.log.Info("formed a cluster", "name", b.cluster, "servers", len(servers))
+	b.changes.notifyAll()
+	b.elections.electSoleVoter()
 }

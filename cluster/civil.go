@@ -1,12 +1,14 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/quorate/quorate/quota"
-	"github.com/quorate/quorate/quota/ledger"
 )
 
 const (
@@ -36,7 +38,6 @@ func (r clockReading) offsetFrom(c *ledgerClock) quota.Span {
 	return quota.Span(r.wall + now.Sub(r.at).Milliseconds() - int64(ledgerTime))
 }
 
-// civilRound is what the leader knows about the clocks of the members after one round of probes.
 type civilRound struct {
 	present quota.Span            // the offset of the ledger, 0 for none
 	clocks  map[string]quota.Span // the offset of each member that answered
@@ -44,16 +45,27 @@ type civilRound struct {
 	voting  []quota.Span          // the offsets of the voters that answered
 }
 
-func (l *leadership) readClocks() civilRound {
-	r := civilRound{present: l.node.civilOffset(), clocks: map[string]quota.Span{}}
-	for _, h := range l.listHealth() {
+// civilClock keeps civil time near the clocks of the voters during one leadership.
+type civilClock struct {
+	log     hclog.Logger
+	ctx     context.Context //nolint:containedctx // that of the leadership
+	clock   *ledgerClock
+	times   *timeSource
+	health  *prober
+	commit  *groupCommit
+	reports clockReports
+}
+
+func (c *civilClock) readClocks() civilRound {
+	r := civilRound{present: c.times.civilOffset(), clocks: map[string]quota.Span{}}
+	for _, h := range c.health.list() {
 		if h.Role == RoleVoter {
 			r.voters++
 		}
 		if h.clock.at.IsZero() || h.Role != RoleVoter && h.Role != RoleNonVoter {
 			continue
 		}
-		offset := h.clock.offsetFrom(l.clock)
+		offset := h.clock.offsetFrom(c.clock)
 		r.clocks[h.ID] = offset
 		if h.Role == RoleVoter {
 			r.voting = append(r.voting, offset)
@@ -74,33 +86,25 @@ func (r civilRound) offsets() map[string]time.Duration {
 	return ahead
 }
 
-// civilOffset is the offset of civil time in the ledger; 0 if there is none, and after a halt.
-func (n *Node) civilOffset() (offset quota.Span) {
-	if _, err := n.ledger.View(func(v ledger.View) { offset = v.CivilOffset() }); err != nil {
-		return 0
-	}
-	return offset
-}
-
-// correctCivilTime proposes another offset of civil time if the present one is not that of the voters' clocks, and logs
+// correct proposes another offset of civil time if the present one is not that of the voters' clocks, and logs
 // the members whose clock is far from it. It works on the results of the last probes.
-func (l *leadership) correctCivilTime(reports *clockReports) {
-	r := l.readClocks()
+func (c *civilClock) correct() {
+	r := c.readClocks()
 	wanted, agreed := agreeOnOffset(r.voters, r.voting, r.present)
-	reports.disagreement(l, !agreed)
+	c.reports.disagreement(c.log, !agreed)
 	if agreed && wanted != r.present {
-		l.proposeCivilOffset(r.present, wanted)
+		c.propose(r.present, wanted)
 	}
-	reports.farClocks(l, r)
+	c.reports.farClocks(c.log, r)
 }
 
-func (l *leadership) proposeCivilOffset(from, to quota.Span) {
-	_, _, err := l.propose(WithSystemCaller(l.ctx), []quota.Command{quota.SetCivilOffset{Offset: to}}, false)
+func (c *civilClock) propose(from, to quota.Span) {
+	_, _, err := c.commit.propose(WithSystemCaller(c.ctx), []quota.Command{quota.SetCivilOffset{Offset: to}}, false)
 	switch {
 	case err == nil:
-		l.node.log.Info("corrected civil time", "moved", spanDuration(to-from), "first", from == 0)
-	case l.ctx.Err() == nil:
-		l.node.log.Warn("cannot correct civil time, trying again", "error", err)
+		c.log.Info("corrected civil time", "moved", spanDuration(to-from), "first", from == 0)
+	case c.ctx.Err() == nil:
+		c.log.Warn("cannot correct civil time, trying again", "error", err)
 	}
 }
 
@@ -127,7 +131,6 @@ func agreeOnOffset(voters int, offsets []quota.Span, present quota.Span) (wanted
 	return wanted, true
 }
 
-// countNear counts the offsets within civilJump of one.
 func countNear(offsets []quota.Span, wanted quota.Span) (count int) {
 	for _, o := range offsets {
 		if o-wanted <= civilJump && wanted-o <= civilJump {
@@ -137,24 +140,24 @@ func countNear(offsets []quota.Span, wanted quota.Span) (count int) {
 	return count
 }
 
-// clockReports remembers what was logged about the clocks, so that each change is logged once.
+// clockReports lets each change of the clocks be logged once.
 type clockReports struct {
 	disagreed int // rounds in succession
 	far       map[string]bool
 }
 
-func (c *clockReports) disagreement(l *leadership, is bool) {
-	if !is {
+func (c *clockReports) disagreement(log hclog.Logger, found bool) {
+	if !found {
 		c.disagreed = 0
 		return
 	}
 	if c.disagreed++; c.disagreed == disagreedRounds {
-		l.node.log.Warn("civil time is not corrected: the clocks of a majority of the voters must be known and agree; " +
+		log.Warn("civil time is not corrected: the clocks of a majority of the voters must be known and agree; " +
 			"look at `quorate cluster members`")
 	}
 }
 
-func (c *clockReports) farClocks(l *leadership, r civilRound) {
+func (c *clockReports) farClocks(log hclog.Logger, r civilRound) {
 	far := map[string]bool{}
 	for id, ahead := range r.offsets() {
 		problem := describeClock(id, ahead)
@@ -162,18 +165,18 @@ func (c *clockReports) farClocks(l *leadership, r civilRound) {
 			continue
 		}
 		if far[id] = true; !c.far[id] {
-			l.node.log.Warn(problem, "member", id)
+			log.Warn(problem, "member", id)
 		}
 	}
 	for id := range c.far {
 		if _, read := r.clocks[id]; read && !far[id] {
-			l.node.log.Info("the clock of a member is near civil time again", "member", id)
+			log.Info("the clock of a member is near civil time again", "member", id)
 		}
 	}
 	c.far = far
 }
 
-// describeClock says that the clock of a node is far from civil time; empty if it is near.
+// describeClock is empty if the clock is near civil time.
 func describeClock(id string, ahead time.Duration) string {
 	switch {
 	case ahead >= clockFar:

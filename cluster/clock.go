@@ -18,7 +18,7 @@ type ledgerClock struct {
 
 func startClock(base quota.Instant) *ledgerClock { return &ledgerClock{base: base, start: time.Now()} }
 
-// advanceTo moves the clock forward to an instant that the ledger has reached by other means, such as a restore.
+// advanceTo is for an instant that the ledger has reached by other means than this clock, such as a restore.
 func (c *ledgerClock) advanceTo(at quota.Instant) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -27,7 +27,6 @@ func (c *ledgerClock) advanceTo(at quota.Instant) {
 	}
 }
 
-// timeUntil returns how long it takes until an entry would be stamped with at or a later instant.
 func (c *ledgerClock) timeUntil(at quota.Instant) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

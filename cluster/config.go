@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -216,7 +217,6 @@ func (c Config) checkLogStore() error {
 		LogStoreBolt)
 }
 
-// checkMembership validates the fields that control automatic membership changes.
 func (c Config) checkMembership() error {
 	var faults []error
 	if c.StabilizationTime < 0 {
@@ -233,11 +233,11 @@ func (c Config) checkMembership() error {
 	return errors.Join(faults...)
 }
 
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var namePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`) })
 
 // CheckName returns an error that names the field if value is not a valid node or cluster name.
 func CheckName(field, value string) error {
-	if namePattern.MatchString(value) {
+	if namePattern().MatchString(value) {
 		return nil
 	}
 	return fmt.Errorf("%s is %q: allowed are 1 to 64 letters, digits, '.', '_' or '-'", field, value)
@@ -288,7 +288,13 @@ func (c Config) checkJoin() error {
 	return nil
 }
 
-func (c Config) scaleTimeout(d time.Duration) time.Duration { return d * time.Duration(c.TimeoutScale) }
+type timeoutScale time.Duration
+
+func (s timeoutScale) scale(d time.Duration) time.Duration { return d * time.Duration(s) }
 
 // leaderWait is how long an operation waits for a leader: by then an election has ended, or will not succeed.
-func (c Config) leaderWait() time.Duration { return 3 * c.scaleTimeout(stepTimeout) }
+func (s timeoutScale) leaderWait() time.Duration { return 3 * s.scale(stepTimeout) }
+
+func (c Config) timeouts() timeoutScale { return timeoutScale(c.TimeoutScale) }
+
+func (c Config) scaleTimeout(d time.Duration) time.Duration { return c.timeouts().scale(d) }

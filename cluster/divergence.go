@@ -1,15 +1,29 @@
 package cluster
 
 import (
+	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/internal/peers"
 )
 
-// digestTally counts the digests that members reported at one index.
+// comparison compares the checkpoints of the members and finds out which of them have another state.
+type comparison struct {
+	self        string
+	log         hclog.Logger
+	checkpoints *checkpoints
+	roster      *peers.Roster
+	// quarantine is called when a majority has another state than this node.
+	quarantine func(error)
+}
+
 type digestTally struct {
 	index uint64
 	// digests is the digest of each member that reported one at the index.
@@ -20,7 +34,6 @@ type digestTally struct {
 	disputed bool
 }
 
-// findingFor returns the finding for a member that reported digest.
 func (b digestTally) findingFor(digest string) Finding {
 	switch {
 	case b.majority == "" && b.disputed:
@@ -33,16 +46,43 @@ func (b digestTally) findingFor(digest string) Finding {
 	return Differs
 }
 
-// tallyDigests counts the digests at an index. Only voters count; every member is compared.
-func (n *Node) tallyDigests(index uint64) digestTally {
-	servers := n.servers()
+func (c *comparison) run(ctx context.Context) {
+	for {
+		select {
+		case state := <-c.checkpoints.undigested:
+			sum, err := state.Digest(ctx)
+			if err != nil {
+				return // the node is shutting down
+			}
+			point := Checkpoint{Index: state.Index(), Digest: hex.EncodeToString(sum[:digestBytes])}
+			c.checkpoints.recordPoint(c.self, point)
+			c.compare()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *comparison) record(status NodeStatus) {
+	isNew := false
+	for _, point := range slices.Backward(status.Checkpoints[:min(checkpointsKept, len(status.Checkpoints))]) {
+		isNew = c.checkpoints.recordPoint(status.ID, point) || isNew
+	}
+	if isNew {
+		c.compare()
+	}
+}
+
+// tally counts only voters, though every member is compared.
+func (c *comparison) tally(index uint64) digestTally {
+	servers := c.roster.Servers()
 	b := digestTally{index: index, digests: map[string]string{}}
 	voters, votes := 0, map[string]int{}
 	for _, s := range servers {
 		if s.Suffrage == raft.Voter {
 			voters++
 		}
-		for _, point := range n.checkpoints.newestFirst(string(s.ID)) {
+		for _, point := range c.checkpoints.newestFirst(string(s.ID)) {
 			if point.Index != index {
 				continue
 			}
@@ -62,21 +102,21 @@ func (n *Node) tallyDigests(index uint64) digestTally {
 	return b
 }
 
-// compareCheckpoints evaluates every checkpoint whose digest this node has computed. If a majority of the voters has
+// compare evaluates every checkpoint whose digest this node has computed. If a majority of the voters has
 // another state, this node quarantines itself. Findings about other members are only logged, because those members
 // detect them as well.
-func (n *Node) compareCheckpoints() {
-	for _, own := range n.checkpoints.newestFirst(n.config.ID) {
-		b := n.tallyDigests(own.Index)
+func (c *comparison) compare() {
+	for _, own := range c.checkpoints.newestFirst(c.self) {
+		b := c.tally(own.Index)
 		wrong := b.differingMembers()
 		if len(wrong) == 0 {
 			continue
 		}
-		if slices.Contains(wrong, n.config.ID) && !b.disputed {
-			n.quarantine(n.divergenceError(b))
+		if slices.Contains(wrong, c.self) && !b.disputed {
+			c.quarantine(c.divergenceError(b))
 			return
 		}
-		n.logDivergence(b, wrong)
+		c.logDivergence(b, wrong)
 	}
 }
 
@@ -92,33 +132,83 @@ func (b digestTally) differingMembers() []string {
 	return wrong
 }
 
-// logDivergence logs a finding about other members once.
-func (n *Node) logDivergence(b digestTally, wrong []string) {
+// logDivergence logs a finding once.
+func (c *comparison) logDivergence(b digestTally, wrong []string) {
 	key := fmt.Sprint(b.index, b.disputed, wrong)
-	n.checkpoints.mu.Lock()
-	again := n.checkpoints.logged[key]
-	n.checkpoints.logged[key] = true
-	n.checkpoints.mu.Unlock()
+	c.checkpoints.mu.Lock()
+	again := c.checkpoints.logged[key]
+	c.checkpoints.logged[key] = true
+	c.checkpoints.mu.Unlock()
 	switch {
 	case again:
 	case b.disputed:
-		n.log.Error("the members hold different states and none has a majority; no member is stopped: find "+
+		c.log.Error("the members hold different states and none has a majority; no member is stopped: find "+
 			"out which state "+
 			"is right, and replace the other members", "checkpoint", b.index, "states", b.digests)
 	default:
-		n.log.Error("members hold another state than the majority; they stop serving: replace them by new "+
+		c.log.Error("members hold another state than the majority; they stop serving: replace them by new "+
 			"ones with empty "+
 			"data folders",
 			"checkpoint", b.index, "members", wrong, "states", b.digests)
 	}
 }
 
-func (n *Node) divergenceError(b digestTally) error {
+func (c *comparison) divergenceError(b digestTally) error {
 	return fmt.Errorf("node %s holds another state than the majority: at checkpoint %d its digest is %s and theirs is "+
 		"%s; its data cannot be trusted: stop it, put its data folder aside for analysis, and let it "+
 		"join again with an "+
-		"empty one", n.config.ID, b.index,
-		b.digests[n.config.ID], b.majority)
+		"empty one", c.self, b.index,
+		b.digests[c.self], b.majority)
+}
+
+// MemberComparison is the result of comparing the state of one member at a checkpoint, as far as this node knows.
+type MemberComparison struct {
+	// ID is the id of the member.
+	ID string
+	// Checkpoint is the member's last checkpoint; zero if none is known.
+	Checkpoint
+	Finding
+}
+
+// Finding is the result of comparing one member's state; empty while too few checkpoints are known.
+type Finding string
+
+// All findings.
+const (
+	// Agrees: a majority of the voters has the same state.
+	Agrees Finding = "agrees"
+	// Differs: a majority of the voters has another state; the member stops.
+	Differs Finding = "differs"
+	// Disputed: the states differ and none has a majority; no member stops.
+	Disputed Finding = "disputed"
+)
+
+func (c *comparison) members() []MemberComparison {
+	var list []MemberComparison
+	for _, m := range c.roster.Members() {
+		entry := MemberComparison{ID: m.ID}
+		if points := c.checkpoints.newestFirst(m.ID); len(points) > 0 {
+			entry.Checkpoint = points[0]
+			entry.Finding = c.tally(points[0].Index).findingFor(points[0].Digest)
+		}
+		list = append(list, entry)
+	}
+	return list
+}
+
+// Comparison returns what this node knows about the last checkpoint of each member, sorted by id.
+func (n *Node) Comparison() []MemberComparison { return n.comparison.members() }
+
+// CountDiffering counts the members whose last checkpoint differs from the majority, or is disputed, this node
+// included. A member that stopped counts until its data was replaced.
+func (n *Node) CountDiffering() int {
+	count := 0
+	for _, m := range n.comparison.members() {
+		if m.Finding == Differs || m.Finding == Disputed {
+			count++
+		}
+	}
+	return count
 }
 
 // divergedKey is the key in the stable store under which a node keeps the reason of its quarantine.
@@ -133,7 +223,6 @@ func (n *Node) quarantine(fault error) {
 	n.stopServing(fault, true)
 }
 
-// quarantineFault returns why this node was quarantined before it started, or nil.
 func quarantineFault(stable raft.StableStore) error {
 	reason, err := QuarantineReason(stable)
 	if err != nil || reason == "" {

@@ -8,18 +8,22 @@
 //
 // Where to look:
 //
-//	node.go, shutdown.go                     start, faults, stop
-//	raft.go, instrumented_fsm.go             raft and the guards around its stores and transport
-//	leader.go, clock.go, expire.go, civil.go one leadership: its tasks, its ledger time, expiry, civil time
-//	propose.go, proposal_queue.go            writes: group commit of many callers into one log entry
-//	read.go, read_batcher.go, readindex.go   linearizable and stale reads, the feed of watch events
-//	autopilot.go, health.go                  what the leader does with members by itself
-//	membership.go, config_change.go          what operators do with members
-//	poll.go, peer_answers.go, members.go     what other nodes report, and what gossip says
-//	reachability.go, status.go               readiness of this node
-//	bootstrap.go, joiner.go, admission.go    forming a cluster, joining one, and whose messages are accepted
-//	level.go                                 feature levels during upgrades
-//	checkpoint.go, divergence.go             comparing the states of the members, quarantine
+//	node.go, raft.go, service.go, shutdown.go how a node is put together, faults, stop
+//	instrumented_fsm.go                      raft's view of the ledger
+//	leader.go                                leadershipWatcher: begin and end of each leadership, its components
+//	clock.go, expire.go, civil.go            one leadership: its ledger time, expiry, civil time
+//	propose.go, proposal_queue.go            groupCommit: writes of many callers in one log entry
+//	read.go, read_batcher.go, readindex.go   reader, leaderProof: linearizable and stale reads, the feed of watch events
+//	leader_finder.go, ledger_time.go         leaderFinder, timeSource: who leads, and what time it is
+//	internal/peers                           who is a member, what nodes report, what gossip says, who does not answer
+//	poll.go                                  poller: asking the other nodes
+//	autopilot.go, health.go, handover.go     autopilot, prober: what the leader does with members by itself
+//	membership.go, config_change.go          what operators do with members; configChanger
+//	status.go, readiness.go, disk.go         status, readiness and disk of this node
+//	bootstrap.go, elections.go               forming a cluster, starting elections, handing the leadership over
+//	joiner.go, admission.go                  joining a cluster, and whose messages are accepted
+//	level.go                                 levels: feature levels during upgrades
+//	checkpoint.go, divergence.go             comparison: comparing the states of the members, quarantine
 //	backup.go, restore.go, restore_input.go  snapshots, backups, restores
 //
 // DESIGN.md in this folder explains a leadership, a proposal, a read, a restore and the trade-offs.

@@ -3,8 +3,6 @@ package cluster
 import (
 	"errors"
 	"fmt"
-
-	"github.com/hashicorp/raft"
 )
 
 // Reason classifies an Error. The list is closed; package rpc maps each reason to one code.
@@ -95,31 +93,4 @@ func ReasonOf(err error) Reason {
 
 func newError(reason Reason, notApplied bool, cause error, format string, args ...any) *Error {
 	return &Error{Reason: reason, NotApplied: notApplied, Cause: cause, Text: fmt.Sprintf(format, args...)}
-}
-
-// notAppliedReasons are the errors with which raft certainly did not accept an entry. Every other error leaves the
-// outcome unknown, even one from storing the entry: part of the entry may be on disk and reappear after a restart.
-var notAppliedReasons = map[error]Reason{
-	raft.ErrNotLeader:                    NotLeader,
-	raft.ErrLeadershipTransferInProgress: LeadershipLost,
-	raft.ErrEnqueueTimeout:               Overloaded,
-}
-
-// applyError converts an error of raft.Apply.
-func (n *Node) applyError(err error) *Error {
-	for sentinel, reason := range notAppliedReasons {
-		if errors.Is(err, sentinel) {
-			e := newError(reason, true, err, "the entry was not taken; try again")
-			e.Leader = n.leaderID()
-			return e
-		}
-	}
-	if errors.Is(err, raft.ErrRaftShutdown) {
-		return newError(ShuttingDown, false, err, "node %s stopped meanwhile; retry with the same id", n.config.ID)
-	}
-	e := newError(LeadershipLost, false, err,
-		"node %s lost the leadership before the entry was confirmed; it may still take effect: retry with the same "+
-			"id", n.config.ID)
-	e.Leader = n.leaderID()
-	return e
 }

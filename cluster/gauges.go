@@ -36,11 +36,11 @@ type NodeGauges struct {
 // Gauges returns the current sizes. It works in every state of the node; values that cannot be read any more are 0.
 func (n *Node) Gauges() NodeGauges {
 	m := NodeGauges{LastIndex: n.raft.LastIndex()}
-	if l := n.leadership.Load(); l != nil {
-		m.QueuedCommands, m.QueuedBytes = l.queue.queuedSize()
-		m.ClockOffsets = l.readClocks().offsets()
+	if l := n.leader.own.Load(); l != nil {
+		m.QueuedCommands, m.QueuedBytes = l.commit.queue.queuedSize()
+		m.ClockOffsets = l.civil.readClocks().offsets()
 		if _, timed, _ := n.ledger.NextDue(); timed {
-			m.UnrecordedTime = l.unrecordedTime()
+			m.UnrecordedTime = l.expiry.unrecordedTime()
 		}
 	}
 	if first, err := n.logs.FirstIndex(); err == nil {
@@ -49,12 +49,12 @@ func (n *Node) Gauges() NodeGauges {
 	if list, err := n.parts.Snapshots.List(); err == nil && len(list) > 0 {
 		m.Snapshots, m.SnapshotIndex, m.SnapshotBytes = len(list), list[0].Index, list[0].Size
 	}
-	m.countMembers(n.Members())
-	m.PeersAlive, m.PeersLost = n.directory.countPeers()
+	m.countMembers(n.roster.Members())
+	m.PeersAlive, m.PeersLost = n.directory.Count()
 	m.Unreachable = map[string]time.Duration{}
-	for id := range n.serverIDs() {
-		asked, _ := n.statusReachability.unreachableFor(id)
-		confirmed, _ := n.readReachability.unreachableFor(id)
+	for id := range n.roster.ServerIDs() {
+		asked, _ := n.poller.reachability.UnreachableFor(id)
+		confirmed, _ := n.reads.reachability.UnreachableFor(id)
 		m.Unreachable[id] = max(asked, confirmed)
 	}
 	return m
@@ -74,25 +74,10 @@ func (m *NodeGauges) countMembers(members []Member) {
 	}
 }
 
-// queuedSize returns the number of waiting commands and their size in bytes.
 func (q *proposalQueue) queuedSize() (commands, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.small.commands + q.large.commands, q.small.bytes + q.large.bytes
-}
-
-// countPeers counts the peers that are alive according to gossip, and those that are not.
-func (d *peerDirectory) countPeers() (alive, lost int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, p := range d.peers {
-		if p.Alive {
-			alive++
-		} else {
-			lost++
-		}
-	}
-	return alive, lost
 }
 
 // SnapshotInfo describes one snapshot on this node's disk.

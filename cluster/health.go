@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/internal/peers"
+	"github.com/quorate/quorate/cluster/recurrence"
 )
 
 const (
@@ -28,7 +31,7 @@ type PeerClient interface {
 }
 
 // SetPeerClient sets the client for other nodes. Without one a leader considers all other nodes unhealthy.
-func (n *Node) SetPeerClient(c PeerClient) { n.peerClient.Store(&c) }
+func (n *Node) SetPeerClient(c PeerClient) { n.poller.client.Store(&c) }
 
 // Role is the role of a node in raft's configuration.
 type Role uint8
@@ -80,69 +83,78 @@ type NodeHealth struct {
 	Role Role
 }
 
-// healthTable holds the health checks of one leadership.
+type prober struct {
+	self      string
+	ctx       context.Context //nolint:containedctx // that of the leadership
+	term      uint64
+	startedAt time.Time
+	raft      *raft.Raft
+	clock     *ledgerClock
+	zones     *recurrence.Zones
+	times     *timeSource
+	roster    *peers.Roster
+	leader    *leaderFinder
+	poller    *poller
+	table     healthTable
+}
+
 type healthTable struct {
-	mu         *sync.Mutex
+	mu         sync.Mutex
 	checks     map[string]HealthCheck
 	firstProbe chan struct{} // closed after the first round
 }
 
-func newHealthTable() healthTable {
-	return healthTable{mu: &sync.Mutex{}, checks: map[string]HealthCheck{}, firstProbe: make(chan struct{})}
-}
-
-func (w *healthTable) replaceAll(found map[string]HealthCheck) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.checks = found
+func (t *healthTable) replaceAll(found map[string]HealthCheck) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.checks = found
 	select {
-	case <-w.firstProbe:
+	case <-t.firstProbe:
 	default:
-		close(w.firstProbe)
+		close(t.firstProbe)
 	}
 }
 
-func (w *healthTable) latestCheck(id string) HealthCheck {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.checks[id]
+func (t *healthTable) latestCheck(id string) HealthCheck {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.checks[id]
 }
 
 // Health returns all nodes sorted by id, as the leader found them within about the last two seconds. It works only on
 // the leader; the error is an *Error.
 func (n *Node) Health(ctx context.Context) ([]NodeHealth, error) {
-	l := n.leadership.Load()
+	l := n.leader.own.Load()
 	if l == nil {
-		return nil, n.notLeaderError()
+		return nil, n.leader.notLeaderError()
 	}
-	if err := l.awaitFirstProbe(ctx); err != nil {
+	if err := l.health.awaitFirstProbe(ctx); err != nil {
 		return nil, err
 	}
-	return l.listHealth(), nil
+	return l.health.list(), nil
 }
 
-func (l *leadership) awaitFirstProbe(ctx context.Context) error {
+func (p *prober) awaitFirstProbe(ctx context.Context) error {
 	select {
-	case <-l.healthTable.firstProbe:
+	case <-p.table.firstProbe:
 		return nil
-	case <-l.ctx.Done():
-		return l.leadershipLostError(nil)
+	case <-p.ctx.Done():
+		return p.leader.leadershipLostError(nil)
 	case <-ctx.Done():
 		return newError(Deadline, true, ctx.Err(), "the leader has not probed the members yet")
 	}
 }
 
-// listHealth combines the current configuration with the latest health checks.
-func (l *leadership) listHealth() []NodeHealth {
+func (p *prober) list() []NodeHealth {
 	var list []NodeHealth
-	servers, civil := l.node.servers(), l.node.civilOffset()
-	for _, m := range l.node.Members() {
-		h := NodeHealth{Member: m, HealthCheck: l.healthTable.latestCheck(m.ID)}
+	servers, civil := p.roster.Servers(), p.times.civilOffset()
+	for _, m := range p.roster.Members() {
+		h := NodeHealth{Member: m, HealthCheck: p.table.latestCheck(m.ID)}
 		if civil != 0 && !h.clock.at.IsZero() {
-			h.CivilOffset = spanDuration(h.clock.offsetFrom(l.clock) - civil)
+			h.CivilOffset = spanDuration(h.clock.offsetFrom(p.clock) - civil)
 			h.ClockProblem = describeClock(h.ID, h.CivilOffset)
 		}
-		h.ZonesProblem = DescribeZones(h.ID, h.Status.TimeZones, l.node.config.ID, l.node.zones.Version())
+		h.ZonesProblem = DescribeZones(h.ID, h.Status.TimeZones, p.self, p.zones.Version())
 		switch known := slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == m.ID }); {
 		case m.Voter:
 			h.Role = RoleVoter
@@ -158,34 +170,34 @@ func (l *leadership) listHealth() []NodeHealth {
 	return list
 }
 
-// probeAll probes all nodes in parallel. Nodes that are skipped in this round keep their previous result.
-func (l *leadership) probeAll() {
-	members := l.node.Members()
+// probeAll keeps the previous result of the nodes that it skips in this round.
+func (p *prober) probeAll() {
+	members := p.roster.Members()
 	results := make([]HealthCheck, len(members))
 	for i, m := range members {
-		results[i] = l.healthTable.latestCheck(m.ID)
+		results[i] = p.table.latestCheck(m.ID)
 	}
-	last := l.node.raft.LastIndex()
-	l.node.queryMembers(l.ctx, members, func(i int, sent time.Time, standing NodeStatus, err error) {
-		results[i] = l.evaluateProbe(members[i], last, sent, standing, err)
+	last := p.raft.LastIndex()
+	p.poller.queryAll(p.ctx, members, func(i int, sent time.Time, standing NodeStatus, err error) {
+		results[i] = p.evaluateProbe(members[i], last, sent, standing, err)
 	})
-	if l.ctx.Err() != nil {
+	if p.ctx.Err() != nil {
 		return
 	}
 	found := map[string]HealthCheck{}
 	for i, m := range members {
 		found[m.ID] = results[i]
 	}
-	l.healthTable.replaceAll(found)
+	p.table.replaceAll(found)
 }
 
 // evaluateProbe turns the answer of a node into a health check. sent is when the probe was sent, last is the last index
 // of the leader's log at that time.
-func (l *leadership) evaluateProbe(m Member, last uint64, sent time.Time, standing NodeStatus, err error) HealthCheck {
-	before := l.healthTable.latestCheck(m.ID)
+func (p *prober) evaluateProbe(m Member, last uint64, sent time.Time, standing NodeStatus, err error) HealthCheck {
+	before := p.table.latestCheck(m.ID)
 	c := HealthCheck{LastHeard: before.LastHeard}
 	if c.LastHeard.IsZero() {
-		c.LastHeard = l.startedAt
+		c.LastHeard = p.startedAt
 	}
 	if m.Alive || err == nil {
 		c.LastHeard = time.Now()
@@ -202,7 +214,7 @@ func (l *leadership) evaluateProbe(m Member, last uint64, sent time.Time, standi
 	if last > standing.LastIndex {
 		c.Trailing = last - standing.LastIndex
 	}
-	if c.Problem = l.findProblem(c); c.Problem != "" {
+	if c.Problem = p.findProblem(c); c.Problem != "" {
 		return c
 	}
 	if c.Healthy, c.HealthySince = true, before.HealthySince; c.HealthySince.IsZero() {
@@ -211,27 +223,33 @@ func (l *leadership) evaluateProbe(m Member, last uint64, sent time.Time, standi
 	return c
 }
 
-// findProblem returns why a node that answered is not healthy; empty if it is healthy.
-func (l *leadership) findProblem(c HealthCheck) string {
+// findProblem is empty if the node is healthy.
+func (p *prober) findProblem(c HealthCheck) string {
 	switch s := c.Status; {
 	case s.Instance != "":
 		return s.ID + " has no data and waits until it is admitted"
 	case s.Problem != "":
 		return s.Problem
-	case s.Term != l.term:
-		return fmt.Sprintf("%s is in term %d, the leader in %d", s.ID, s.Term, l.term)
+	case s.Term != p.term:
+		return fmt.Sprintf("%s is in term %d, the leader in %d", s.ID, s.Term, p.term)
 	case c.Trailing > maxTrailing:
 		return fmt.Sprintf("%s is %d entries behind", s.ID, c.Trailing)
 	}
 	return ""
 }
 
-// votersOf returns the voters of list.
+func (p *prober) findMember(id string) (NodeHealth, error) {
+	if h, _ := findNode(p.list(), id); h.Role == RoleVoter || h.Role == RoleNonVoter {
+		return h, nil
+	}
+	return NodeHealth{}, newError(UnknownMember, true, nil, "the cluster has no member %q; `quorate cluster members` "+
+		"shows all", id)
+}
+
 func votersOf(list []NodeHealth) []NodeHealth {
 	return slices.DeleteFunc(slices.Clone(list), func(h NodeHealth) bool { return h.Role != RoleVoter })
 }
 
-// countHealthy returns the number of healthy nodes in list.
 func countHealthy(list []NodeHealth) (count int) {
 	for _, h := range list {
 		if h.Healthy {
@@ -241,7 +259,6 @@ func countHealthy(list []NodeHealth) (count int) {
 	return count
 }
 
-// findNode returns the node with the given id.
 func findNode(list []NodeHealth, id string) (NodeHealth, bool) {
 	for _, h := range list {
 		if h.ID == id {
@@ -251,7 +268,6 @@ func findNode(list []NodeHealth, id string) (NodeHealth, bool) {
 	return NodeHealth{}, false
 }
 
-// logLimiter suppresses repeated log messages about the same subject.
 type logLimiter map[string]time.Time
 
 func (c logLimiter) shouldLog(about string) bool {

@@ -76,7 +76,6 @@ func (s instrumentedSnapshot) Persist(sink raft.SnapshotSink) error {
 	return err
 }
 
-// countingSink counts the bytes written.
 type countingSink struct {
 	raft.SnapshotSink
 

@@ -7,14 +7,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/quorate/quorate/cluster/internal/peers"
 	"github.com/quorate/quorate/cluster/raftguard"
 )
 
-// joiner is the join state of a node: what a node without state waits for, and what the leader told any node about its
-// place in the configuration.
-type joiner struct {
+// joinState is what a node without state waits for, and what it must remember until it is a voter.
+type joinState struct {
+	stable raft.StableStore
 	// gate is nil on a node that started with state.
 	gate *raftguard.JoinGate
 	// lost describes the state that the node had and lost; empty if it never had state. Set before the node starts.
@@ -22,8 +24,23 @@ type joiner struct {
 	instance          string
 	promoteWhenStable atomic.Bool
 	admittedAt        atomic.Uint64 // see Notice.Index
-	removed           atomic.Bool
-	noticeLock        sync.Mutex
+}
+
+type joiner struct {
+	self      string
+	log       hclog.Logger
+	started   time.Time
+	service   *service
+	join      *joinState
+	raft      *raft.Raft
+	roster    *peers.Roster
+	leader    *leaderFinder
+	admission *admission
+	changes   *changeNotifier
+
+	noticeLock sync.Mutex
+	// removed is set once a leader has told this node that it is no longer a member.
+	removed atomic.Bool
 }
 
 // promotionKey is the key in the stable store under which a node remembers that it is to become a voter.
@@ -46,25 +63,25 @@ type Notice struct {
 	Index uint64
 }
 
-// guardTransport puts a node without state behind a JoinGate: until the node is admitted, or agrees with others to form
+// guard puts a node without state behind a JoinGate: until the node is admitted, or agrees with others to form
 // a new cluster, it receives no raft messages (docs/adr/0038).
-func (n *Node) guardTransport(hasState bool) raft.Transport {
+func (j *joinState) guard(transport raft.Transport, hasState bool) raft.Transport {
 	if hasState {
 		// raft reads the same store when it starts and fails if the store is damaged.
-		wanted, err := n.stable.GetUint64(promotionKey)
-		n.joiner.promoteWhenStable.Store(err == nil && wanted == 1)
-		if index, err := n.stable.GetUint64(admissionKey); err == nil {
-			n.joiner.admittedAt.Store(index)
+		wanted, err := j.stable.GetUint64(promotionKey)
+		j.promoteWhenStable.Store(err == nil && wanted == 1)
+		if index, err := j.stable.GetUint64(admissionKey); err == nil {
+			j.admittedAt.Store(index)
 		}
-		return n.parts.Transport
+		return transport
 	}
-	n.joiner.instance = rand.Text()
-	n.joiner.gate = raftguard.NewJoinGate(n.parts.Transport)
-	return n.joiner.gate
+	j.instance = rand.Text()
+	j.gate = raftguard.NewJoinGate(transport)
+	return j.gate
 }
 
 // waitingInstance returns the instance of a node that must still be admitted; empty for any other node.
-func (j *joiner) waitingInstance() string {
+func (j *joinState) waitingInstance() string {
 	if j.gate == nil || j.gate.IsOpen() {
 		return ""
 	}
@@ -72,7 +89,7 @@ func (j *joiner) waitingInstance() string {
 }
 
 // waitMessage says what a node that waits for its admission needs.
-func (j *joiner) waitMessage(id string) string {
+func (j *joinState) waitMessage(id string) string {
 	if j.lost == "" {
 		return fmt.Sprintf("node %s has no data and waits until the leader of a cluster adds it", id)
 	}
@@ -82,97 +99,88 @@ func (j *joiner) waitMessage(id string) string {
 		"lost a part\" in docs/operations.md", id, j.lost)
 }
 
-func (j *joiner) close() error {
+func (j *joinState) close() error {
 	if j.gate == nil {
 		return nil
 	}
 	return j.gate.Close()
 }
 
-// openForBootstrap admits raft messages: this node is about to announce the cluster it helps to form.
-func (n *Node) openForBootstrap() {
-	if n.joiner.gate != nil {
-		n.joiner.gate.Open()
+// open is for a node that is about to announce the cluster that it helps to form.
+func (j *joinState) open() {
+	if j.gate != nil {
+		j.gate.Open()
 	}
 }
 
 // Notify applies a notice of the leader. It is idempotent; a notice for an earlier instance of this node has no effect.
-func (n *Node) Notify(notice Notice) error {
-	j := &n.joiner
+func (n *Node) Notify(notice Notice) error { return n.joiner.apply(notice) }
+
+func (j *joiner) apply(notice Notice) error {
 	j.noticeLock.Lock()
 	defer j.noticeLock.Unlock()
-	if err := n.checkServing(); err != nil {
+	if err := j.service.check(); err != nil {
 		return err
 	}
-	if err := n.checkNotice(notice); err != nil {
+	if err := j.admission.checkNotice(notice); err != nil {
 		return err
 	}
 	if notice.Instance == "" {
-		n.markRemoved(notice)
+		j.markRemoved(notice)
 		return nil
 	}
-	if j.waitingInstance() != notice.Instance {
+	if j.join.waitingInstance() != notice.Instance {
 		return nil
 	}
 	if notice.PromoteWhenStable {
-		err := n.stable.SetUint64(admissionKey, notice.Index)
+		err := j.join.stable.SetUint64(admissionKey, notice.Index)
 		if err == nil {
-			err = n.stable.SetUint64(promotionKey, 1)
+			err = j.join.stable.SetUint64(promotionKey, 1)
 		}
 		if err != nil {
-			return newError(Halted, true, err, "node %s cannot write to its disk", n.config.ID)
+			return newError(Halted, true, err, "node %s cannot write to its disk", j.self)
 		}
-		j.admittedAt.Store(notice.Index)
-		j.promoteWhenStable.Store(true)
+		j.join.admittedAt.Store(notice.Index)
+		j.join.promoteWhenStable.Store(true)
 	}
-	n.log.Info("admitted by the leader", "leader", notice.Leader, "to-become-voter", notice.PromoteWhenStable)
-	j.gate.Open()
-	n.changes.notifyAll()
+	j.log.Info("admitted by the leader", "leader", notice.Leader, "to-become-voter", notice.PromoteWhenStable)
+	j.join.gate.Open()
+	j.changes.notifyAll()
 	return nil
 }
 
 // markRemoved records that this node was removed. A node that knows a leader belongs to another cluster and ignores the
 // notice.
-func (n *Node) markRemoved(notice Notice) {
-	if _, known := n.Leader(); known || n.joiner.waitingInstance() != "" || n.joiner.removed.Swap(true) {
+func (j *joiner) markRemoved(notice Notice) {
+	if _, known := j.leader.find(); known || j.join.waitingInstance() != "" || j.removed.Swap(true) {
 		return
 	}
-	n.log.Warn("this node is no longer a member of the cluster", "reason", n.removedError(), "leader", notice.Leader)
+	j.log.Warn("this node is no longer a member of the cluster", "reason", j.removedError(), "leader", notice.Leader)
 }
 
-func (n *Node) removedError() *Error {
+func (j *joiner) removedError() *Error {
 	return newError(NoLeader, true, nil, "node %s was removed from the cluster; stop it; to add it again as a new "+
-		"member, empty its data folder and start it", n.config.ID)
+		"member, empty its data folder and start it", j.self)
 }
 
 // watchPromotion clears the mark of promotionKey once the node is a voter, so that a node that is demoted later is not
 // promoted again.
-func (n *Node) watchPromotion() {
-	for sleepContext(n.ctx, leaderRetry) {
-		if !n.joiner.promoteWhenStable.Load() || n.Ready() != nil || !n.isPromoted() {
+func (j *joiner) watchPromotion(ready func() error) {
+	for sleepContext(j.service.ctx, leaderRetry) {
+		if !j.join.promoteWhenStable.Load() || ready() != nil || !j.isPromoted() {
 			continue
 		}
-		if err := n.stable.SetUint64(promotionKey, 0); err != nil {
+		if err := j.join.stable.SetUint64(promotionKey, 0); err != nil {
 			return // the fail-stop store stops the node
 		}
-		n.joiner.promoteWhenStable.Store(false)
-		n.log.Info("this node is a voter", "since", time.Since(n.started).Round(time.Second))
+		j.join.promoteWhenStable.Store(false)
+		j.log.Info("this node is a voter", "since", time.Since(j.started).Round(time.Second))
 	}
 }
 
 // isPromoted reports whether a node that was admitted is a voter. A snapshot or older entries may still name it as the
 // voter that it was before it lost its data: they say nothing before the entry of its demotion is applied as well. The
 // ledger may be up to date without that entry, which does not concern it.
-func (n *Node) isPromoted() bool {
-	return n.raft.AppliedIndex() >= n.joiner.admittedAt.Load() && n.isVoter(n.config.ID)
-}
-
-// isVoter reports whether the configuration contains a voter with that id.
-func (n *Node) isVoter(id string) bool {
-	for _, voter := range n.voterIDs() {
-		if string(voter) == id {
-			return true
-		}
-	}
-	return false
+func (j *joiner) isPromoted() bool {
+	return j.raft.AppliedIndex() >= j.join.admittedAt.Load() && j.roster.IsVoter(j.self)
 }

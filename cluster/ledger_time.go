@@ -1,31 +1,37 @@
 package cluster
 
 import (
-	"context"
+	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/internal/peers"
+	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger"
 )
 
-const (
-	// tickInterval is how long a leader writes nothing while something is timed. A leader that crashes loses what its
-	// clock has measured since the last entry: everything that ends by itself ends later by that.
-	tickInterval = time.Second
-	// lastTickTimeout bounds the last tick of a leadership. A leader whose disk hangs hands over without one.
-	lastTickTimeout = 500 * time.Millisecond
-)
+// timeSource knows ledger time and civil time as of now, on the leader and on the other nodes.
+type timeSource struct {
+	ledger    *fsm.FSM
+	raft      *raft.Raft
+	leader    *leaderFinder
+	answers   *peers.Answers
+	announced atomic.Pointer[leaderTime]
+}
 
-// leaderTime is the ledger time that a leader told this node, and when this node heard it.
+// leaderTime remembers when this node heard it.
 type leaderTime struct {
 	leader string
 	at     quota.Instant
 	heard  time.Time
 }
 
-// recordLeaderTime remembers the ledger time of an answer of the leader; 0 if that does not tell it.
-func (n *Node) recordLeaderTime(leader string, at quota.Instant) {
+// record takes 0 for an answer that does not tell ledger time.
+func (t *timeSource) record(leader string, at quota.Instant) {
 	if at != 0 {
-		n.leaderTime.Store(&leaderTime{leader: leader, at: at, heard: time.Now()})
+		t.announced.Store(&leaderTime{leader: leader, at: at, heard: time.Now()})
 	}
 }
 
@@ -33,52 +39,77 @@ func (n *Node) recordLeaderTime(leader string, at quota.Instant) {
 // node adds to the time that the leader last told it what has passed until it last heard from that leader, so it knows
 // at least the time of that answer and never more than the leader. Before the first answer of a leader it knows no more
 // than its ledger.
-func (n *Node) LedgerTime() quota.Instant {
-	applied := n.ledger.Now()
-	if l := n.leadership.Load(); l != nil {
+func (n *Node) LedgerTime() quota.Instant { return n.times.ledgerTime() }
+
+func (t *timeSource) ledgerTime() quota.Instant {
+	applied := t.ledger.Now()
+	if l := t.leader.own.Load(); l != nil {
 		at, _ := l.clock.read()
 		return max(applied, at)
 	}
-	told := n.leaderTime.Load()
-	if told == nil || told.leader != n.leaderID() {
+	announced := t.announced.Load()
+	if announced == nil || announced.leader != t.leader.id() {
 		return applied
 	}
-	since := max(0, n.raft.LastContact().Sub(told.heard))
-	return max(applied, told.at+quota.Instant(since.Milliseconds()))
+	since := max(0, t.raft.LastContact().Sub(announced.heard))
+	return max(applied, announced.at+quota.Instant(since.Milliseconds()))
 }
 
-// leaderLedgerTime is what a leader tells other nodes; 0 on another node.
-func (n *Node) leaderLedgerTime() quota.Instant {
-	if n.leadership.Load() == nil {
+// leaderLedgerTime is 0 on a node that does not lead.
+func (t *timeSource) leaderLedgerTime() quota.Instant {
+	if t.leader.own.Load() == nil {
 		return 0
 	}
-	return n.LedgerTime()
+	return t.ledgerTime()
 }
 
-// unrecordedTime is what the clock of the leadership has measured since the last entry.
-func (l *leadership) unrecordedTime() time.Duration {
+// CivilTime is civil time as of now, 0 while the members have not agreed on it. The ledger has civil time as of its
+// last entry, which may be old. A leader adds what its clock has measured since. Another node adds to the last answer
+// of the leader the age of that answer; without a current one it knows no more than its ledger.
+func (n *Node) CivilTime() quota.CivilTime { return n.times.civilTime() }
+
+func (t *timeSource) civilTime() quota.CivilTime {
+	applied, offset := t.appliedCivilTime()
+	if l := t.leader.own.Load(); l != nil || applied == 0 {
+		return l.civilTime(applied, offset)
+	}
+	a := t.answers.Find(t.leader.id())
+	if !a.IsCurrent() || a.CivilTime == 0 {
+		return applied
+	}
+	return max(applied, a.CivilTime+quota.CivilTime(time.Since(a.AnsweredAt).Milliseconds()))
+}
+
+// appliedCivilTime is civil time as of the last entry, with its offset; 0 if there is none, and after a halt.
+func (t *timeSource) appliedCivilTime() (applied quota.CivilTime, offset quota.Span) {
+	if _, err := t.ledger.View(func(v ledger.Reader) { applied, offset = v.CivilTime(), v.CivilOffset() }); err != nil {
+		return 0, 0
+	}
+	return applied, offset
+}
+
+// civilTime is civil time by the clock of the leadership, 0 if there is none.
+func (l *leadership) civilTime(applied quota.CivilTime, offset quota.Span) quota.CivilTime {
+	if applied == 0 {
+		return 0
+	}
 	at, _ := l.clock.read()
-	return max(0, spanDuration(quota.Span(at-l.node.ledger.Now())))
+	return max(applied, quota.CivilTime(at)+quota.CivilTime(offset))
 }
 
-// untilTick is how long the leader may still be silent while something is timed.
-func (l *leadership) untilTick() time.Duration {
-	return l.node.config.scaleTimeout(tickInterval) - l.unrecordedTime()
+// leaderCivilTime is 0 on a node that does not lead.
+func (t *timeSource) leaderCivilTime() quota.CivilTime {
+	l := t.leader.own.Load()
+	if l == nil {
+		return 0
+	}
+	return l.civilTime(t.appliedCivilTime())
 }
 
-// proposeLastTick writes ledger time before this node hands the leadership over, so that the next leader continues from
-// there. It works without: the next leader then continues from the last entry.
-func (n *Node) proposeLastTick(ctx context.Context) {
-	l := n.leadership.Load()
-	if l == nil || n.fault() != nil {
-		return
+// civilOffset is 0 if there is none, and after a halt.
+func (t *timeSource) civilOffset() (offset quota.Span) {
+	if _, err := t.ledger.View(func(v ledger.Reader) { offset = v.CivilOffset() }); err != nil {
+		return 0
 	}
-	if _, timed, _ := n.ledger.NextDue(); !timed || l.unrecordedTime() == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, n.config.scaleTimeout(lastTickTimeout))
-	defer cancel()
-	if err := l.writeExpiry(ctx); err != nil {
-		n.log.Warn("ledger time was not written before the leadership is handed over", "error", err)
-	}
+	return offset
 }

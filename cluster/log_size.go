@@ -1,7 +1,13 @@
 package cluster
 
 import (
+	"context"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/raftguard"
 )
 
 const (
@@ -18,24 +24,34 @@ const (
 	trailingFactor = 2
 )
 
-// watchLogSize bounds the log in bytes: it takes a snapshot when the entries since the last one have too many, and
+type logBound struct {
+	log       hclog.Logger
+	bytes     int64
+	trailing  uint64
+	size      *raftguard.LogSize
+	raft      *raft.Raft
+	snapshots raft.SnapshotStore
+	// snapshot takes a snapshot of the node.
+	snapshot func(context.Context) error
+}
+
+// watch keeps the log within its bound: it takes a snapshot when the entries since the last one have too many, and
 // makes raft keep fewer of them after it. raft itself counts only entries.
-func (n *Node) watchLogSize() {
-	for sleepContext(n.ctx, logCheckInterval) {
-		if err := n.boundLogSize(); err != nil && n.ctx.Err() == nil {
-			n.log.Warn("could not shorten the log, which has more bytes than snapshot-mib", "error", err)
-			sleepContext(n.ctx, failedSnapshotPause)
+func (l *logBound) watch(ctx context.Context) {
+	for sleepContext(ctx, logCheckInterval) {
+		if err := l.enforce(ctx); err != nil && ctx.Err() == nil {
+			l.log.Warn("could not shorten the log, which has more bytes than snapshot-mib", "error", err)
+			sleepContext(ctx, failedSnapshotPause)
 		}
 	}
 }
 
-// boundLogSize does one step of watchLogSize.
-func (n *Node) boundLogSize() error {
-	bound := uint64(n.config.SnapshotBytes)
-	if n.logSize.BytesBetween(0, n.raft.LastIndex()) <= bound {
-		return n.keepTrailing(n.config.TrailingLogs)
+func (l *logBound) enforce(ctx context.Context) error {
+	bound := uint64(l.bytes)
+	if l.size.BytesBetween(0, l.raft.LastIndex()) <= bound {
+		return l.keepTrailing(l.trailing)
 	}
-	list, err := n.parts.Snapshots.List()
+	list, err := l.snapshots.List()
 	if err != nil {
 		return err
 	}
@@ -44,22 +60,21 @@ func (n *Node) boundLogSize() error {
 		newest = list[0].Index
 		bound = max(bound, snapshotFactor*uint64(list[0].Size))
 	}
-	if err := n.keepTrailing(min(n.config.TrailingLogs, n.logSize.EntriesWithin(trailingFactor*bound))); err != nil {
+	if err := l.keepTrailing(min(l.trailing, l.size.EntriesWithin(trailingFactor*bound))); err != nil {
 		return err
 	}
 	// Entries that are not applied yet are not in a snapshot.
-	if n.logSize.BytesBetween(newest, n.raft.AppliedIndex()) <= bound {
+	if l.size.BytesBetween(newest, l.raft.AppliedIndex()) <= bound {
 		return nil
 	}
-	return n.Snapshot(n.ctx)
+	return l.snapshot(ctx)
 }
 
-// keepTrailing changes how many entries raft keeps after its next snapshot.
-func (n *Node) keepTrailing(entries uint64) error {
-	present := n.raft.ReloadableConfig()
+func (l *logBound) keepTrailing(entries uint64) error {
+	present := l.raft.ReloadableConfig()
 	if present.TrailingLogs == entries {
 		return nil
 	}
 	present.TrailingLogs = entries
-	return n.raft.ReloadConfig(present)
+	return l.raft.ReloadConfig(present)
 }

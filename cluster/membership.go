@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 )
@@ -15,7 +14,7 @@ const newLeadershipPeriod = 10 * time.Second
 
 // Join makes this node contact a gossip address and reports whether the peer there was unknown. It works on every node.
 func (n *Node) Join(ctx context.Context, address string) (bool, error) {
-	if err := n.checkServing(); err != nil {
+	if err := n.service.check(); err != nil {
 		return false, err
 	}
 	isNew, err := n.parts.Discovery.Join(ctx, address)
@@ -30,18 +29,18 @@ func (n *Node) Join(ctx context.Context, address string) (bool, error) {
 // AddNode adds a waiting node as a non-voter. It does not depend on ManualJoin.
 func (n *Node) AddNode(ctx context.Context, id string) (bool, error) {
 	return n.changeMembership(ctx, func(l *leadership) (bool, error) {
-		h, known := findNode(l.listHealth(), id)
+		h, known := findNode(l.health.list(), id)
 		switch {
 		case !known:
 			return false, newError(UnknownMember, true, nil,
 				"no node %q is known; start it with the cluster name of this "+
 					"cluster, and with --join or `quorate cluster join ADDRESS`", id)
 		case h.Role == RoleVoter && h.Status.Instance != "":
-			return true, l.demoteVoter(id)
+			return true, l.servers.demoteVoter(id)
 		case h.Role == RoleVoter || h.Role == RoleNonVoter:
 			return false, nil
 		case h.Role == RoleWaiting:
-			return true, l.addNonvoter(h)
+			return true, l.servers.addNonvoter(h)
 		}
 		return false, newError(Unsafe, true, nil,
 			"%s is not a member and is not known to be new: it has data from before "+
@@ -53,17 +52,17 @@ func (n *Node) AddNode(ctx context.Context, id string) (bool, error) {
 // Promote makes a member a voter. Unless forced, it is refused for a member that is unhealthy or trails too far.
 func (n *Node) Promote(ctx context.Context, id string, force bool) (bool, error) {
 	return n.changeMembership(ctx, func(l *leadership) (bool, error) {
-		h, err := l.findMember(id)
+		h, err := l.health.findMember(id)
 		switch {
 		case err != nil || h.Role == RoleVoter:
 			return false, err
 		case h.Status.Instance != "":
 			return false, newError(Unsafe, true, nil, "%s has no data yet; wait until it is admitted", id)
 		case !h.Healthy && !force:
-			return false, l.unhealthyError(
+			return false, l.quorum.unhealthyError(
 				"%s is not ready for a vote: %s; wait, or repeat it with --force", id, h.Problem)
 		}
-		return true, l.promoteToVoter(h.Member)
+		return true, l.servers.promoteToVoter(h.Member)
 	})
 }
 
@@ -71,84 +70,88 @@ func (n *Node) Promote(ctx context.Context, id string, force bool) (bool, error)
 // is asked to demote itself transfers its leadership and returns NotLeader: the caller must ask the next leader.
 func (n *Node) Demote(ctx context.Context, id string, force bool) (bool, error) {
 	return n.removeVote(ctx, id, force, func(l *leadership) (bool, error) {
-		h, err := l.findMember(id)
+		h, err := l.health.findMember(id)
 		if err != nil || h.Role != RoleVoter {
 			return false, err
 		}
-		l.node.log.Info("taking a member's vote", "member", id, "forced", force)
-		return true, l.demoteVoter(id)
+		n.log.Info("taking a member's vote", "member", id, "forced", force)
+		return true, l.servers.demoteVoter(id)
 	})
 }
 
 // Remove removes a member and reports no change for an unknown one. The rules are those of Demote.
 func (n *Node) Remove(ctx context.Context, id string, force bool) (bool, error) {
 	return n.removeVote(ctx, id, force, func(l *leadership) (bool, error) {
-		h, known := findNode(l.listHealth(), id)
+		h, known := findNode(l.health.list(), id)
 		if !known || h.Role != RoleVoter && h.Role != RoleNonVoter {
 			return false, nil
 		}
-		l.node.log.Info("removing a member", "member", id, "forced", force)
-		return true, l.removeServer(id)
+		n.log.Info("removing a member", "member", id, "forced", force)
+		return true, l.servers.removeServer(id)
 	})
 }
 
 // TransferLeader transfers the leadership to a voter; with an empty id, to the most advanced one.
 func (n *Node) TransferLeader(ctx context.Context, id string) (bool, error) {
-	if id == n.config.ID && n.IsLeader() {
+	if id == n.config.ID && n.leader.leads() {
 		return false, nil
 	}
 	return n.changeMembership(ctx, func(l *leadership) (bool, error) {
 		if id == "" {
-			return true, l.transferLeadership(ctx)
+			return true, n.elections.transferAway(ctx)
 		}
-		h, err := l.findMember(id)
+		h, err := l.health.findMember(id)
 		switch {
 		case err != nil:
 			return false, err
 		case h.Role != RoleVoter:
 			return false, newError(Unsafe, true, nil,
 				"%s is not a voter and cannot lead; promote it first, or name one of %s",
-				id, joinIDs(votersOf(l.listHealth())))
+				id, joinIDs(votersOf(l.health.list())))
 		case !h.Healthy:
-			return false, l.unhealthyError("%s cannot lead now: %s; name another voter", id, h.Problem)
+			return false, l.quorum.unhealthyError("%s cannot lead now: %s; name another voter", id, h.Problem)
 		}
-		l.node.log.Info("transferring the leadership", "to", id)
-		return true, l.transferTo(ctx, h.Member)
+		n.log.Info("transferring the leadership", "to", id)
+		return true, n.elections.transferTo(ctx, h.Member)
 	})
 }
 
-// changeMembership runs one change on the established leader.
 func (n *Node) changeMembership(ctx context.Context, f func(*leadership) (bool, error)) (bool, error) {
-	l, err := n.establishedLeadership()
+	l, err := n.leader.established()
 	if err != nil {
 		return false, err
 	}
-	if err := l.awaitFirstProbe(ctx); err != nil {
+	if err := l.health.awaitFirstProbe(ctx); err != nil {
 		return false, err
 	}
-	return l.changeConfiguration(ctx, func() (bool, error) { return f(l) })
+	return l.servers.change(ctx, func() (bool, error) { return f(l) })
 }
 
-// removeVote runs a change that removes a voter, if enough healthy voters remain.
 func (n *Node) removeVote(ctx context.Context, id string, force bool, f func(*leadership) (bool, error)) (bool, error) {
 	return n.changeMembership(ctx, func(l *leadership) (bool, error) {
-		list := l.listHealth()
+		list := l.health.list()
 		if h, _ := findNode(list, id); h.Role == RoleVoter {
-			if err := l.checkVoteRemoval(list, id, force); err != nil {
+			if err := l.quorum.checkVoteRemoval(list, id, force); err != nil {
 				return false, err
 			}
 			if id == n.config.ID {
-				return false, l.transferBeforeRemoval(ctx)
+				return false, n.elections.transferBeforeRemoval(ctx)
 			}
 		}
 		return f(l)
 	})
 }
 
+// quorumRules say which members must stay so that the cluster can decide.
+type quorumRules struct {
+	startedAt time.Time // of the leadership
+	least     int       // Config.MinQuorum
+}
+
 // unhealthyError refuses a change because members are unhealthy. While the leadership is new the health table may still
 // be incomplete, so the caller is asked to retry.
-func (l *leadership) unhealthyError(format string, args ...any) *Error {
-	if time.Since(l.startedAt) < newLeadershipPeriod {
+func (q *quorumRules) unhealthyError(format string, args ...any) *Error {
+	if time.Since(q.startedAt) < newLeadershipPeriod {
 		return newError(NoLeader, true, newError(Unsafe, true, nil, format, args...),
 			"the leadership is new and not all members know of it yet; retry in a moment")
 	}
@@ -156,76 +159,35 @@ func (l *leadership) unhealthyError(format string, args ...any) *Error {
 }
 
 // checkVoteRemoval returns an error if a voter must not lose its vote. The last voter never may, even if forced.
-func (l *leadership) checkVoteRemoval(list []NodeHealth, id string, force bool) error {
+func (q *quorumRules) checkVoteRemoval(list []NodeHealth, id string, force bool) error {
 	if voters := votersOf(list); len(voters) == 1 {
 		return newError(Unsafe, true, nil, "%s is the last voter; without one there is no cluster", id)
 	}
-	if err := l.checkQuorumWithout(list, id); err != nil && !force {
+	if err := q.checkQuorumWithout(list, id); err != nil && !force {
 		return err
 	}
 	return nil
 }
 
-// checkQuorumWithout returns an error unless, without the given voter, enough voters remain and a majority of them is
-// healthy.
-func (l *leadership) checkQuorumWithout(list []NodeHealth, id string) error {
+// checkQuorumWithout requires that, without the given voter, enough voters remain and a majority of them is healthy.
+func (q *quorumRules) checkQuorumWithout(list []NodeHealth, id string) error {
 	var rest []NodeHealth
 	for _, h := range votersOf(list) {
 		if h.ID != id {
 			rest = append(rest, h)
 		}
 	}
-	if least := l.node.config.MinQuorum; len(rest) < least {
+	if least := q.least; len(rest) < least {
 		return newError(Unsafe, true, nil, "without %s there would be %d voters (%s), and min-quorum is "+
 			"%d; add a member "+
 			"first, or repeat it with --force", id, len(rest), joinIDs(rest), least)
 	}
 	if healthy, needed := countHealthy(rest), len(rest)/2+1; healthy < needed {
-		return l.unhealthyError(
+		return q.unhealthyError(
 			"without %s only %d of %d voters would be healthy, and decisions need %d; repair one of "+
 				"them first, or repeat it with --force", id, healthy, len(rest), needed)
 	}
 	return nil
-}
-
-// findMember returns a member of raft's configuration.
-func (l *leadership) findMember(id string) (NodeHealth, error) {
-	if h, _ := findNode(l.listHealth(), id); h.Role == RoleVoter || h.Role == RoleNonVoter {
-		return h, nil
-	}
-	return NodeHealth{}, newError(UnknownMember, true, nil, "the cluster has no member %q; `quorate cluster members` "+
-		"shows all", id)
-}
-
-// transferBeforeRemoval transfers the leadership, so that the next leader can demote or remove this node.
-func (l *leadership) transferBeforeRemoval(ctx context.Context) error {
-	if err := l.transferLeadership(ctx); err != nil {
-		return err
-	}
-	e := newError(NotLeader, true, nil, "node %s has transferred the leadership in order to be demoted or removed; ask "+
-		"again", l.node.config.ID)
-	e.Leader = l.node.leaderID()
-	return e
-}
-
-func (l *leadership) transferLeadership(ctx context.Context) error {
-	if len(l.node.voterIDs()) < 2 {
-		return newError(Unsafe, true, nil, "%s is the only voter; there is no other voter to transfer the leadership to",
-			l.node.config.ID)
-	}
-	l.node.log.Info("transferring the leadership")
-	return l.transferError(l.node.transferLeadership(ctx))
-}
-
-func (l *leadership) transferError(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return newError(Deadline, false, err, "the leadership was not transferred in time")
-	}
-	return newError(LeadershipLost, false, err, "the leadership was not transferred; check with `quorate cluster "+
-		"members` which node leads")
 }
 
 func joinIDs(list []NodeHealth) string {

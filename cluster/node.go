@@ -5,72 +5,59 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/quorate/quorate/cluster/internal/peers"
 	"github.com/quorate/quorate/cluster/raftguard"
 	"github.com/quorate/quorate/cluster/recurrence"
 	"github.com/quorate/quorate/fsm"
 )
 
 // Node is one running member of a cluster. All methods are safe for concurrent use.
+//
+// Node starts and stops its components and has the public calls; what it does between them is in the components. Each
+// has the others that it needs, by name.
 type Node struct {
-	config      Config
-	started     time.Time
-	parts       Parts
-	log         hclog.Logger
-	ledger      *fsm.FSM
-	zones       *recurrence.Zones
-	raft        *raft.Raft
-	logs        raft.LogStore
-	stable      raft.StableStore
-	transport   *raftguard.Transport
-	diskLatency *raftguard.DiskLatency
-	logSize     *raftguard.LogSize
-	diskStatus  atomic.Pointer[DiskStatus]
-	// handedOver is set once this node has handed the leadership over because of its disk, until that is good again.
-	handedOver  atomic.Bool
-	joiner      joiner
-	directory   *peerDirectory
-	lastCommand lastCommandIndex
+	config Config
+	parts  Parts
+	log    hclog.Logger
+	ledger *fsm.FSM
+	zones  *recurrence.Zones
 
-	// leadership is the established leadership of this node; nil while it does not lead.
-	leadership   atomic.Pointer[leadership]
-	leadershipCh chan bool
-	// stallChanged receives a value when a write to the log began to hang, or has returned.
-	stallChanged    chan struct{}
-	changes         changeNotifier
-	remoteReadIndex atomic.Pointer[RemoteReadIndex]
-	leaderTime      atomic.Pointer[leaderTime]
-	peerClient      atomic.Pointer[PeerClient]
-	followerReads   *readBatcher
-	caughtUp        atomic.Bool
-	// statusReachability tracks which members answer status queries, readReachability which leaders confirm reads.
-	statusReachability, readReachability *reachability
-	// bootstrapWait is what a node without a cluster waits for; nil once it has one.
-	bootstrapWait atomic.Pointer[string]
-	// answers hold what the other nodes report about themselves. gossipChanges is notified of news from gossip.
-	answers *peerAnswers
-	// knownMembers are the ids of nodes that this node has accepted as members (AuthorizePeer).
-	knownMembers     sync.Map
-	gossipChanges    changeNotifier
-	warnedAboutLevel atomic.Bool
-	// checkpoints compare this node's state with that of the others.
+	// raft is the library on its guarded stores and transport (raft.go).
+	raft      *raft.Raft
+	logs      raft.LogStore
+	logSize   *raftguard.LogSize
+	transport *raftguard.Transport
+	elected   chan bool // see leadershipWatcher
+
+	service     *service
+	changes     *changeNotifier
+	answers     *peers.Answers
+	directory   *peers.Directory
+	roster      *peers.Roster
+	leader      *leaderFinder
+	elections   *elections
+	disk        *diskMonitor
+	levels      *levels
+	times       *timeSource
 	checkpoints *checkpoints
-	// restoreLock is held while this node replaces the state.
-	restoreLock sync.Mutex
+	comparison  *comparison
+	poller      *poller
+	reads       *reader
+	admission   *admission
+	join        *joinState
+	joiner      *joiner
+	bootstrap   *bootstrapper
+	readiness   *readiness
+	restorer    *restorer
+	tasks       taskGroup
 
-	// ctx ends when the node stops serving; tasks are the goroutines under it.
-	ctx    context.Context //nolint:containedctx // it ends with the node
-	cancel context.CancelFunc
-	tasks  taskGroup
-
+	started   time.Time
 	faultOnce sync.Once
-	fatal     atomic.Pointer[error]
-	stopping  atomic.Bool
 	stopOnce  sync.Once
 	stopErr   error
 	closeDone sync.Once
@@ -107,7 +94,7 @@ func open(ctx context.Context, config Config, parts Parts) (*Node, error) {
 	n := newNode(config, parts)
 	n.zones = zones
 	if err := n.start(); err != nil {
-		n.cancel()
+		n.service.cancel()
 		return nil, fmt.Errorf("start node %s: %w", config.ID, err)
 	}
 	close(n.opened)
@@ -117,19 +104,10 @@ func open(ctx context.Context, config Config, parts Parts) (*Node, error) {
 func newNode(config Config, parts Parts) *Node {
 	n := &Node{
 		config: config, parts: parts, log: config.Logger.Named("cluster"), started: time.Now(),
-		opened: make(chan struct{}), done: make(chan struct{}), answers: newPeerAnswers(),
+		service: newService(config.ID), changes: &changeNotifier{}, answers: peers.NewAnswers(maxAnswerAge),
+		checkpoints: newCheckpoints(), join: &joinState{},
+		elected: make(chan bool, 16), opened: make(chan struct{}), done: make(chan struct{}),
 	}
-	n.ctx, n.cancel = context.WithCancel(context.Background())
-	// raft blocks while this channel is full. watchLeadership always drains it, so the buffer only absorbs bursts.
-	n.leadershipCh = make(chan bool, 16)
-	n.stallChanged = make(chan struct{}, 1)
-	n.followerReads = &readBatcher{
-		confirmIndex: n.requestReadIndex, startTask: n.tasks.start,
-		observeBatch: n.observeReadBatch(false),
-	}
-	n.statusReachability = newReachability(config, "cannot be asked how it stands")
-	n.readReachability = newReachability(config, "leads and does not confirm reads")
-	n.checkpoints = newCheckpoints()
 	n.ledger = fsm.New(fsm.Options{
 		Bounds: config.Bounds, Formats: config.Formats, OnHalt: func(err error) { go n.fail(err) },
 		OnCheckpoint: n.checkpoints.queueDigest,
@@ -143,43 +121,112 @@ func (n *Node) start() error {
 	}
 	hasState, err := n.startRaft()
 	if err != nil {
-		return errors.Join(err, n.joiner.close())
+		return errors.Join(err, n.join.close())
 	}
-	n.directory = newPeerDirectory(n.parts.Discovery, n.selfPeer(hasState))
-	if err := n.parts.Discovery.Start(n.directory.ownPeer()); err != nil {
+	n.connectComponents(hasState)
+	if err := n.parts.Discovery.Start(n.directory.Own()); err != nil {
 		return errors.Join(err, n.raft.Shutdown().Error())
 	}
 	n.startTasks(hasState)
 	return nil
 }
 
+// connectComponents builds what needs raft. Raft runs already, but what it calls until the node has opened only uses
+// what newNode and startRaft have built.
+func (n *Node) connectComponents(hasState bool) {
+	self, timeouts := n.config.ID, n.config.timeouts()
+	n.directory = peers.NewDirectory(n.parts.Discovery, n.selfPeer(hasState))
+	n.roster = peers.NewRoster(self, n.raft, n.directory, n.answers)
+	n.leader = &leaderFinder{
+		self: self, started: n.started, service: n.service, raft: n.raft, roster: n.roster, answers: n.answers,
+		disk: n.disk, changed: n.changes,
+	}
+	n.elections = &elections{
+		self: self, address: n.config.RaftAdvertise, timeouts: timeouts, log: n.log, raft: n.raft,
+		transport: n.transport, directory: n.directory, roster: n.roster, leader: n.leader,
+	}
+	n.levels = &levels{
+		self: self, version: n.config.Version, log: n.log, formats: n.config.Formats, ledger: n.ledger,
+		roster: n.roster, answers: n.answers,
+	}
+	n.times = &timeSource{ledger: n.ledger, raft: n.raft, leader: n.leader, answers: n.answers}
+	n.comparison = &comparison{
+		self: self, log: n.log, checkpoints: n.checkpoints, roster: n.roster, quarantine: n.quarantine,
+	}
+	n.poller = &poller{
+		self: self, cluster: n.config.ClusterName, service: n.service, raft: n.raft, discovery: n.parts.Discovery,
+		directory: n.directory, answers: n.answers, roster: n.roster, leader: n.leader, disk: n.disk,
+		levels: n.levels, times: n.times, checkpoints: n.checkpoints, comparison: n.comparison, changes: n.changes,
+		ownStatus:    n.Status,
+		reachability: peers.NewReachability(n.config.TimeoutScale, n.log, "cannot be asked how it stands"),
+	}
+	n.reads = &reader{
+		self: self, timeouts: timeouts, service: n.service, raft: n.raft, logs: n.logs, ledger: n.ledger,
+		roster: n.roster, leader: n.leader, times: n.times, lastCommand: &lastCommandIndex{},
+		reachability: peers.NewReachability(n.config.TimeoutScale, n.log, "leads and does not confirm reads"),
+	}
+	n.reads.followers = &readBatcher{
+		confirmIndex: n.reads.requestReadIndex, startTask: n.tasks.start,
+		observeBatch: observeReadBatch(n.config.Observer, false),
+	}
+	n.admission = &admission{self: self, raft: n.raft, roster: n.roster, leader: n.leader, answers: n.answers}
+	n.joiner = &joiner{
+		self: self, log: n.log, started: n.started, service: n.service, join: n.join, raft: n.raft, roster: n.roster,
+		leader: n.leader, admission: n.admission, changes: n.changes,
+	}
+	n.bootstrap = &bootstrapper{
+		self: self, cluster: n.config.ClusterName, log: n.log, started: n.started, raft: n.raft,
+		directory: n.directory, answers: n.answers, join: n.join, elections: n.elections, changes: n.changes,
+	}
+	n.readiness = &readiness{
+		self: self, timeouts: timeouts, service: n.service, raft: n.raft, disk: n.disk, leader: n.leader,
+		join: n.join, joiner: n.joiner, bootstrap: n.bootstrap, reads: n.reads, changes: n.changes,
+	}
+	n.restorer = &restorer{
+		self: self, dataDir: n.config.DataDir, bounds: n.config.Bounds, formats: n.config.Formats, ledger: n.ledger,
+		disk: n.disk, levels: n.levels,
+	}
+}
+
 func (n *Node) selfPeer(hasState bool) Peer {
 	return Peer{
 		ID: n.config.ID, RaftAddr: n.config.RaftAdvertise, HTTPAddr: n.config.HTTPAdvertise, Version: n.config.Version,
-		FeatureLevel: n.config.Formats.Newest(), Expect: n.config.BootstrapExpect, HasState: hasState || n.joiner.lost != "",
+		FeatureLevel: n.config.Formats.Newest(), Expect: n.config.BootstrapExpect, HasState: hasState || n.join.lost != "",
 		Alive: true,
 	}
 }
 
 func (n *Node) startTasks(hasState bool) {
-	n.tasks.start(n.watchLeadership)
+	leaderships := &leadershipWatcher{elected: n.elected, leaderParts: leaderParts{
+		config: n.config, log: n.log, ledger: n.ledger, zones: n.zones, service: n.service, raft: n.raft, logs: n.logs,
+		lastCommand: n.reads.lastCommand, transport: n.transport, roster: n.roster, leader: n.leader,
+		elections: n.elections, disk: n.disk, levels: n.levels, times: n.times, checkpoints: n.checkpoints,
+		poller: n.poller, changes: n.changes,
+	}}
+	ctx := n.service.ctx
+	under := func(task func(context.Context)) func() { return func() { task(ctx) } }
+	n.tasks.start(leaderships.run)
 	n.tasks.start(n.watchChanges)
-	n.tasks.start(n.watchReadiness)
-	n.tasks.start(n.probeLeader)
-	n.tasks.start(n.digestCheckpoints)
-	n.tasks.start(n.pollPeers)
-	n.tasks.start(n.watchDisk)
+	n.tasks.start(n.readiness.watch)
+	n.tasks.start(n.reads.probeLeader)
+	n.tasks.start(under(n.comparison.run))
+	n.tasks.start(n.poller.run)
+	n.tasks.start(under(n.disk.watch))
 	if n.config.DiskStall > 0 {
-		n.tasks.start(n.watchStall)
+		n.tasks.start(under(n.disk.watchStall))
 	}
-	n.tasks.start(n.watchPromotion)
+	n.tasks.start(func() { n.joiner.watchPromotion(n.readiness.check) })
 	if n.config.SnapshotBytes > 0 {
-		n.tasks.start(n.watchLogSize)
+		bound := &logBound{
+			log: n.log, bytes: n.config.SnapshotBytes, trailing: n.config.TrailingLogs, size: n.logSize, raft: n.raft,
+			snapshots: n.parts.Snapshots, snapshot: n.Snapshot,
+		}
+		n.tasks.start(under(bound.watch))
 	}
 	if hasState {
-		n.tasks.start(n.electSoleVoter)
+		n.tasks.start(n.elections.electSoleVoter)
 	} else {
-		n.tasks.start(n.runBootstrap)
+		n.tasks.start(under(n.bootstrap.run))
 	}
 }
 
@@ -193,13 +240,13 @@ func (n *Node) watchChanges() {
 	n.raft.RegisterObserver(observer)
 	defer n.raft.DeregisterObserver(observer)
 	for {
-		n.directory.refreshPeers()
-		n.gossipChanges.notifyAll()
+		n.directory.Refresh()
+		n.poller.gossipChanges.notifyAll()
 		n.changes.notifyAll()
 		select {
 		case <-news:
 		case <-n.parts.Discovery.Changed():
-		case <-n.ctx.Done():
+		case <-n.service.ctx.Done():
 			n.changes.notifyAll()
 			return
 		}
@@ -210,27 +257,9 @@ func (n *Node) watchChanges() {
 func (n *Node) Done() <-chan struct{} { return n.done }
 
 // Err returns the fault that stopped the node and what to do about it; nil if there is none, also after Shutdown.
-func (n *Node) Err() error { return n.fault() }
+func (n *Node) Err() error { return n.service.fault() }
 
-func (n *Node) fault() error {
-	if err := n.fatal.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
-// checkServing returns an error if the node must not serve requests.
-func (n *Node) checkServing() error {
-	if err := n.fault(); err != nil {
-		return newError(Halted, true, err, "node %s has stopped serving", n.config.ID)
-	}
-	if n.stopping.Load() || n.ctx.Err() != nil {
-		return newError(ShuttingDown, true, nil, "node %s is shutting down; ask another one", n.config.ID)
-	}
-	return nil
-}
-
-// sleepContext waits for d. It returns false at once when ctx ends first.
+// sleepContext is false at once when ctx ends first.
 func sleepContext(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

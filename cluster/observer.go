@@ -59,7 +59,6 @@ type ReadBatchReport struct {
 	Err   error
 }
 
-// noopObserver is the Observer of a node without metrics.
 type noopObserver struct{}
 
 func (noopObserver) EntryEnded(EntryReport)          {}
@@ -69,10 +68,9 @@ func (noopObserver) Restored(time.Duration, error)   {}
 func (noopObserver) ReadBatchEnded(ReadBatchReport)  {}
 func (noopObserver) LeadershipEstablished()          {}
 
-// observeReadBatch returns a function that reports read batches to the observer.
-func (n *Node) observeReadBatch(leader bool) func(reads int, took time.Duration, err error) {
+func observeReadBatch(to Observer, leader bool) func(reads int, took time.Duration, err error) {
 	return func(reads int, took time.Duration, err error) {
-		n.config.Observer.ReadBatchEnded(ReadBatchReport{Leader: leader, Reads: reads, Took: took, Err: err})
+		to.ReadBatchEnded(ReadBatchReport{Leader: leader, Reads: reads, Took: took, Err: err})
 	}
 }
 
@@ -84,7 +82,7 @@ func WithEntryReport(ctx context.Context, report *EntryReport) context.Context {
 	return context.WithValue(ctx, entryReportKey{}, report)
 }
 
-// fillEntryReport fills in the report that the caller requested with WithEntryReport, if any.
+// fillEntryReport does nothing unless the caller asked for a report with WithEntryReport.
 func fillEntryReport(ctx context.Context, entry EntryReport) {
 	if report, asked := ctx.Value(entryReportKey{}).(*EntryReport); asked {
 		*report = entry

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 
 	"github.com/hashicorp/raft"
@@ -56,41 +55,4 @@ func (p Parts) close() error {
 		return nil
 	}
 	return p.Close()
-}
-
-// Peer is what a node announces about itself.
-type Peer struct {
-	ID, RaftAddr, HTTPAddr string
-	Version                string
-	// FeatureLevel is the newest format of log entries that the node understands.
-	FeatureLevel uint32
-	// Expect is the node's BootstrapExpect.
-	Expect int
-	// HasState is true once the node has raft state: then no new cluster may be formed with it.
-	HasState bool
-	// Intent is the digest of the initial configuration that the node would form; empty until it knows all of its peers.
-	Intent string
-	// Alive is false for a known peer that does not answer.
-	Alive bool
-}
-
-// Discovery makes nodes known to each other. Its information is a hint that may be late or wrong: raft decides
-// membership.
-type Discovery interface {
-	// Start announces self and starts to look for peers, without waiting to find any. It is called once.
-	Start(self Peer) error
-	// Update changes what this node announces.
-	Update(self Peer) error
-	// KeepMembers sets the ids of the members. Members are never evicted to make place for other nodes.
-	KeepMembers(ids []string)
-	// Peers returns the other known nodes, with Alive set accordingly.
-	Peers() []Peer
-	// Join contacts a peer that this node may not know yet, and reports whether the peer was not known to be alive.
-	Join(ctx context.Context, address string) (bool, error)
-	// Changed receives a value whenever the result of Peers may have changed.
-	Changed() <-chan struct{}
-	// Leave announces the shutdown, so that peers do not take the silence for a fault.
-	Leave(ctx context.Context) error
-	// Close stops everything that Start started. It may be called without Start, and more than once.
-	Close() error
 }

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/internal/peers"
 )
 
 const (
@@ -26,88 +29,113 @@ const (
 	maxNonMembersAsked = 16
 )
 
-// pollPeers queries the other nodes for as long as this node serves. A leader queries them anyway, every probeInterval
+type poller struct {
+	self, cluster string
+	service       *service
+	raft          *raft.Raft
+	discovery     Discovery
+	directory     *peers.Directory
+	answers       *peers.Answers
+	roster        *peers.Roster
+	leader        *leaderFinder
+	disk          *diskMonitor
+	levels        *levels
+	times         *timeSource
+	checkpoints   *checkpoints
+	comparison    *comparison
+	changes       *changeNotifier
+	// ownStatus is what this node would answer.
+	ownStatus func() NodeStatus
+	client    atomic.Pointer[PeerClient]
+	// reachability tracks which members answer.
+	reachability *peers.Reachability
+	// gossipChanges is notified of news from gossip.
+	gossipChanges changeNotifier
+}
+
+// run queries the other nodes for as long as this node serves. A leader queries them anyway, every probeInterval
 // (probeAll).
-func (n *Node) pollPeers() {
+func (p *poller) run() {
 	started := time.Now()
 	var last time.Time
-	for n.ctx.Err() == nil {
-		changed := n.gossipChanges.nextChange()
-		if n.leadership.Load() == nil {
-			n.queryMembers(n.ctx, n.Members(), nil)
+	for p.service.ctx.Err() == nil {
+		changed := p.gossipChanges.nextChange()
+		p.reachability.Retain(p.roster.ServerIDs())
+		if p.leader.own.Load() == nil {
+			p.queryAll(p.service.ctx, p.roster.Members(), nil)
 			last = time.Now()
-			if n.isDiskStalled() {
-				n.changes.notifyAll() // raft reports no new leader now, so this node learns of it from the answers
+			if p.disk.isStalled() {
+				p.changes.notifyAll() // raft reports no new leader now, so this node learns of it from the answers
 			}
 		}
 		pause := pollInterval
-		if n.shouldPollSoon(started) {
+		if p.shouldPollSoon(started) {
 			pause = eagerPollInterval
 		}
-		n.awaitPoll(changed, pause, last)
+		p.awaitPoll(changed, pause, last)
 	}
 }
 
 // awaitPoll waits for the next round: until it is due, or until gossip has changed while this node looks for a cluster.
-func (n *Node) awaitPoll(changed <-chan struct{}, pause time.Duration, last time.Time) {
-	if n.raft.LastIndex() > 0 {
-		sleepContext(n.ctx, pause)
+func (p *poller) awaitPoll(changed <-chan struct{}, pause time.Duration, last time.Time) {
+	if p.raft.LastIndex() > 0 {
+		sleepContext(p.service.ctx, pause)
 		return
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-changed:
-		sleepContext(n.ctx, minPollInterval-min(minPollInterval, time.Since(last)))
+		sleepContext(p.service.ctx, minPollInterval-min(minPollInterval, time.Since(last)))
 	case <-timer.C:
-	case <-n.ctx.Done():
+	case <-p.service.ctx.Done():
 	}
 }
 
 // shouldPollSoon reports whether this node waits for a cluster, for the first answer of a member, or for the members'
 // digests at its own newest checkpoint.
-func (n *Node) shouldPollSoon(started time.Time) bool {
-	if n.raft.LastIndex() == 0 || n.peerClient.Load() == nil || n.isDiskStalled() {
+func (p *poller) shouldPollSoon(started time.Time) bool {
+	if p.raft.LastIndex() == 0 || p.client.Load() == nil || p.disk.isStalled() {
 		return true
 	}
-	own, since := n.checkpoints.newestPoint(n.config.ID)
-	for _, s := range n.servers() {
+	own, since := p.checkpoints.newestPoint(p.self)
+	for _, s := range p.roster.Servers() {
 		id := string(s.ID)
 		switch {
-		case id == n.config.ID:
-		case time.Since(started) < eagerPollPeriod && n.answers.findAnswer(id).answeredAt.IsZero():
+		case id == p.self:
+		case time.Since(started) < eagerPollPeriod && p.answers.Find(id).AnsweredAt.IsZero():
 			return true
-		case time.Since(since) < eagerPollPeriod && !n.checkpoints.hasIndex(id, own.Index):
+		case time.Since(since) < eagerPollPeriod && !p.checkpoints.hasIndex(id, own.Index):
 			return true
 		}
 	}
 	return false
 }
 
-// queryMembers queries nodes in parallel and records their answers. For each node that was queried it calls each with
-// the index in members. Only some of the nodes known from gossip alone are queried in each round.
-func (n *Node) queryMembers(ctx context.Context, members []Member,
+// queryAll calls each with the index in members, for each node that was queried. Only some of the nodes known from
+// gossip alone are queried in each round.
+func (p *poller) queryAll(ctx context.Context, members []Member,
 	each func(i int, sent time.Time, status NodeStatus, err error),
 ) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	servers := n.servers()
+	servers := p.roster.Servers()
 	var ids []string
 	for _, m := range members {
 		ids = append(ids, m.ID)
 	}
-	n.answers.retainOnly(ids)
-	n.parts.Discovery.KeepMembers(serverIDs(servers))
+	p.answers.RetainOnly(ids)
+	p.discovery.KeepMembers(peers.IDs(servers))
 	var asked sync.WaitGroup
-	nonMembers := n.chooseNonMembers(members, servers)
+	nonMembers := p.chooseNonMembers(members, servers)
 	for i, m := range members {
-		if !containsServer(servers, m.ID) && m.ID != n.config.ID && !slices.Contains(nonMembers, m.ID) {
+		if !peers.Contains(servers, m.ID) && m.ID != p.self && !slices.Contains(nonMembers, m.ID) {
 			continue
 		}
 		asked.Go(func() {
 			sent := time.Now()
-			status, err := n.queryMember(ctx, m)
-			if each != nil && n.ctx.Err() == nil {
+			status, err := p.query(ctx, m)
+			if each != nil && p.service.ctx.Err() == nil {
 				each(i, sent, status, err)
 			}
 		})
@@ -117,70 +145,63 @@ func (n *Node) queryMembers(ctx context.Context, members []Member,
 
 // chooseNonMembers returns the ids of nodes outside of raft's configuration to query: those not queried for the longest
 // time.
-func (n *Node) chooseNonMembers(members []Member, servers []raft.Server) []string {
+func (p *poller) chooseNonMembers(members []Member, servers []raft.Server) []string {
 	var nonMembers []string
 	for _, m := range members {
-		if !containsServer(servers, m.ID) && m.ID != n.config.ID {
+		if !peers.Contains(servers, m.ID) && m.ID != p.self {
 			nonMembers = append(nonMembers, m.ID)
 		}
 	}
 	slices.SortStableFunc(nonMembers, func(a, b string) int {
-		return n.answers.findAnswer(a).askedAt.Compare(n.answers.findAnswer(b).askedAt)
+		return p.answers.Find(a).AskedAt.Compare(p.answers.Find(b).AskedAt)
 	})
 	return nonMembers[:min(len(nonMembers), maxNonMembersAsked)]
 }
 
-func serverIDs(servers []raft.Server) []string {
-	ids := make([]string, len(servers))
-	for i, s := range servers {
-		ids[i] = string(s.ID)
+func (p *poller) query(ctx context.Context, m Member) (NodeStatus, error) {
+	if m.ID == p.self {
+		return p.ownStatus(), nil
 	}
-	return ids
-}
-
-func containsServer(servers []raft.Server, id string) bool {
-	return slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == id })
-}
-
-// queryMember queries the status of one node and records it.
-func (n *Node) queryMember(ctx context.Context, m Member) (NodeStatus, error) {
-	if m.ID == n.config.ID {
-		return n.Status(), nil
-	}
-	client := n.peerClient.Load()
+	client := p.client.Load()
 	if client == nil {
 		return NodeStatus{}, errors.New("this node cannot query others yet")
 	}
-	at := n.queryAddress(m)
+	at := p.queryAddress(m)
 	status, err := (*client).Status(ctx, at)
 	switch {
 	case err != nil:
 	case status.ID != m.ID:
 		err = fmt.Errorf("%s answers at %q, which should be the address of %s", status.ID, at.RaftAddr, m.ID)
-	case status.ClusterName != "" && status.ClusterName != n.config.ClusterName:
-		err = fmt.Errorf("%s is of cluster %q, not of %q", m.ID, status.ClusterName, n.config.ClusterName)
+	case status.ClusterName != "" && status.ClusterName != p.cluster:
+		err = fmt.Errorf("%s is of cluster %q, not of %q", m.ID, status.ClusterName, p.cluster)
 	}
-	if n.ctx.Err() != nil {
+	if p.service.ctx.Err() != nil {
 		return status, err // the query was canceled; the other node did not fail
 	}
-	n.recordReachability(n.statusReachability, m.ID, err)
-	changed := n.answers.recordAnswer(m.ID, status, err)
+	isMember := p.roster.Contains(m.ID)
+	if isMember { // other nodes come and go with gossip
+		p.reachability.Record(m.ID, err)
+	}
+	changed := p.answers.Record(m.ID, status, err)
 	if err == nil {
-		n.recordLeaderTime(m.ID, status.LedgerTime)
-		n.processStatus(status)
+		p.times.record(m.ID, status.LedgerTime)
+		if isMember {
+			p.levels.warnAbout(status)
+			p.comparison.record(status)
+		}
 	}
 	if changed {
-		n.changes.notifyAll()
+		p.changes.notifyAll()
 	}
 	return status, err
 }
 
 // queryAddress returns m with the addresses to query it at: the known ones, and after a failure alternately those from
 // gossip, because the node may have moved. In both cases the answer must come from m itself.
-func (n *Node) queryAddress(m Member) Member {
-	p, known := n.directory.findPeer(m.ID)
-	if known && p.Alive && n.answers.findAnswer(m.ID).failures%2 == 1 {
-		m.RaftAddr, m.HTTPAddr = p.RaftAddr, p.HTTPAddr
+func (p *poller) queryAddress(m Member) Member {
+	peer, known := p.directory.Find(m.ID)
+	if known && peer.Alive && p.answers.Find(m.ID).Failures%2 == 1 {
+		m.RaftAddr, m.HTTPAddr = peer.RaftAddr, peer.HTTPAddr
 	}
 	return m
 }

@@ -63,7 +63,7 @@ type proposalResult struct {
 	err    error
 }
 
-// proposalQueue holds proposals until the next entry is built: one list for small calls and one for large calls, each
+// proposalQueue keeps proposals until the next entry is built: one list for small calls and one for large calls, each
 // in the order of arrival. While only batched proposals wait, takeBatch returns nothing until there are enough for an
 // entry or the first one has waited for batchWindow. Any other proposal releases all of them.
 type proposalQueue struct {
@@ -85,7 +85,6 @@ type proposalQueue struct {
 
 func newProposalQueue() *proposalQueue { return &proposalQueue{ready: make(chan struct{}, 1)} }
 
-// proposalList is one list of waiting proposals, oldest first.
 type proposalList struct {
 	proposals []*proposal
 	queued
@@ -93,17 +92,14 @@ type proposalList struct {
 	byUser map[string]queued
 }
 
-// queued is the size of some waiting proposals.
 type queued struct{ commands, bytes int }
 
-// adjust adds a proposal, or takes it away.
 func (s *queued) adjust(p *proposal, sign int) {
 	s.commands += sign * p.commands
 	s.bytes += sign * p.part.Size()
 }
 
-// hasRoomFor reports whether some more fits into a 1/shares part of the capacity of the queue. What is alone always
-// fits.
+// hasRoomFor gives a 1/shares part of the capacity of the queue. What is alone always fits.
 func (s queued) hasRoomFor(commands, bytes, shares int) bool {
 	return s.commands == 0 || s.commands+commands <= maxQueuedCommands/shares && s.bytes+bytes <= maxQueuedBytes/shares
 }
@@ -118,19 +114,18 @@ func (l *proposalList) adjustCounts(p *proposal, sign int) {
 	if p.user == "" {
 		return
 	}
-	of := l.byUser[p.user]
-	of.adjust(p, sign)
-	if of.commands == 0 {
+	ofUser := l.byUser[p.user]
+	ofUser.adjust(p, sign)
+	if ofUser.commands == 0 {
 		delete(l.byUser, p.user)
 		return
 	}
 	if l.byUser == nil {
 		l.byUser = map[string]queued{}
 	}
-	l.byUser[p.user] = of
+	l.byUser[p.user] = ofUser
 }
 
-// removeMatching removes the proposals for which matches returns true.
 func (l *proposalList) removeMatching(matches func(*proposal) bool) (found bool) {
 	l.proposals = slices.DeleteFunc(l.proposals, func(p *proposal) bool {
 		if !matches(p) {
@@ -143,18 +138,18 @@ func (l *proposalList) removeMatching(matches func(*proposal) bool) (found bool)
 	return found
 }
 
-// checkRoom returns why the list, which gets a 1/shares part of the capacity, cannot take more proposals of a user.
+// checkRoom gives the list a 1/shares part of the capacity.
 func (l *proposalList) checkRoom(user string, commands, bytes, shares int) *Error {
 	if !l.hasRoomFor(commands, bytes, shares) {
 		return newError(Overloaded, true, nil, "%d commands with %d bytes wait already; try again later, with fewer at once",
 			l.commands, l.bytes)
 	}
-	of := l.byUser[user]
-	if user != "" && !of.hasRoomFor(commands, bytes, shares*queuedPerUser) {
+	ofUser := l.byUser[user]
+	if user != "" && !ofUser.hasRoomFor(commands, bytes, shares*queuedPerUser) {
 		return newError(Overloaded, true, nil,
 			"%d commands with %d bytes of user %s wait already, and the share of one user is %d with %d; try again later, "+
 				"with fewer at once",
-			of.commands, of.bytes, user, maxQueuedCommands/shares/queuedPerUser, maxQueuedBytes/shares/queuedPerUser)
+			ofUser.commands, ofUser.bytes, user, maxQueuedCommands/shares/queuedPerUser, maxQueuedBytes/shares/queuedPerUser)
 	}
 	return nil
 }
@@ -279,13 +274,11 @@ func (q *proposalQueue) takeBatch() []*proposal {
 	return e.batch
 }
 
-// batchBuilder collects the proposals of one entry.
 type batchBuilder struct {
 	batch           []*proposal
 	commands, bytes int
 }
 
-// fillFrom moves up to limit proposals from a list into the entry, as long as they fit.
 func (e *batchBuilder) fillFrom(list *proposalList, limit int) {
 	count := 0
 	for _, p := range list.proposals[:limit] {
@@ -303,7 +296,7 @@ func (e *batchBuilder) fillFrom(list *proposalList, limit int) {
 	list.proposals = list.proposals[count:]
 }
 
-// fillFromLarge takes one part of a large call, unless another is in flight.
+// fillFromLarge takes nothing if another part is in flight.
 func (e *batchBuilder) fillFromLarge(q *proposalQueue) {
 	if len(q.large.proposals) > 0 && !q.largeInFlight {
 		e.fillFrom(&q.large, 1)
@@ -327,7 +320,6 @@ func (e *batchBuilder) fillFromSmall(q *proposalQueue) {
 	}
 }
 
-// entryEnded notes that an entry is no longer in flight.
 func (q *proposalQueue) entryEnded(batch []*proposal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -339,7 +331,6 @@ func (q *proposalQueue) entryEnded(batch []*proposal) {
 	}
 }
 
-// refuseAbandoned answers a proposal whose caller no longer waits.
 func refuseAbandoned(p *proposal) bool {
 	cause := p.callerErr()
 	if cause == nil {
@@ -353,15 +344,14 @@ func notWrittenError(cause error) *Error {
 	return newError(Deadline, true, cause, "the commands were not written in time, so they never take effect")
 }
 
-// withdraw removes a proposal. It returns false if the proposal was taken already.
+// withdraw is false if the proposal was taken already.
 func (q *proposalQueue) withdraw(p *proposal) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	is := func(other *proposal) bool { return other == p }
-	return q.small.removeMatching(is) || q.large.removeMatching(is)
+	isSame := func(other *proposal) bool { return other == p }
+	return q.small.removeMatching(isSame) || q.large.removeMatching(isSame)
 }
 
-// close refuses all waiting and all future proposals.
 func (q *proposalQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

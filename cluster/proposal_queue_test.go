@@ -282,7 +282,7 @@ func TestAnExpiryPassesNoLargeCall(t *testing.T) {
 		}
 	}
 	var order []*proposal
-	for range 3 { // each time something goes, or the last would wait for ever
+	for range 3 { // each time something goes, or the last would never end its wait
 		if got := q.takeBatch(); len(got) > 0 {
 			order = append(order, got...)
 			q.entryEnded(got)
@@ -377,7 +377,7 @@ func TestTheEndOfAnEntryReleasesTheNext(t *testing.T) {
 // TestUsersShareTheQueue: one user may have a quarter of the queue, whatever it sends, and others then have room. A
 // proposal of a user who has none waiting fits always.
 func TestUsersShareTheQueue(t *testing.T) {
-	of := func(user string, commands, bytes int) []*proposal {
+	proposalsOf := func(user string, commands, bytes int) []*proposal {
 		p := newTestProposal(commands, bytes)
 		p.user = user
 		return []*proposal{p}
@@ -385,7 +385,7 @@ func TestUsersShareTheQueue(t *testing.T) {
 	q := newProposalQueue()
 	const call = 100
 	fill := func(user string) (taken int) {
-		for q.enqueue(of(user, call, 10), false) == nil {
+		for q.enqueue(proposalsOf(user, call, 10), false) == nil {
 			taken++
 		}
 		return taken
@@ -396,12 +396,12 @@ func TestUsersShareTheQueue(t *testing.T) {
 			t.Errorf("%s got %d calls into the queue, want %d", user, got, share)
 		}
 	}
-	err := q.enqueue(of("account/a", call, 10), false)
+	err := q.enqueue(proposalsOf("account/a", call, 10), false)
 	if err == nil || err.Reason != Overloaded || !err.NotApplied ||
 		!strings.Contains(err.Text, "of user account/a wait already, and the share of one user is") {
 		t.Errorf("the refusal is %v", err)
 	}
-	if err := q.enqueue(of("account/a", 1, largeCall+1), false); err != nil {
+	if err := q.enqueue(proposalsOf("account/a", 1, largeCall+1), false); err != nil {
 		t.Errorf("a large call: %v", err)
 	}
 	if got := fill(""); got < share {

@@ -37,63 +37,77 @@ func (n *Node) ProposeBatched(ctx context.Context, commands ...quota.Command) ([
 }
 
 func (n *Node) propose(ctx context.Context, commands []quota.Command, batched bool) ([]ledger.Outcome, uint64, error) {
-	l, err := n.establishedLeadership()
+	l, err := n.leader.established()
 	if err != nil {
 		return nil, 0, err
 	}
-	return l.propose(ctx, commands, batched)
+	return l.commit.propose(ctx, commands, batched)
 }
 
-func (l *leadership) propose(ctx context.Context, commands []quota.Command,
+// groupCommit gathers the proposals of many callers into few log entries.
+type groupCommit struct {
+	self      string
+	timeouts  timeoutScale
+	formats   *fsm.Formats
+	observer  Observer
+	ctx       context.Context //nolint:containedctx // that of the leadership
+	tasks     *taskGroup
+	suspended <-chan struct{} // see leadership
+	raft      *raft.Raft
+	ledger    *fsm.FSM
+	leader    *leaderFinder
+	disk      *diskMonitor
+	levels    *levels
+	queue     *proposalQueue
+	clock     *ledgerClock // nil until the leadership is established
+}
+
+func (g *groupCommit) propose(ctx context.Context, commands []quota.Command,
 	batched bool,
 ) ([]ledger.Outcome, uint64, error) {
-	if err := l.node.checkDiskSpace(commands); err != nil {
+	if err := g.disk.checkSpace(commands); err != nil {
 		return nil, 0, err
 	}
-	proposals, err := splitCommands(l.node.config.Formats, callerOf(ctx), commands)
+	proposals, err := splitCommands(g.formats, callerOf(ctx), commands)
 	if err != nil {
 		return nil, 0, err
 	}
-	user := l.node.chargedUser(ctx)
+	user := chargedUser(ctx, g.ledger.Book())
 	for _, p := range proposals {
 		p.user = user
-		p.callerErr, p.keepsOrder = ctx.Err, slices.ContainsFunc(commands, isExpiry)
-		if err := l.node.checkFormat(p.part.Format); err != nil {
+		p.callerErr, p.keepsOrder = ctx.Err, slices.ContainsFunc(commands, keepsOrder)
+		if err := g.levels.check(p.part.Format); err != nil {
 			return nil, 0, err
 		}
 	}
-	if err := l.queue.enqueue(proposals, batched); err != nil {
+	if err := g.queue.enqueue(proposals, batched); err != nil {
 		return nil, 0, err
 	}
-	return l.collectOutcomes(ctx, proposals)
+	return g.collectOutcomes(ctx, proposals)
 }
 
-// isExpiry reports whether a command ends leases: a renewal that arrived before it must precede it in the log.
-func isExpiry(c quota.Command) bool {
-	_, is := c.(quota.Expire)
-	return is
-}
-
-func (n *Node) notLeaderError() *Error {
-	leader, known := n.Leader()
-	if !known {
-		return newError(NoLeader, true, nil, "no leader is established that node %s knows of; try again", n.config.ID)
+// proposePart returns the index of the entry.
+func (g *groupCommit) proposePart(ctx context.Context, part fsm.Part) (uint64, error) {
+	p := &proposal{part: part, done: make(chan proposalResult, 1), callerErr: ctx.Err}
+	if err := g.queue.enqueue([]*proposal{p}, false); err != nil {
+		return 0, err
 	}
-	e := newError(NotLeader, true, nil, "node %s does not lead; ask %s", n.config.ID, leader.ID)
-	e.Leader = leader.ID
-	return e
+	r := g.awaitResult(ctx, p)
+	return r.report.Index, r.err
 }
+
+func keepsOrder(c quota.Command) bool { return quota.FactsOf(c).KeepsOrder }
 
 // splitCommands encodes the commands of a caller, nil for none, into proposals that each fit into one entry. It runs on
 // the goroutine of the call. Calls larger than largestPart are split too, so that proposals behind them do not wait
 // long.
-func splitCommands(formats *fsm.Formats, by *access.Caller, commands []quota.Command) ([]*proposal, error) {
+func splitCommands(formats *fsm.Formats, caller *access.Caller, commands []quota.Command) ([]*proposal, error) {
 	if len(commands) == 0 {
 		return nil, newError(TooLarge, true, nil, "a proposal needs at least one command")
 	}
 	pieces := 2
 	if len(commands) <= fsm.MaxEntryCommands {
-		part, err := formats.EncodeCommands(by, commands)
+		part, err := formats.EncodeCommands(caller, commands)
 		size := part.Size() + entryOverhead
 		switch {
 		case err == nil && (size <= largestPart || len(commands) == 1 && size <= fsm.MaxEntryBytes):
@@ -109,7 +123,7 @@ func splitCommands(formats *fsm.Formats, by *access.Caller, commands []quota.Com
 	}
 	var all []*proposal
 	for piece := range slices.Chunk(commands, (len(commands)+pieces-1)/pieces) {
-		proposals, err := splitCommands(formats, by, piece)
+		proposals, err := splitCommands(formats, caller, piece)
 		if err != nil {
 			return nil, err
 		}
@@ -118,14 +132,13 @@ func splitCommands(formats *fsm.Formats, by *access.Caller, commands []quota.Com
 	return all, nil
 }
 
-// collectOutcomes waits for all proposals of one call.
-func (l *leadership) collectOutcomes(ctx context.Context, proposals []*proposal) ([]ledger.Outcome, uint64, error) {
+func (g *groupCommit) collectOutcomes(ctx context.Context, proposals []*proposal) ([]ledger.Outcome, uint64, error) {
 	var outcomes []ledger.Outcome
 	var report EntryReport
 	for i, p := range proposals {
-		r := l.awaitResult(ctx, p)
+		r := g.awaitResult(ctx, p)
 		if r.err != nil {
-			return nil, 0, l.withdrawRest(proposals, i, r.err)
+			return nil, 0, g.withdrawRest(proposals, i, r.err)
 		}
 		outcomes = append(outcomes, r.outcomes...)
 		report = r.report
@@ -134,15 +147,15 @@ func (l *leadership) collectOutcomes(ctx context.Context, proposals []*proposal)
 	return outcomes, report.Index, nil
 }
 
-func (l *leadership) awaitResult(ctx context.Context, p *proposal) proposalResult {
+func (g *groupCommit) awaitResult(ctx context.Context, p *proposal) proposalResult {
 	select {
 	case r := <-p.done:
 		return r
-	case <-l.suspended:
-		return l.suspendedResult(p)
+	case <-g.suspended:
+		return g.suspendedResult(p)
 	case <-ctx.Done():
 	}
-	if l.queue.withdraw(p) {
+	if g.queue.withdraw(p) {
 		return proposalResult{err: notWrittenError(ctx.Err())}
 	}
 	select {
@@ -155,7 +168,7 @@ func (l *leadership) awaitResult(ctx context.Context, p *proposal) proposalResul
 }
 
 // suspendedResult is the result of a proposal that raft was given before this node stopped to act as leader.
-func (l *leadership) suspendedResult(p *proposal) proposalResult {
+func (g *groupCommit) suspendedResult(p *proposal) proposalResult {
 	select {
 	case r := <-p.done:
 		return r
@@ -163,15 +176,15 @@ func (l *leadership) suspendedResult(p *proposal) proposalResult {
 	}
 	return proposalResult{err: newError(LeadershipLost, false, nil,
 		"a write to the log of node %s does not return, so it stopped to act as leader; the commands may still take "+
-			"effect: retry with the same id", l.node.config.ID)}
+			"effect: retry with the same id", g.self)}
 }
 
 // withdrawRest withdraws the proposals that wait behind a failed one. The whole call is certainly not applied only if
 // its first part was not: then the later parts either were not taken or are withdrawn here.
-func (l *leadership) withdrawRest(proposals []*proposal, failed int, err error) error {
+func (g *groupCommit) withdrawRest(proposals []*proposal, failed int, err error) error {
 	certain := failed == 0
 	for _, p := range proposals[failed+1:] {
-		if !l.queue.withdraw(p) {
+		if !g.queue.withdraw(p) {
 			certain = false
 		}
 	}
@@ -184,84 +197,83 @@ func (l *leadership) withdrawRest(proposals []*proposal, failed int, err error) 
 	return err
 }
 
-// proposeQueued builds one entry after the other from the queue until the leadership ends.
-func (l *leadership) proposeQueued() {
+func (g *groupCommit) run() {
 	slots := make(chan struct{}, entriesInFlight)
 	for {
 		select {
 		case slots <- struct{}{}:
-		case <-l.ctx.Done():
+		case <-g.ctx.Done():
 			return
 		}
-		batch := l.nextBatch(func() bool { return len(slots) > 1 })
+		batch := g.nextBatch(func() bool { return len(slots) > 1 })
 		if batch == nil {
 			return
 		}
-		l.sendEntry(batch, func() {
-			<-slots // first, because entryEnded makes proposeQueued look how many entries are in flight
-			l.queue.entryEnded(batch)
+		g.sendEntry(batch, func() {
+			<-slots // first, because entryEnded makes run look how many entries are in flight
+			g.queue.entryEnded(batch)
 		})
 	}
 }
 
 // nextBatch waits for proposals that may go now, which depends on whether another entry is in flight. It returns nil
 // when the leadership has ended.
-func (l *leadership) nextBatch(inFlight func() bool) []*proposal {
+func (g *groupCommit) nextBatch(inFlight func() bool) []*proposal {
 	for {
-		take := l.queue.takeBatch
+		take := g.queue.takeBatch
 		if inFlight() {
-			take = l.queue.takeOverlapping
+			take = g.queue.takeOverlapping
 		}
 		if batch := take(); len(batch) > 0 {
 			return batch
 		}
 		select {
-		case <-l.queue.ready:
-		case <-l.ctx.Done():
+		case <-g.queue.ready:
+		case <-g.ctx.Done():
 			return nil
 		}
 	}
 }
 
 // sendEntry gives one entry to raft. There is one sender, so stamps are in the order of the log.
-func (l *leadership) sendEntry(batch []*proposal, release func()) {
+func (g *groupCommit) sendEntry(batch []*proposal, release func()) {
 	parts := make([]fsm.Part, len(batch))
 	for i, p := range batch {
 		parts[i] = p.part
 	}
-	data, err := fsm.JoinEntry(l.clock.nextStamp(), parts...)
+	data, err := fsm.JoinEntry(g.clock.nextStamp(), parts...)
 	if err != nil {
 		refuseAll(batch, newError(TooLarge, true, err, "the commands cannot be written as a log entry"))
 		release()
 		return
 	}
 	report := EntryReport{Calls: len(batch), Bytes: len(data), Queued: batch[0].queued, Sent: time.Now()}
-	future := l.node.raft.Apply(data, l.node.config.scaleTimeout(stepTimeout))
-	started := l.tasks.start(func() {
+	future := g.raft.Apply(data, g.timeouts.scale(stepTimeout))
+	started := g.tasks.start(func() {
 		defer release()
-		l.deliverResults(batch, report, future)
+		g.deliverResults(batch, report, future)
 	})
 	if !started {
-		l.deliverResults(batch, report, future)
+		g.deliverResults(batch, report, future)
 	}
 }
 
 // deliverResults waits for raft's answer to one entry, reports the entry to the observer, and gives each caller its
 // outcomes.
-func (l *leadership) deliverResults(batch []*proposal, report EntryReport, future raft.ApplyFuture) {
-	done, failed := l.awaitApply(future)
+func (g *groupCommit) deliverResults(batch []*proposal, report EntryReport, future raft.ApplyFuture) {
+	done, failed := g.awaitApply(future)
 	report.Ended = time.Now()
 	for _, p := range batch {
 		report.Commands += p.commands
 	}
 	if failed != nil {
 		report.Err = failed
-		l.node.config.Observer.EntryEnded(report)
+		g.observer.EntryEnded(report)
 		refuseAll(batch, failed)
 		return
 	}
 	report.Index, report.ApplyBegan, report.ApplyEnded = future.Index(), done.began, done.ended
-	l.node.config.Observer.EntryEnded(report)
+	g.observer.EntryEnded(report)
 	outcomes := done.outcomes
 	for _, p := range batch {
 		own := p.commands
@@ -270,16 +282,15 @@ func (l *leadership) deliverResults(batch []*proposal, report EntryReport, futur
 	}
 }
 
-// awaitApply waits for raft's answer to one entry.
-func (l *leadership) awaitApply(future raft.ApplyFuture) (applyResponse, *Error) {
+func (g *groupCommit) awaitApply(future raft.ApplyFuture) (applyResponse, *Error) {
 	if err := future.Error(); err != nil {
-		return applyResponse{}, l.node.applyError(err)
+		return applyResponse{}, g.leader.applyError(err)
 	}
 	done, ok := future.Response().(applyResponse)
 	if !ok {
 		cause, _ := future.Response().(error)
 		return applyResponse{}, newError(Halted, false, cause, "node %s stopped while it applied the entry",
-			l.node.config.ID)
+			g.self)
 	}
 	return done, nil
 }

@@ -3,8 +3,8 @@ package cluster
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
 	"github.com/quorate/quorate/cluster/raftguard"
@@ -26,37 +26,39 @@ const (
 func (n *Node) startRaft() (hasState bool, err error) {
 	p := n.parts
 	n.logSize = raftguard.NewLogSize(p.Logs)
-	n.diskLatency = raftguard.NewDiskLatency(n.logSize)
-	checked := raftguard.NewChecksum(n.diskLatency)
-	if err := n.verifyLog(checked); err != nil {
+	latency := raftguard.NewDiskLatency(n.logSize)
+	n.disk = newDiskMonitor(n.config, latency, p.FreeSpace, n.changes)
+	checked := raftguard.NewChecksum(latency)
+	if err := verifyLog(checked, p.Snapshots, n.log); err != nil {
 		return false, err
 	}
 	stores := raftguard.NewFailStopStore(checked, p.Stable, n.fail)
 	n.logs = raftguard.NewLogCache(stores, logCacheEntries, logCacheBytes)
-	if hasState, err = n.checkRaftState(checked, stores); err != nil {
+	hasState, lost, err := checkRaftState(checked, stores, p)
+	if err != nil {
 		return false, err
 	}
-	n.stable = stores
-	n.transport = raftguard.NewTransport(n.guardTransport(hasState),
-		raftguard.SilenceWhile(n.isDiskStalled), raftguard.ResolveAddresses(n.presentAddress))
+	n.join.stable, n.join.lost = stores, lost
+	n.transport = raftguard.NewTransport(n.join.guard(p.Transport, hasState),
+		raftguard.SilenceWhile(n.disk.isStalled), raftguard.ResolveAddresses(n.presentAddress))
 	recorded, err := raftguard.NewRecordedSnapshots(p.Snapshots, stores)
 	if err != nil {
 		return false, err
 	}
 	monotonic := raftguard.NewMonotonicSnapshots(recorded, futileInstalls, n.forceElection, n.log)
 	snapshots := raftguard.NewWatchdog(monotonic, n.logs, futileInstalls, n.failStuckInstall, n.log)
-	n.raft, err = raft.NewRaft(n.raftConfig(), instrumentedFSM{n.ledger, n.config.Observer}, n.logs, stores, snapshots,
-		n.transport)
+	n.raft, err = raft.NewRaft(raftConfig(n.config, n.elected), instrumentedFSM{n.ledger, n.config.Observer}, n.logs,
+		stores, snapshots, n.transport)
 	return hasState, err
 }
 
 // verifyLog drops a log left behind by a deposed leader (raft#697) and reads all entries once, so that raft starts from
 // an intact log.
-func (n *Node) verifyLog(logs raft.LogStore) error {
-	if _, err := raftguard.RepairTail(logs, n.parts.Snapshots, n.log); err != nil {
+func verifyLog(logs raft.LogStore, snapshots raft.SnapshotStore, log hclog.Logger) error {
+	if _, err := raftguard.RepairTail(logs, snapshots, log); err != nil {
 		return err
 	}
-	list, err := n.parts.Snapshots.List()
+	list, err := snapshots.List()
 	if err != nil {
 		return fmt.Errorf("list the snapshots: %w", err)
 	}
@@ -67,37 +69,37 @@ func (n *Node) verifyLog(logs raft.LogStore) error {
 	return raftguard.VerifyLog(logs, newest)
 }
 
-// checkRaftState reports whether the node has state of its own to start from. Raft is not started on the remains of
-// lost state: with an old configuration among them the node could elect itself.
-func (n *Node) checkRaftState(logs raft.LogStore, stable raft.StableStore) (hasState bool, err error) {
-	history, err := raftguard.CheckHistory(logs, stable, n.parts.Snapshots)
+// checkRaftState reports whether the node has state of its own to start from, and what it has lost. Raft is not started
+// on the remains of lost state: with an old configuration among them the node could elect itself.
+func checkRaftState(logs raft.LogStore, stable raft.StableStore, p Parts) (hasState bool, lost string, err error) {
+	history, err := raftguard.CheckHistory(logs, stable, p.Snapshots)
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("check the raft state: %w", err)
+		return false, "", fmt.Errorf("check the raft state: %w", err)
 	case history.Lost != "" && !history.TermOnly:
-		return false, &raftguard.LostHistoryError{Reason: history.Lost}
+		return false, "", &raftguard.LostHistoryError{Reason: history.Lost}
 	case history.Lost != "":
-		n.joiner.lost = cmp.Or(n.parts.Lost, history.Lost)
+		return false, cmp.Or(p.Lost, history.Lost), nil
 	case history.Empty:
-		n.joiner.lost = n.parts.Lost
+		return false, p.Lost, nil
 	}
-	return !history.Empty && history.Lost == "", nil
+	return true, "", nil
 }
 
-func (n *Node) raftConfig() *raft.Config {
+func raftConfig(config Config, elected chan<- bool) *raft.Config {
 	c := raft.DefaultConfig()
-	c.LocalID = raft.ServerID(n.config.ID)
-	c.Logger = raftguard.NewRepeatsLog(n.config.Logger.Named("raft"))
-	c.NotifyCh = n.leadershipCh
-	c.HeartbeatTimeout = n.config.scaleTimeout(heartbeatTimeout)
-	c.ElectionTimeout = n.config.scaleTimeout(electionTimeout)
-	c.LeaderLeaseTimeout = n.config.scaleTimeout(leaderLeaseTimeout)
-	c.CommitTimeout = n.config.CommitNotice
+	c.LocalID = raft.ServerID(config.ID)
+	c.Logger = raftguard.NewRepeatsLog(config.Logger.Named("raft"))
+	c.NotifyCh = elected
+	c.HeartbeatTimeout = config.scaleTimeout(heartbeatTimeout)
+	c.ElectionTimeout = config.scaleTimeout(electionTimeout)
+	c.LeaderLeaseTimeout = config.scaleTimeout(leaderLeaseTimeout)
+	c.CommitTimeout = config.CommitNotice
 	c.MaxAppendEntries = maxAppendEntries
 	c.BatchApplyCh = true
-	c.SnapshotThreshold = n.config.SnapshotThreshold
-	c.SnapshotInterval = n.config.SnapshotInterval
-	c.TrailingLogs = n.config.TrailingLogs
+	c.SnapshotThreshold = config.SnapshotThreshold
+	c.SnapshotInterval = config.SnapshotInterval
+	c.TrailingLogs = config.TrailingLogs
 	c.NoLegacyTelemetry = true
 	// A removed leader becomes a follower like every other removed node, instead of a process without raft.
 	c.ShutdownOnRemove = false
@@ -109,41 +111,30 @@ func (n *Node) failStuckInstall() {
 		"again: the start drops that log", n.config.ID))
 }
 
+// forceElection starts an election because the leader misjudges the state of this node, which only a new leadership
+// corrects.
+func (n *Node) forceElection() {
+	select {
+	case <-n.opened:
+		n.elections.electIfVoter()
+	case <-n.service.ctx.Done():
+	}
+}
+
 func closeTransport(t raft.Transport) {
 	if closer, ok := t.(raft.WithClose); ok {
 		_ = closer.Close() // the caller has a better error to report
 	}
 }
 
-// electSoleVoter starts an election at once if this node is the only voter: it need not wait for a leader that cannot
-// exist.
-func (n *Node) electSoleVoter() {
-	if voters := n.voterIDs(); len(voters) == 1 && voters[0] == raft.ServerID(n.config.ID) {
-		n.startElection()
+// presentAddress returns where raft finds a server: at the address that it answered from recently, otherwise at the
+// configured one. Unlike the configuration, which only a leader corrects, this works when a majority has moved. The
+// address comes from gossip at first, but is used only once the server itself has answered there with its id, which a
+// certificate proves (docs/adr/0119).
+func (n *Node) presentAddress(id raft.ServerID, configured raft.ServerAddress) raft.ServerAddress {
+	answer := n.answers.Find(string(id))
+	if !answer.IsCurrent() || CheckAdvertisedAddr("RaftAddr", answer.RaftAddr) != nil {
+		return configured
 	}
-}
-
-// forceElection starts an election because the leader misjudges the state of this node, which only a new leadership
-// corrects.
-func (n *Node) forceElection() {
-	select {
-	case <-n.opened:
-	case <-n.ctx.Done():
-		return
-	}
-	if slices.Contains(n.voterIDs(), raft.ServerID(n.config.ID)) {
-		n.startElection()
-	}
-}
-
-// startElection makes raft a candidate at once, like a leadership transfer does. raft has no call for this, but accepts
-// a TimeoutNow message from itself. An election is always safe.
-func (n *Node) startElection() {
-	self, address := raft.ServerID(n.config.ID), raft.ServerAddress(n.config.RaftAdvertise)
-	request := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
-		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(self), Addr: []byte(address),
-	}}
-	if err := n.transport.TimeoutNow(self, address, &request, &raft.TimeoutNowResponse{}); err != nil {
-		n.log.Debug("cannot start an election at once", "error", err)
-	}
+	return raft.ServerAddress(answer.RaftAddr)
 }

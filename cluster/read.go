@@ -3,8 +3,12 @@ package cluster
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/internal/peers"
 	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/audit"
@@ -45,15 +49,35 @@ type ReadInfo struct {
 // RemoteReadIndex asks the leader for its ReadIndex, and then for its LedgerTime; 0 if it does not tell it.
 type RemoteReadIndex func(ctx context.Context, leader Member) (uint64, quota.Instant, error)
 
+// reader brings the state of a node up to date for reads: it confirms an index with the leader and waits until that is
+// applied here.
+type reader struct {
+	self     string
+	timeouts timeoutScale
+	service  *service
+	raft     *raft.Raft
+	logs     raft.LogStore
+	ledger   *fsm.FSM
+	roster   *peers.Roster
+	leader   *leaderFinder
+	times    *timeSource
+	// remote asks the leader for an index; followers shares its answers among reads.
+	remote    atomic.Pointer[RemoteReadIndex]
+	followers *readBatcher
+	// reachability tracks which leaders confirm reads.
+	reachability *peers.Reachability
+	lastCommand  *lastCommandIndex
+}
+
 // SetRemoteReadIndex sets the function that asks a remote leader. Without it a follower cannot serve linearizable
 // reads.
-func (n *Node) SetRemoteReadIndex(ask RemoteReadIndex) { n.remoteReadIndex.Store(&ask) }
+func (n *Node) SetRemoteReadIndex(ask RemoteReadIndex) { n.reads.remote.Store(&ask) }
 
 // Read lends the state to fn, which must not keep the view. By default the read is linearizable: it sees everything
 // that was acknowledged before Read was called. It waits for a leader for up to three election timeouts. Errors are
 // *Error; if there is one, the caller must discard what fn read. An error of Admit is returned unchanged.
-func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(ledger.View)) (ReadInfo, error) {
-	return readState(ctx, n, o, n.ledger.View, func(v ledger.View) { fn(v.At(wallNow())) })
+func (n *Node) Read(ctx context.Context, o ReadOptions, fn func(ledger.Reader)) (ReadInfo, error) {
+	return readState(ctx, n.reads, o, n.ledger.View, func(v ledger.Reader) { fn(v.At(wallNow())) })
 }
 
 // Sandbox is Read for an fn that answers questions by changing the state and restoring it. Raft and all other readers
@@ -66,24 +90,23 @@ func (n *Node) Sandbox(ctx context.Context, o ReadOptions, fn func(ledger.Sandbo
 	case o.Plan:
 		access = n.ledger.PlanSandbox
 	}
-	return readState(ctx, n, o, access, func(s ledger.Sandbox) { fn(s.At(wallNow())) })
+	return readState(ctx, n.reads, o, access, func(s ledger.Sandbox) { fn(s.At(wallNow())) })
 }
 
 // wallNow is the wall time in milliseconds since 1970. Rights that end with it end for readers too when nothing is
 // written.
 func wallNow() int64 { return time.Now().UnixMilli() }
 
-// readState calls access with fn once the state of the node is fresh enough.
 func readState[V interface {
 	Now() quota.Instant
 	AsOf(at quota.Instant) V
 }](
-	ctx context.Context, n *Node, o ReadOptions, access func(func(V)) (uint64, error), fn func(V),
+	ctx context.Context, r *reader, o ReadOptions, access func(func(V)) (uint64, error), fn func(V),
 ) (ReadInfo, error) {
-	if err := n.checkServing(); err != nil {
+	if err := r.service.check(); err != nil {
 		return ReadInfo{}, err
 	}
-	index, err := n.awaitFresh(ctx, o)
+	index, err := r.awaitFresh(ctx, o)
 	if err != nil {
 		return ReadInfo{}, err
 	}
@@ -94,60 +117,48 @@ func readState[V interface {
 	}
 	info := ReadInfo{Stale: o.Stale}
 	if o.Stale {
-		info.Age = n.leaderContactAge()
+		info.Age = r.leader.contactAge()
 	}
-	present := n.LedgerTime()
+	present := r.times.ledgerTime()
 	info.Index, err = access(func(v V) {
 		v = v.AsOf(present)
 		info.Now = v.Now()
 		fn(v)
 	})
 	if err != nil {
-		return ReadInfo{}, newError(Halted, true, err, "node %s has stopped serving", n.config.ID)
+		return ReadInfo{}, newError(Halted, true, err, "node %s has stopped serving", r.self)
 	}
-	if info.Index < index && n.raft.AppliedIndex() < index {
+	if info.Index < index && r.raft.AppliedIndex() < index {
 		// raft has meanwhile replaced the state by a snapshot.
-		return ReadInfo{}, newError(NoLeader, true, nil, "node %s is catching up; try again", n.config.ID)
+		return ReadInfo{}, newError(NoLeader, true, nil, "node %s is catching up; try again", r.self)
 	}
 	return info, nil
 }
 
-// awaitFresh waits until this node has applied everything that a read with these options must see, and returns the
-// index.
-func (n *Node) awaitFresh(ctx context.Context, o ReadOptions) (uint64, error) {
+// awaitFresh returns the applied index.
+func (r *reader) awaitFresh(ctx context.Context, o ReadOptions) (uint64, error) {
 	index := o.MinIndex
 	if !o.Stale {
-		confirmed, err := n.confirmedIndex(ctx)
+		confirmed, err := r.confirmedIndex(ctx)
 		if err != nil {
 			return 0, err
 		}
 		index = max(index, confirmed)
 	}
-	return index, n.awaitApplied(ctx, index)
-}
-
-func (n *Node) leaderContactAge() time.Duration {
-	if n.IsLeader() {
-		return 0
-	}
-	contact := n.raft.LastContact()
-	if contact.Before(n.started) {
-		contact = n.started
-	}
-	return time.Since(contact)
+	return index, r.awaitApplied(ctx, index)
 }
 
 // confirmedIndex returns an index for a linearizable read, from this node or from the leader. Because reads change
 // nothing, it retries while the leadership changes.
-func (n *Node) confirmedIndex(ctx context.Context) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, n.config.leaderWait())
+func (r *reader) confirmedIndex(ctx context.Context) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeouts.leaderWait())
 	defer cancel()
 	for {
-		if _, err := n.WaitLeader(ctx); err != nil {
+		if _, err := r.leader.wait(ctx); err != nil {
 			return 0, err
 		}
-		index, err := n.confirmOnce(ctx)
-		if err == nil || ctx.Err() != nil || n.checkServing() != nil {
+		index, err := r.confirmOnce(ctx)
+		if err == nil || ctx.Err() != nil || r.service.check() != nil {
 			return index, err
 		}
 		if !sleepContext(ctx, readRetry) {
@@ -156,68 +167,103 @@ func (n *Node) confirmedIndex(ctx context.Context) (uint64, error) {
 	}
 }
 
+// leaderProbeInterval is how often a follower without reads sends a query to its leader.
+const leaderProbeInterval = 2 * time.Second
+
 // readRetry is the pause before a read is retried after a leader did not confirm it.
 const readRetry = 50 * time.Millisecond
 
-func (n *Node) confirmOnce(ctx context.Context) (uint64, error) {
-	if n.IsLeader() {
-		return n.ReadIndex(ctx)
+func (r *reader) confirmOnce(ctx context.Context) (uint64, error) {
+	if r.leader.leads() {
+		l, err := r.leader.established()
+		if err != nil {
+			return 0, err
+		}
+		return l.reads.waitConfirmed(ctx)
 	}
-	return n.followerReads.waitConfirmed(ctx)
+	return r.followers.waitConfirmed(ctx)
 }
 
 // requestReadIndex asks the leader once on behalf of all reads of a batch.
-func (n *Node) requestReadIndex() (uint64, error) {
-	ask := n.remoteReadIndex.Load()
-	leader, known := n.Leader()
+func (r *reader) requestReadIndex() (uint64, error) {
+	ask := r.remote.Load()
+	leader, known := r.leader.find()
 	if !known || ask == nil {
-		return 0, newError(NoLeader, true, nil, "node %s knows no leader that it could ask for a read", n.config.ID)
+		return 0, newError(NoLeader, true, nil, "node %s knows no leader that it could ask for a read", r.self)
 	}
-	ctx, cancel := context.WithTimeout(n.ctx, n.config.scaleTimeout(stepTimeout))
+	ctx, cancel := context.WithTimeout(r.service.ctx, r.timeouts.scale(stepTimeout))
 	defer cancel()
 	index, at, err := (*ask)(ctx, leader)
-	n.recordReachability(n.readReachability, leader.ID, err)
+	if r.service.ctx.Err() == nil && r.roster.Contains(leader.ID) {
+		r.reachability.Record(leader.ID, err)
+	}
 	if err != nil {
 		e := newError(NoLeader, true, err, "leader %s did not confirm the read", leader.ID)
 		e.Leader = leader.ID
 		return 0, e
 	}
-	n.recordLeaderTime(leader.ID, at)
+	r.times.record(leader.ID, at)
 	return index, nil
 }
 
 // awaitApplied waits until the ledger contains everything up to index. The ledger counts only the entries that reach
 // it. An index of another kind of entry, which only a caller can have provided, is resolved from the log as soon as
 // raft has passed it.
-func (n *Node) awaitApplied(ctx context.Context, index uint64) error {
+func (r *reader) awaitApplied(ctx context.Context, index uint64) error {
 	const checkInterval = 20 * time.Millisecond
-	for n.ledger.Applied() < index {
+	for r.ledger.Applied() < index {
 		target := index
-		if n.raft.AppliedIndex() >= index {
-			below, err := n.lastCommand.atOrBelow(index, n.logs, n.ledger.Applied)
+		if r.raft.AppliedIndex() >= index {
+			below, err := r.lastCommand.atOrBelow(index, r.logs, r.ledger.Applied)
 			if err != nil {
 				return err
 			}
 			target = below
 		}
 		short, cancel := context.WithTimeout(ctx, checkInterval)
-		err := n.ledger.WaitApplied(short, target)
+		err := r.ledger.WaitApplied(short, target)
 		cancel()
 		if err == nil {
 			return nil
 		}
 		if ctx.Err() != nil {
 			return newError(Deadline, true, ctx.Err(), "node %s has applied entry %d, not yet %d",
-				n.config.ID, n.ledger.Applied(), index)
+				r.self, r.ledger.Applied(), index)
 		}
-		if err := n.checkServing(); err != nil {
+		if err := r.service.check(); err != nil {
 			return err
 		}
 		if !errors.Is(err, context.DeadlineExceeded) {
-			return newError(Halted, true, err, "node %s has stopped serving", n.config.ID)
+			return newError(Halted, true, err, "node %s has stopped serving", r.self)
 		}
 	}
 	return nil
+}
+
+// probeLeader queries the leader while there are no reads, so that a follower that cannot serve reads detects it before
+// its callers do.
+func (r *reader) probeLeader() {
+	for sleepContext(r.service.ctx, r.timeouts.scale(leaderProbeInterval)) {
+		r.reachability.Retain(r.roster.ServerIDs())
+		leader, known := r.leader.find()
+		if !known || leader.ID == r.self || r.remote.Load() == nil ||
+			r.reachability.AnsweredSince(leader.ID, r.timeouts.scale(leaderProbeInterval)) {
+			continue
+		}
+		_, _ = r.requestReadIndex() // requestReadIndex records the result
+	}
+}
+
+// checkLeaderReachable returns an error if this node follows a leader that has answered none of its queries for some
+// time.
+func (r *reader) checkLeaderReachable(leader Member) error {
+	since, err := r.reachability.UnreachableFor(leader.ID)
+	if leader.ID == r.self || since < r.timeouts.scale(peers.UnreachableAfter) {
+		return nil
+	}
+	return newError(NoLeader, true, err, "node %s cannot confirm reads with leader %s for %v: %v",
+		r.self, leader.ID,
+		since.Round(time.Second), err)
 }
 
 // The feed of watch events of the state machine; see package fsm.
@@ -244,7 +290,7 @@ func LatestPosition() Position { return fsm.Latest() }
 // page says where and when to continue. It works on every node. The error is Forgotten if the events after the position
 // are no longer kept; Next is then the first position that is.
 func (n *Node) ReadFeed(after Position, limit int) (FeedPage, error) {
-	if err := n.checkServing(); err != nil {
+	if err := n.service.check(); err != nil {
 		return FeedPage{}, err
 	}
 	page, err := n.ledger.ReadFeed(after, limit)

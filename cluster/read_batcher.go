@@ -30,7 +30,6 @@ type readBatch struct {
 	err   error
 }
 
-// waitConfirmed waits for the result of the next query, or until ctx ends.
 func (r *readBatcher) waitConfirmed(ctx context.Context) (uint64, error) {
 	batch, err := r.joinNextBatch()
 	if err != nil {

@@ -7,54 +7,54 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/quorate/quorate/cluster/internal/peers"
+	"github.com/quorate/quorate/cluster/raftguard"
+	"github.com/quorate/quorate/fsm"
 )
 
 // ReadIndex returns an index at or above everything that was acknowledged before the call, after it has confirmed that
 // this node still leads. Concurrent calls share one round of messages. Errors are *Error.
 func (n *Node) ReadIndex(ctx context.Context) (uint64, error) {
-	l, err := n.establishedLeadership()
+	l, err := n.leader.established()
 	if err != nil {
 		return 0, err
 	}
 	return l.reads.waitConfirmed(ctx)
 }
 
-// confirmLeadership confirms with a majority that this node still leads, and returns the commit index from before. The
+// leaderProof proves that a leadership still lasts.
+type leaderProof struct {
+	self        string
+	ctx         context.Context //nolint:containedctx // that of the leadership
+	term        uint64
+	raft        *raft.Raft
+	transport   *raftguard.Transport
+	logs        raft.LogStore
+	lastCommand *lastCommandIndex
+	ledger      *fsm.FSM
+	roster      *peers.Roster
+	leader      *leaderFinder
+}
+
+// confirm confirms with a majority that this node still leads, and returns the commit index from before. The
 // index is read first, so that everything acknowledged before the query is at or below it. raft's own verification
 // counts answers to older messages; the transport's proof, which is based on when messages were sent, must therefore
-// hold as well, and the verification is repeated until it does.
-func (l *leadership) confirmLeadership() (uint64, error) {
-	n := l.node
-	since, index := time.Now(), n.raft.CommitIndex()
+// be true as well, and the verification is repeated until it does.
+func (p *leaderProof) confirm() (uint64, error) {
+	since, index := time.Now(), p.raft.CommitIndex()
 	for {
-		if err := n.raft.VerifyLeader().Error(); err != nil {
-			return 0, l.leadershipLostError(err)
+		if err := p.raft.VerifyLeader().Error(); err != nil {
+			return 0, p.leader.leadershipLostError(err)
 		}
-		proved := n.transport.AckedSince(l.term, since, n.voterIDs(), raft.ServerID(n.config.ID))
-		if n.raft.CurrentTerm() != l.term || n.raft.State() != raft.Leader || l.ctx.Err() != nil {
-			return 0, l.leadershipLostError(nil)
+		proved := p.transport.AckedSince(p.term, since, p.roster.VoterIDs(), raft.ServerID(p.self))
+		if p.raft.CurrentTerm() != p.term || p.raft.State() != raft.Leader || p.ctx.Err() != nil {
+			return 0, p.leader.leadershipLostError(nil)
 		}
 		if proved {
-			return n.lastCommand.atOrBelow(index, n.logs, n.ledger.Applied)
+			return p.lastCommand.atOrBelow(index, p.logs, p.ledger.Applied)
 		}
 	}
-}
-
-func (l *leadership) leadershipLostError(cause error) error {
-	e := newError(LeadershipLost, true, cause, "node %s lost the leadership before the read was confirmed",
-		l.node.config.ID)
-	e.Leader = l.node.leaderID()
-	return e
-}
-
-func (n *Node) voterIDs() []raft.ServerID {
-	var voters []raft.ServerID
-	for _, s := range n.servers() {
-		if s.Suffrage == raft.Voter {
-			voters = append(voters, s.ID)
-		}
-	}
-	return voters
 }
 
 // lastCommandIndex finds the index to wait for: that of the last entry at or below an index that reaches the ledger.

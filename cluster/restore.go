@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/hashicorp/raft"
+	"sync"
 
 	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/fsm/backup"
+	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 )
 
@@ -43,36 +43,50 @@ type RestoreOptions struct {
 //
 // An error is an *Error: unless it says NotApplied, the state may have been replaced or may still be.
 func (n *Node) Restore(ctx context.Context, o RestoreOptions, file io.Reader) (RestoreResult, error) {
-	l, err := n.establishedLeadership()
+	l, err := n.leader.established()
 	if err != nil {
 		return RestoreResult{}, err
 	}
-	if !n.restoreLock.TryLock() {
+	return n.restorer.restore(ctx, l, o, file)
+}
+
+type restorer struct {
+	self, dataDir string
+	bounds        quota.Bounds
+	formats       *fsm.Formats
+	ledger        *fsm.FSM
+	disk          *diskMonitor
+	levels        *levels
+	lock          sync.Mutex // held while this node replaces the state
+}
+
+func (r *restorer) restore(ctx context.Context, l *leadership, o RestoreOptions, file io.Reader,
+) (RestoreResult, error) {
+	if !r.lock.TryLock() {
 		return RestoreResult{}, newError(Busy, true, nil, "another restore is under way on node %s; wait for its end",
-			n.config.ID)
+			r.self)
 	}
-	defer n.restoreLock.Unlock()
-	if err := n.checkRestoreSpace(restoreCopies * o.Size); err != nil {
+	defer r.lock.Unlock()
+	if err := r.disk.checkRestoreSpace(restoreCopies * o.Size); err != nil {
 		return RestoreResult{}, err
 	}
-	state, err := n.createScratchFile()
+	state, err := r.createScratchFile()
 	if err != nil {
 		return RestoreResult{}, newError(Busy, true, err, "the backup cannot be kept in the data folder of node %s",
-			n.config.ID)
+			r.self)
 	}
 	defer state.Close() //nolint:errcheck // the file has no name any more, so its content is lost anyway
-	contents, err := n.readBackup(file, o.Size, state)
+	contents, err := r.readBackup(file, o.Size, state)
 	if err != nil {
 		return RestoreResult{}, err
 	}
-	if err := n.checkAllUnderstand(contents.Format); err != nil {
+	if err := r.levels.checkAllUnderstand(contents.Format); err != nil {
 		return RestoreResult{}, err
 	}
-	if err := n.checkRestoreLevel(contents.Format, o.RaiseLevel); err != nil {
+	if err := r.checkLevel(contents.Format, o.RaiseLevel); err != nil {
 		return RestoreResult{}, err
 	}
-	r := stateReplacement{leadership: l, id: rand.Text()}
-	done, err := r.replaceState(ctx, state, contents)
+	done, err := stateReplacement{leadership: l, id: rand.Text()}.replaceState(ctx, state, contents)
 	return RestoreResult{Index: done.index, Backup: contents, Header: done.Header}, err
 }
 
@@ -82,20 +96,19 @@ type stateReplacement struct {
 	id         string
 }
 
-// replacementStep is the response to one step, with its log index.
 type replacementStep struct {
 	fsm.Replaced
 
 	index uint64
 }
 
-// replaceState writes all steps. A failure before the last step leaves the state unchanged.
+// replaceState leaves the state unchanged if it fails before the last step.
 func (r stateReplacement) replaceState(ctx context.Context, state *os.File,
 	contents backup.Contents,
 ) (replacementStep, error) {
 	if err := r.sendState(ctx, state, contents); err != nil {
 		r.leadership.abandonInBackground(r.id)
-		if full, is := errors.AsType[*Error](err); is && full.Reason == DiskFull {
+		if full, ok := errors.AsType[*Error](err); ok && full.Reason == DiskFull {
 			return replacementStep{}, full
 		}
 		return replacementStep{}, newError(LeadershipLost, true, err,
@@ -107,17 +120,12 @@ func (r stateReplacement) replaceState(ctx context.Context, state *os.File,
 		r.leadership.abandonInBackground(r.id)
 		return replacementStep{}, err
 	}
-	r.leadership.clock.advanceTo(done.Header.Now.At)
-	select {
-	case r.leadership.clockMoved <- struct{}{}:
-	default:
-	}
-	r.leadership.node.log.Warn("the state was replaced by a backup", "index", done.index, "cluster", contents.Cluster,
+	r.leadership.expiry.advanceClock(done.Header.Now.At)
+	r.leadership.log.Warn("the state was replaced by a backup", "index", done.index, "cluster", contents.Cluster,
 		"backup-index", contents.Index)
 	return done, nil
 }
 
-// sendState writes all steps but the last.
 func (r stateReplacement) sendState(ctx context.Context, state *os.File, contents backup.Contents) error {
 	if _, err := state.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -136,7 +144,7 @@ func (r stateReplacement) sendState(ctx context.Context, state *os.File, content
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
 		}
-		if err := r.leadership.node.checkRestoreSpace((restoreCopies - 1) * int64(n)); err != nil {
+		if err := r.leadership.disk.checkRestoreSpace((restoreCopies - 1) * int64(n)); err != nil {
 			return err
 		}
 		if _, err := r.applyStep(fsm.ReplacementPart(r.id, part[:n])); err != nil {
@@ -146,30 +154,25 @@ func (r stateReplacement) sendState(ctx context.Context, state *os.File, content
 	return ctx.Err()
 }
 
-// applyStep writes one entry and waits until it is applied on this node.
 func (r stateReplacement) applyStep(data []byte, err error) (replacementStep, error) {
-	n := r.leadership.node
+	l := r.leadership
 	if err != nil {
 		return replacementStep{}, newError(TooLarge, true, err,
 			"a step of the restore cannot be written as a log entry")
 	}
-	if r.leadership.ctx.Err() != nil {
-		return replacementStep{}, n.notLeaderError()
+	if l.ctx.Err() != nil {
+		return replacementStep{}, l.leader.notLeaderError()
 	}
-	future := n.raft.Apply(data, n.config.scaleTimeout(stepTimeout))
+	future := l.raft.Apply(data, l.config.scaleTimeout(stepTimeout))
 	if err := future.Error(); err != nil {
-		return replacementStep{}, n.applyError(err)
+		return replacementStep{}, l.leader.applyError(err)
 	}
-	return n.stepResult(future)
-}
-
-func (n *Node) stepResult(future raft.ApplyFuture) (replacementStep, error) {
 	answer, ok := future.Response().(fsm.Replaced)
 	switch {
 	case !ok:
 		cause, _ := future.Response().(error)
 		return replacementStep{}, newError(Halted, false, cause,
-			"node %s stopped while it applied the entry", n.config.ID)
+			"node %s stopped while it applied the entry", l.config.ID)
 	case answer.Refused != nil:
 		return replacementStep{}, newError(Busy, true, answer.Refused,
 			"the restore was abandoned, and nothing was changed; "+
@@ -187,7 +190,7 @@ func (l *leadership) abandonReplacement(id string) error {
 	if err != nil {
 		return fmt.Errorf("abandon an unfinished restore: %w", err)
 	}
-	return l.node.raft.Apply(data, l.node.config.scaleTimeout(stepTimeout)).Error()
+	return l.raft.Apply(data, l.config.scaleTimeout(stepTimeout)).Error()
 }
 
 // abandonInBackground retries until it succeeds or the leadership ends; the next leader then does it.

@@ -10,14 +10,14 @@ import (
 	"github.com/quorate/quorate/fsm/backup"
 )
 
-// readBackup reads the whole file into state and checks the free disk space meanwhile.
-func (n *Node) readBackup(file io.Reader, size int64, state io.Writer) (backup.Contents, error) {
+// readBackup also checks the free disk space meanwhile.
+func (r *restorer) readBackup(file io.Reader, size int64, state io.Writer) (backup.Contents, error) {
 	from := &countingReader{Reader: io.LimitReader(file, MaxBackupBytes+1)}
 	to := &spaceCheckingWriter{Writer: state, checkSpace: func(written int64) *Error {
 		whole := max(size, written) // the rest of the file, and its copies in the log and in a snapshot
-		return n.checkRestoreSpace(whole - written + (restoreCopies-1)*whole)
+		return r.disk.checkRestoreSpace(whole - written + (restoreCopies-1)*whole)
 	}}
-	contents, err := backup.Read(from, fsm.Options{Bounds: n.config.Bounds, Formats: n.config.Formats}, to)
+	contents, err := backup.Read(from, fsm.Options{Bounds: r.bounds, Formats: r.formats}, to)
 	if err == nil {
 		err = from.checkEnd(size)
 	}
@@ -30,10 +30,10 @@ func (n *Node) readBackup(file io.Reader, size int64, state io.Writer) (backup.C
 	return contents, nil
 }
 
-// checkRestoreLevel returns an error if a restore would raise the feature level without permission, because the cluster
+// checkLevel returns an error if a restore would raise the feature level without permission, because the cluster
 // could not go back to an older version afterwards.
-func (n *Node) checkRestoreLevel(needed uint32, mayRaise bool) *Error {
-	now := n.ledger.Format()
+func (r *restorer) checkLevel(needed uint32, mayRaise bool) *Error {
+	now := r.ledger.Format()
 	if mayRaise || needed <= now {
 		return nil
 	}
@@ -46,24 +46,9 @@ func (n *Node) checkRestoreLevel(needed uint32, mayRaise bool) *Error {
 // snapshot.
 const restoreCopies = 3
 
-// checkRestoreSpace returns an error if needed bytes do not fit on the disk in addition to the reserve. It returns nil
-// if the free space is unknown.
-func (n *Node) checkRestoreSpace(needed int64) *Error {
-	d := n.checkDisk()
-	if d.Free < 0 || d.Free-needed >= n.config.DiskReserve {
-		return nil
-	}
-	return newError(DiskFull, true, nil, "the data folder of leader %s has %d MiB left, and this restore "+
-		"needs up to %d "+
-		"MiB more for a while, beside the reserve of %d MiB (disk-reserve): a backup is kept as a file, in "+
-		"the log and in a "+
-		"snapshot; free disk space; nothing was changed",
-		n.config.ID, d.Free/mebibyte, (needed+mebibyte-1)/mebibyte, n.config.DiskReserve/mebibyte)
-}
-
-// createScratchFile creates a file in the data folder that is deleted when it is closed or when the process ends.
-func (n *Node) createScratchFile() (*os.File, error) {
-	file, err := os.CreateTemp(n.config.DataDir, "restore-*.tmp")
+// createScratchFile creates a file that is deleted when it is closed or when the process ends.
+func (r *restorer) createScratchFile() (*os.File, error) {
+	file, err := os.CreateTemp(r.dataDir, "restore-*.tmp")
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +58,6 @@ func (n *Node) createScratchFile() (*os.File, error) {
 	return file, nil
 }
 
-// countingReader counts the bytes read.
 type countingReader struct {
 	io.Reader
 	count int64

@@ -24,17 +24,17 @@ func (n *Node) Shutdown(ctx context.Context) error {
 }
 
 func (n *Node) shutdown(ctx context.Context) error {
-	n.stopping.Store(true)
+	n.service.stopping.Store(true)
 	n.changes.notifyAll()
-	if err := n.transferLeadership(ctx); err != nil {
+	if err := n.elections.transfer(ctx); err != nil {
 		// Not a failure of the shutdown: the others elect a leader after a timeout.
 		n.log.Warn("could not transfer the leadership", "error", err)
 	}
-	n.cancel()
+	n.service.cancel()
 	errs := []error{wrapError("end the tasks", n.tasks.wait(ctx)), n.leaveGossip(ctx)}
 	stopped := n.stopRaft(ctx)
 	errs = append(errs, wrapError("shut raft down", stopped))
-	if stopped == nil && n.fault() == nil {
+	if stopped == nil && n.service.fault() == nil {
 		errs = append(errs, wrapError("record the stop", n.parts.recordStop()))
 	}
 	errs = append(errs, wrapError("close the stores", n.parts.close()))
@@ -46,28 +46,6 @@ func wrapError(what string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, err)
-}
-
-// transferLeadership transfers the leadership to the most advanced voter or, if that fails, to any voter that is alive,
-// after it has written ledger time. It takes at most two step timeouts.
-func (n *Node) transferLeadership(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*n.config.scaleTimeout(stepTimeout))
-	defer cancel()
-	n.proposeLastTick(ctx) // also of an only voter, which continues from there when it is started again
-	if n.raft.State() != raft.Leader || len(n.voterIDs()) < 2 {
-		return nil
-	}
-	err := awaitFuture(ctx, n.raft.LeadershipTransfer())
-	for _, s := range n.servers() {
-		if err == nil || ctx.Err() != nil || n.raft.State() != raft.Leader {
-			return err
-		}
-		p, known := n.directory.findPeer(string(s.ID))
-		if known && p.Alive && s.Suffrage == raft.Voter && p.ID != n.config.ID {
-			err = awaitFuture(ctx, n.raft.LeadershipTransferToServer(s.ID, s.Address))
-		}
-	}
-	return err
 }
 
 func (n *Node) leaveGossip(ctx context.Context) error {
@@ -100,7 +78,7 @@ func (n *Node) fail(fault error) { n.stopServing(fault, false) }
 // fault.
 func (n *Node) stopServing(fault error, stays bool) {
 	n.faultOnce.Do(func() {
-		n.fatal.Store(&fault)
+		n.service.fatal.Store(&fault)
 		n.log.Error("this node stops serving", "reason", fault)
 		n.changes.notifyAll()
 		go n.stopAfterFault(stays)
@@ -110,15 +88,15 @@ func (n *Node) stopServing(fault error, stays bool) {
 func (n *Node) stopAfterFault(stays bool) {
 	select {
 	case <-n.opened:
-	case <-n.ctx.Done(): // the node never opened, or is shutting down anyway
+	case <-n.service.ctx.Done(): // the node never opened, or is shutting down anyway
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*n.config.scaleTimeout(stepTimeout))
 	defer cancel()
-	if err := n.transferLeadership(ctx); err != nil {
+	if err := n.elections.transfer(ctx); err != nil {
 		n.log.Warn("could not transfer the leadership", "error", err)
 	}
-	n.cancel()
+	n.service.cancel()
 	// First, because raft does not answer requests that arrive while it shuts down.
 	if err := n.tasks.wait(ctx); err != nil {
 		n.log.Error("the tasks of this node do not end", "error", err)

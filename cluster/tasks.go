@@ -13,7 +13,7 @@ type taskGroup struct {
 	group  sync.WaitGroup
 }
 
-// start runs f on a goroutine. It returns false if wait was called already.
+// start is false if wait was called already.
 func (t *taskGroup) start(f func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -32,7 +32,7 @@ func (t *taskGroup) wait(ctx context.Context) error {
 	return waitOrTimeout(ctx, t.group.Wait)
 }
 
-// waitOrTimeout waits until f returns or ctx ends. In the latter case f continues in the background.
+// waitOrTimeout leaves f running in the background if ctx ends first.
 func waitOrTimeout(ctx context.Context, f func()) error {
 	done := make(chan struct{})
 	go func() {
@@ -47,7 +47,7 @@ func waitOrTimeout(ctx context.Context, f func()) error {
 	}
 }
 
-// waitForChange waits until changed is closed, but no longer than timeout. It returns false if ctx has ended.
+// waitForChange waits no longer than timeout. It is false if ctx has ended.
 func waitForChange(ctx context.Context, changed <-chan struct{}, timeout time.Duration) bool {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -61,7 +61,6 @@ func waitForChange(ctx context.Context, changed <-chan struct{}, timeout time.Du
 	}
 }
 
-// changeNotifier notifies all waiters of the next change of something.
 type changeNotifier struct {
 	mu sync.Mutex
 	ch chan struct{}

@@ -66,7 +66,7 @@ func (e Envelope) mayBe(data []byte) bool {
 	})
 }
 
-// yamlDocuments are the documents of a text before the first that cannot be read.
+// yamlDocuments stops before the first document that cannot be read.
 func yamlDocuments(data []byte) []*yaml.Node {
 	var documents []*yaml.Node
 	for decoder := yaml.NewDecoder(bytes.NewReader(data)); ; {
@@ -80,7 +80,6 @@ func yamlDocuments(data []byte) []*yaml.Node {
 	}
 }
 
-// enclosed is a text in a document.
 type enclosed struct {
 	path string
 	key  string
@@ -152,7 +151,6 @@ func (e Envelope) bestOf(found []enclosed) []enclosed {
 
 func isText(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == "!!str" }
 
-// valueOf is the value of a key of a map, or nil.
 func valueOf(node *yaml.Node, key string) *yaml.Node {
 	if node.Kind != yaml.MappingNode {
 		return nil
@@ -165,7 +163,6 @@ func valueOf(node *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// textAt is the text of a key of a map, or empty.
 func textAt(node *yaml.Node, key string) string {
 	if value := valueOf(node, key); value != nil && isText(value) {
 		return value.Value

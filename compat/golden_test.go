@@ -60,7 +60,6 @@ func TestGoldenConversions(t *testing.T) {
 	}
 }
 
-// goldenOf returns the golden file of a sample; those of examples are in testdata here.
 func goldenOf(sample string) string {
 	base := strings.TrimSuffix(filepath.Base(sample), filepath.Ext(sample)) + ".golden.yaml"
 	if folder, found := strings.CutPrefix(filepath.Dir(sample), "../examples/"); found {
@@ -69,7 +68,7 @@ func goldenOf(sample string) string {
 	return filepath.Join(filepath.Dir(sample), base)
 }
 
-// textOf returns a manifest with the notes as comments.
+// textOf writes notes as comments.
 func textOf(t *testing.T, c *compat.Conversion) string {
 	t.Helper()
 	var text strings.Builder

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -20,8 +21,12 @@ const (
 )
 
 var (
-	nodeName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$`)
-	resourceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$`)
+	nodeName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$`)
+	})
+	resourceName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$`)
+	})
 )
 
 // Name makes a name of a tree or node of any text but the empty one, and different names of different texts. Letters,
@@ -52,7 +57,6 @@ func Name(text string) (string, error) {
 	return shortenName(name.String(), text), nil
 }
 
-// shortenName keeps a name that is short enough.
 func shortenName(name, text string) string {
 	if len(name) <= maxName {
 		return name
@@ -73,11 +77,11 @@ func isWord(b byte) bool {
 
 // IsName reports whether a text is a valid name of a tree or a node: 1 to 63 of letters, digits and _ . @ + -,
 // beginning with a letter, digit or _.
-func IsName(text string) bool { return nodeName.MatchString(text) }
+func IsName(text string) bool { return nodeName().MatchString(text) }
 
 // IsResource reports whether a text is a valid name of a resource: 1 to 63 of letters, digits and _ . / -, beginning
 // with a letter, digit or _.
-func IsResource(text string) bool { return resourceName.MatchString(text) }
+func IsResource(text string) bool { return resourceName().MatchString(text) }
 
 // Label returns a text as a valid value of a label: without invalid UTF-8, and cut to at most 256 bytes at a character
 // boundary.

@@ -105,8 +105,7 @@ type accessReader struct {
 	chosen func(access.State) access.State
 }
 
-// addRecord reports whether the record is one of access.
-func (r *accessReader) addRecord(record *logv1.Record) (is bool, err error) {
+func (r *accessReader) addRecord(record *logv1.Record) (isAccess bool, err error) {
 	if part, first := record.GetRecord().(*logv1.Record_Access); first {
 		if r.begun || r.ended {
 			return true, errAccessOrder

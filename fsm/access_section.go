@@ -9,7 +9,7 @@ import (
 
 // The access section and bindings, in commands, in the configuration and in snapshots, both ways.
 
-// encodeFixed writes bytes of a fixed length. All zero is written as empty.
+// encodeFixed writes nothing for zeros.
 func encodeFixed(data []byte) []byte {
 	for _, b := range data {
 		if b != 0 {
@@ -19,7 +19,7 @@ func encodeFixed(data []byte) []byte {
 	return nil
 }
 
-// decodeFixed reads bytes of a fixed length, or nothing, into to.
+// decodeFixed also accepts no bytes, for zeros.
 func decodeFixed(to, data []byte, name string) error {
 	if len(data) > 0 && len(data) != len(to) {
 		return fmt.Errorf("%s has %d bytes; %d are necessary, or none", name, len(data), len(to))
@@ -52,7 +52,6 @@ func decodeSubject(s *logv1.Subject) access.Subject {
 	return access.Subject{Kind: access.SubjectKind(min(s.GetKind(), 255)), Name: s.GetName()}
 }
 
-// encodeOptionalSection is nil for no section.
 func encodeOptionalSection(s *access.Section) *logv1.AccessSection {
 	if s == nil {
 		return nil
@@ -60,7 +59,6 @@ func encodeOptionalSection(s *access.Section) *logv1.AccessSection {
 	return encodeSection(*s)
 }
 
-// decodeOptionalSection is nil for no section.
 func decodeOptionalSection(s *logv1.AccessSection) *access.Section {
 	if s == nil {
 		return nil

@@ -122,7 +122,6 @@ func TestNoRecordGrowsWithTheBook(t *testing.T) {
 	}
 }
 
-// newRecords are the records of a snapshot without header and trailer.
 func newRecords(t *testing.T, data []byte) []*logv1.Record {
 	t.Helper()
 	r := &recordReader{in: bufio.NewReader(bytes.NewReader(data)), digest: sha256.New()}
@@ -149,9 +148,9 @@ func newRecords(t *testing.T, data []byte) []*logv1.Record {
 func TestBadRecordsOfAccessAreRefused(t *testing.T) {
 	f := accessFSM(t)
 	good := newRecords(t, snapshotOf(t, f))
-	index := func(of func(*logv1.Record) bool) int {
+	index := func(matches func(*logv1.Record) bool) int {
 		for i, r := range good {
-			if of(r) {
+			if matches(r) {
 				return i
 			}
 		}
@@ -218,12 +217,10 @@ func inserted(list []*logv1.Record, at int, r *logv1.Record) []*logv1.Record {
 	return append(append(list[:at:at], r), list[at:]...)
 }
 
-// moved moves a record behind a later one.
 func moved(list []*logv1.Record, from, behind int) []*logv1.Record {
 	return inserted(without(list, from), behind, list[from])
 }
 
-// written is a snapshot with the header of f and the given records.
 func written(t *testing.T, f *FSM, list []*logv1.Record) []byte {
 	t.Helper()
 	out := bytes.NewBufferString(snapshotMark)
@@ -284,7 +281,7 @@ func TestTheBookIsPublished(t *testing.T) {
 	}
 	g := New(Options{})
 	applySteps(t, g, steps(t, "r", data)...)
-	if g.Book() != g.ledger.View().Book() || g.Book().Revision() != book.Revision() {
+	if g.Book() != g.ledger.Reader().Book() || g.Book().Revision() != book.Revision() {
 		t.Error("after a replacement the book is an earlier one")
 	}
 }
@@ -314,7 +311,7 @@ func TestAReplacementKeepsTheBook(t *testing.T) {
 			t.Errorf("after %s (-want +got):\n%s", name, diff)
 		}
 		bound := strings.Contains(describeImage(t, f.ledger.Snapshot()), `"Role": "broker"`)
-		if is := name == "a guarded backup"; bound != is {
+		if isBackup := name == "a guarded backup"; bound != isBackup {
 			t.Errorf("after %s nodes have bindings: %v", name, bound)
 		}
 		if again := restored(t, snapshotOf(t, f)); !bytes.Equal(snapshotOf(t, again), snapshotOf(t, f)) {

@@ -19,14 +19,14 @@ var advisoryTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
 // TestAdvisoryLimitsAreRestored: a restored state has them, and a rollback brings them back.
 func TestAdvisoryLimitsAreRestored(t *testing.T) {
 	f := timedFSM(t)
-	revision := f.ledger.View().Revision()
+	revision := f.ledger.Reader().Revision()
 	real := quota.SetLimits{Tree: "advised", Node: "a", Limits: []quota.ResourceLimit{
 		{Resource: "cores", Limit: quota.AtMost(1)},
 	}}
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, real)))
 	back := joined(t, partOf(t, systemCaller, quota.RollBack{Revision: revision}))
 	limitOf := func(f *FSM) quota.Limit {
-		page, refused := f.ledger.View().Usage(quota.UsageQuery{Tree: "advised", Node: "a", Max: 1})
+		page, refused := f.ledger.Reader().Usage(quota.UsageQuery{Tree: "advised", Node: "a", Max: 1})
 		if refused != nil {
 			t.Fatal(refused)
 		}

@@ -33,10 +33,10 @@ func addAlternatives(t testing.TB, f *FSM) {
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, ask("ci/any", quota.Hold, 10, 1),
 		ask("ci/any-waits", quota.Wait, 99, 8, 7), ask("ci/any-denied", quota.Hold, 8, 7),
 		ask("ci/any-over", quota.Hold, 9, 1), quota.Release{ID: "ci/any-over"})))
-	if a, refused := f.ledger.View().Allocation("ci/any"); refused != nil || a.Alternative != 2 {
+	if a, refused := f.ledger.Reader().Allocation("ci/any"); refused != nil || a.Alternative != 2 {
 		t.Fatalf("the request with alternatives is %+v, %v", a, refused)
 	}
-	if a, refused := f.ledger.View().Allocation("ci/any-waits"); refused != nil || len(a.Waiting.Alternatives) != 2 {
+	if a, refused := f.ledger.Reader().Allocation("ci/any-waits"); refused != nil || len(a.Waiting.Alternatives) != 2 {
 		t.Fatalf("the waiting request with alternatives is %+v, %v", a, refused)
 	}
 }

@@ -31,6 +31,7 @@ func appendCommands(to []byte, commands []quota.Command) ([]byte, bool) {
 				w.writeItemName(2, item)
 			}
 			w.writeText(3, c.ItemState)
+			w.writeNumber(4, c.Fence)
 			w.endMessage(body)
 		case quota.Renew:
 			body := w.beginMessage(12)
@@ -139,7 +140,6 @@ func (w *fieldWriter) writeLabels(number protowire.Number, labels []quota.Label)
 	}
 }
 
-// fieldWriter appends fields in protobuf's encoding.
 type fieldWriter struct {
 	data []byte
 	// invalid is true after a text that is not UTF-8, which protobuf does not encode.
@@ -158,7 +158,7 @@ func (w *fieldWriter) writeText(number protowire.Number, text string) {
 	}
 }
 
-// writeTexts writes a list, in which empty texts are not left out.
+// writeTexts does not leave out empty texts.
 func (w *fieldWriter) writeTexts(number protowire.Number, texts []string) {
 	for _, text := range texts {
 		w.writeElement(number, text)
@@ -170,7 +170,7 @@ func (w *fieldWriter) writeElement(number protowire.Number, text string) {
 	w.data = protowire.AppendString(protowire.AppendTag(w.data, number, protowire.BytesType), text)
 }
 
-// beginMessage begins a nested message, with one byte for its length: most are short.
+// beginMessage leaves one byte for the length: most are short.
 func (w *fieldWriter) beginMessage(number protowire.Number) (start int) {
 	w.data = append(protowire.AppendTag(w.data, number, protowire.BytesType), 0)
 	return len(w.data)

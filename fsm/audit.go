@@ -21,10 +21,10 @@ import (
 func (f *FSM) recordCommand(from ledger.Origin, c quota.Command, out ledger.Outcome) {
 	r, isChange := changeRecord(c)
 	if _, isExpiry := c.(quota.Expire); isExpiry { // of requests for limits that were not decided in time
-		r, isChange = requestRecord("ExpireRequests", "", ""), true
+		r, isChange = configurationRecord("ExpireRequests"), true
 	}
 	if _, isProgress := c.(quota.AdvanceWebhooks); isProgress { // of webhooks that could not deliver for too long
-		r, isChange = requestRecord("FailWebhook", "", ""), true
+		r, isChange = configurationRecord("FailWebhook"), true
 	}
 	if !isChange {
 		return
@@ -42,7 +42,6 @@ func (f *FSM) recordCommand(from ledger.Origin, c quota.Command, out ledger.Outc
 	f.appendRecord(r.Record)
 }
 
-// changeDraft is a record of a command in the making.
 type changeDraft struct{ audit.Record }
 
 func (r *changeDraft) addCaller(caller *access.Caller) {
@@ -65,55 +64,48 @@ func AuditIntent(caller *access.Caller, c quota.Command) (audit.Record, bool) {
 }
 
 // isRecorded reports whether a command that changes something leaves an audit record.
-func isRecorded(c quota.Command) bool {
-	switch c.(type) {
-	case quota.Allocate, quota.Release, quota.Resize, quota.Transfer, quota.Split, quota.Renew, quota.Confirm,
-		quota.Cancel, quota.Expire, quota.SetCivilOffset, quota.ExtendSchedule, quota.UpdateItems,
-		quota.ResetItems, quota.AdvanceWebhooks:
-		return false
-	default:
-		return true
-	}
-}
+func isRecorded(c quota.Command) bool { return quota.FactsOf(c).Record != quota.NoRecord }
 
 // AuditGrantIntent is the record of a request for quota, or of a change of what an allocation holds, before it is
 // proposed; false for other commands. It has the amounts of each node, and none of the user data. A request that waits
 // is granted later without another one.
 func AuditGrantIntent(caller *access.Caller, c quota.Command) (audit.Record, bool) {
-	r := changeDraft{audit.Record{Kind: audit.Intent, Outcome: audit.Asked}}
+	facts := quota.FactsOf(c)
+	if !facts.HoldsQuota {
+		return audit.Record{}, false
+	}
+	r := changeDraft{audit.Record{Kind: audit.Intent, Action: facts.Name, Outcome: audit.Asked}}
 	switch c := c.(type) {
 	case quota.Allocate:
-		r.Action, r.Detail = "Allocate", "allocation "+c.ID
+		r.Detail = "allocation " + c.ID
 		for _, claims := range c.Lists() {
 			for _, claim := range claims {
 				r.addHolding(c.ID, claim.Tree, claim.Node, claimText(claim.Amounts, claim.Picks))
 			}
 		}
 	case quota.Resize:
-		r.Action, r.Detail = "Resize", "allocation "+c.ID
+		r.Detail = "allocation " + c.ID
 		for _, claim := range c.Claims {
 			r.addHolding(c.ID, claim.Tree, claim.Node, claimText(claim.Amounts, nil))
 		}
 	case quota.Transfer:
-		r.Action, r.Detail = "Transfer", "allocation "+c.ID
+		r.Detail = "allocation " + c.ID
 		for _, move := range c.Moves {
 			r.addHolding(c.ID, move.Tree, move.To, "what it holds at "+quota.Place(move.Tree, move.From))
 		}
 	case quota.Split:
-		r.Action, r.Detail = "Split", "allocation "+c.ID
+		r.Detail = "allocation " + c.ID
 		for _, part := range c.Parts {
 			for _, claim := range part.Claims {
 				r.addHolding(part.ID, claim.Tree, claim.To, claimText(claim.Amounts, nil))
 			}
 		}
 	default:
-		return audit.Record{}, false
 	}
 	r.addCaller(caller)
 	return r.Record, true
 }
 
-// addHolding adds what an allocation shall hold at a node.
 func (r *changeDraft) addHolding(id, tree, node, text string) {
 	if r.ChangeCount++; len(r.Changes) < audit.MaxChanges {
 		r.Changes = append(r.Changes, audit.Change{Tree: tree, Node: node, Field: "allocation " + id, After: text})
@@ -171,7 +163,6 @@ func AuditHold(e WatchEvent) audit.Record {
 	return r.Record
 }
 
-// claimText is what a claim asks for, such as "cores=2 gpus=1 items".
 func claimText(amounts quota.Vector, picks []quota.Pick) string {
 	parts := make([]string, 0, len(amounts)+len(picks))
 	for _, a := range amounts {
@@ -183,49 +174,58 @@ func claimText(amounts quota.Vector, picks []quota.Pick) string {
 	return strings.Join(parts, " ")
 }
 
-// changeRecord begins the record of a command; false if it changes neither the configuration nor access.
+// changeRecord is false if the command changes neither the configuration nor access.
 func changeRecord(c quota.Command) (changeDraft, bool) {
+	facts := quota.FactsOf(c)
+	if facts.Record == quota.NoRecord {
+		return changeDraft{}, false
+	}
+	r := configurationRecord(facts.Name)
+	if facts.Record == quota.AccessRecord {
+		r.Kind = audit.Access
+	}
 	switch c := c.(type) {
 	case quota.ApplyTrees:
-		return configurationRecord("ApplyTrees", c.Meta, ""), true
+		r.addMeta(c.Meta, "")
 	case quota.SetLimits:
-		return configurationRecord("SetLimits", c.Meta, quota.Place(c.Tree, c.Node)), true
+		r.addMeta(c.Meta, quota.Place(c.Tree, c.Node))
 	case quota.MoveNode:
-		return configurationRecord("MoveNode", c.Meta, quota.Place(c.Tree, c.From)+" to "+c.To), true
+		r.addMeta(c.Meta, quota.Place(c.Tree, c.From)+" to "+c.To)
 	case quota.SetMaintenance:
-		return configurationRecord("SetMaintenance", c.Meta, c.Tree), true
+		r.addMeta(c.Meta, c.Tree)
 	case quota.HoldNode:
-		return configurationRecord("HoldNode", c.Meta, quota.Place(c.Tree, c.Node)), true
+		r.addMeta(c.Meta, quota.Place(c.Tree, c.Node))
 	case quota.ResumeNode:
-		return configurationRecord("ResumeNode", c.Meta, quota.Place(c.Tree, c.Node)), true
+		r.addMeta(c.Meta, quota.Place(c.Tree, c.Node))
 	case quota.RollBack:
-		return configurationRecord("RollBack", c.Meta, fmt.Sprintf("to revision %d", c.Revision)), true
+		r.addMeta(c.Meta, fmt.Sprintf("to revision %d", c.Revision))
 	case quota.DeleteTree:
-		return configurationRecord("DeleteTree", c.Meta, c.Tree), true
-	case quota.ChangeAccess:
-		return changeDraft{audit.Record{Kind: audit.Access, Action: accessAction(c.Change), Reason: c.Reason}}, true
-	case quota.AdoptAllocations:
-		return changeDraft{audit.Record{Kind: audit.Access, Action: "AdoptAllocations", Reason: c.Reason}}, true
+		r.addMeta(c.Meta, c.Tree)
 	case quota.ScheduleLimits:
-		return scheduleRecord("ScheduleLimits", c.Actor, c.Reason, quota.Place(c.Tree, c.Node)+": "+c.ID), true
+		r.addMeta(quota.ChangeMeta{Actor: c.Actor, Reason: c.Reason}, quota.Place(c.Tree, c.Node)+": "+c.ID)
 	case quota.CancelScheduledLimit:
-		return scheduleRecord("CancelScheduledLimit", c.Actor, c.Reason, c.ID), true
+		r.addMeta(quota.ChangeMeta{Actor: c.Actor, Reason: c.Reason}, c.ID)
+	case quota.ChangeAccess:
+		r.Action, r.Reason = accessAction(c.Change), c.Reason
+	case quota.AdoptAllocations:
+		r.Reason = c.Reason
 	case quota.RequestLimits:
-		return requestRecord("RequestLimits", c.Reason, quota.Place(c.Tree, c.Node)+": "+quota.FormatLimits(c.Limits)), true
+		r.Reason, r.Detail = c.Reason, quota.Place(c.Tree, c.Node)+": "+quota.FormatLimits(c.Limits)
 	case quota.ApproveRequest:
-		return requestRecord("ApproveRequest", "", fmt.Sprintf("request %d", c.Number)), true
+		r.Detail = fmt.Sprintf("request %d", c.Number)
 	case quota.RejectRequest:
-		return requestRecord("RejectRequest", c.Reason, fmt.Sprintf("request %d", c.Number)), true
+		r.Reason, r.Detail = c.Reason, fmt.Sprintf("request %d", c.Number)
 	case quota.WithdrawRequest:
-		return requestRecord("WithdrawRequest", "", fmt.Sprintf("request %d", c.Number)), true
+		r.Detail = fmt.Sprintf("request %d", c.Number)
 	case quota.SetWebhook:
-		return requestRecord("SetWebhook", c.Reason, "webhook "+c.Name), true
+		r.Reason, r.Detail = c.Reason, "webhook "+c.Name
 	case quota.ManageWebhook:
-		return requestRecord(webhookActions[c.Action], c.Reason, "webhook "+c.Name), true
-	case quota.Allocate, quota.Release, quota.Renew, quota.Confirm, quota.Cancel, quota.Expire,
-		quota.SetCivilOffset, quota.ExtendSchedule, quota.UpdateItems, quota.ResetItems, quota.AdvanceWebhooks:
+		r.Action, r.Reason, r.Detail = webhookActions[c.Action], c.Reason, "webhook "+c.Name
+	case quota.Allocate, quota.Release, quota.Resize, quota.Transfer, quota.Split, quota.Renew, quota.Confirm,
+		quota.Cancel, quota.Expire, quota.SetCivilOffset, quota.ExtendSchedule, quota.UpdateItems, quota.ResetItems,
+		quota.AdvanceWebhooks: // NoRecord
 	}
-	return changeDraft{}, false
+	return r, true
 }
 
 // webhookActions are the words for what a ManageWebhook does.
@@ -233,28 +233,18 @@ var webhookActions = map[quota.WebhookAction]string{
 	quota.RemoveWebhook: "RemoveWebhook", quota.ResumeWebhook: "ResumeWebhook",
 }
 
-// configurationRecord begins the record of a change of configuration. The actor of the request is the caller's word, so
-// it is kept apart from who the caller is.
-func configurationRecord(action string, meta quota.ChangeMeta, detail string) changeDraft {
+// addMeta keeps the actor of the request, who is the caller's word, apart from who the caller is.
+func (r *changeDraft) addMeta(meta quota.ChangeMeta, detail string) {
 	if meta.Actor != "" {
 		detail = strings.TrimSpace("actor " + meta.Actor + " " + detail)
 	}
-	return changeDraft{audit.Record{
-		Kind: audit.Configuration, Action: action, Reason: meta.Reason, RequestID: meta.RequestID, Detail: detail,
-	}}
+	r.Reason, r.RequestID, r.Detail = meta.Reason, meta.RequestID, detail
 }
 
-// scheduleRecord begins the record of a command about a scheduled limit.
-func scheduleRecord(action, actor, reason, detail string) changeDraft {
-	return configurationRecord(action, quota.ChangeMeta{Actor: actor, Reason: reason}, detail)
+func configurationRecord(action string) changeDraft {
+	return changeDraft{audit.Record{Kind: audit.Configuration, Action: action}}
 }
 
-// requestRecord begins the record of a command about a request for limits.
-func requestRecord(action, reason, detail string) changeDraft {
-	return changeDraft{audit.Record{Kind: audit.Configuration, Action: action, Reason: reason, Detail: detail}}
-}
-
-// accessAction is the name of a command of the book, such as "CreateToken".
 func accessAction(c access.Command) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", c), "access.")
 }
@@ -273,7 +263,6 @@ func ActorOf(caller *access.Caller) audit.Actor {
 	return actor
 }
 
-// auditChanges converts as many changes as a record keeps.
 func auditChanges(changes []quota.Change) []audit.Change {
 	kept := make([]audit.Change, min(len(changes), audit.MaxChanges))
 	for i := range kept {
@@ -292,14 +281,13 @@ func (f *FSM) recordRestore(index, backup uint64) {
 	})
 }
 
-// appendRecord completes a record by the times of the ledger.
 func (f *FSM) appendRecord(r audit.Record) {
 	now := f.ledger.Header().Now
 	r.TimeMs, r.WallMs = int64(now.At), now.Wall
 	f.records.Append(r)
 }
 
-// notifyRecords wakes readers of audit records if there are others than before. The lock must be held.
+// notifyRecords expects that the lock is held.
 func (f *FSM) notifyRecords(before audit.Head) {
 	if f.records.Head() != before {
 		close(f.recordsChanged)

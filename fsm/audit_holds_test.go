@@ -9,7 +9,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// holdsAfter are the records of allocations of the entries after an index, one line each.
 func holdsAfter(t *testing.T, f *FSM, index uint64) string {
 	t.Helper()
 	page, err := f.ReadFeed(After(index), FeedSize)

@@ -17,11 +17,10 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// auditedEntries are entries with changes of all kinds, and with commands of holders between
-// them.
+// auditedEntries are changes of all kinds, with commands of holders between them.
 func auditedEntries(t testing.TB) [][]byte {
 	t.Helper()
-	part := func(by *access.Caller, c quota.Command) Part { return partOf(t, by, c) }
+	part := func(caller *access.Caller, c quota.Command) Part { return partOf(t, caller, c) }
 	limits := func(amount quota.Amount) quota.SetLimits {
 		return quota.SetLimits{
 			Meta: quota.ChangeMeta{Actor: "ann", Reason: "growth", RequestID: fmt.Sprintf("r-%d", amount)}, Tree: "bound",
@@ -54,7 +53,6 @@ func auditedEntries(t testing.TB) [][]byte {
 	}
 }
 
-// recordsIn are the audit records of a state machine.
 func recordsIn(t testing.TB, f *FSM) []audit.Record {
 	t.Helper()
 	var list []audit.Record

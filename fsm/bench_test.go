@@ -15,7 +15,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// benchTree has a leaf four levels deep with limits on every level.
 func benchTree() quota.ApplyTrees {
 	spec := quota.TreeSpec{
 		Name: "t", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Milli}, {Name: "memory", Unit: quota.Bytes}},
@@ -147,7 +146,7 @@ func benchCommands() []quota.Command {
 	return commands
 }
 
-// fill returns a state machine with the given number of held allocations, and the bytes of memory for each.
+// fill also returns the bytes of memory for each allocation.
 func fill(b *testing.B, live int) (*FSM, float64) {
 	b.Helper()
 	f := New(Options{})
@@ -163,7 +162,6 @@ func fill(b *testing.B, live int) (*FSM, float64) {
 	return f, float64(heap()-before) / float64(live)
 }
 
-// heap returns the bytes of reachable memory.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -171,7 +169,6 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// sink is an in-memory snapshot sink.
 type sink struct {
 	bytes.Buffer
 	cancelled bool

@@ -29,7 +29,7 @@ func encodeCalendarCommand(c quota.Command) *logv1.Command {
 	return nil
 }
 
-// decodeCalendarCommand decodes a command about civil time or scheduled limits; nil if it is another command.
+// decodeCalendarCommand returns nil if it is another command.
 func decodeCalendarCommand(c *logv1.Command) quota.Command {
 	switch c := c.GetCommand().(type) {
 	case *logv1.Command_SetCivilOffset:
@@ -105,7 +105,6 @@ func decodeScheduledImage(r *logv1.ScheduledLimitRecord) ledger.ScheduledImage {
 	return image
 }
 
-// encodeScheduledEvent is nil for an event about something else.
 func encodeScheduledEvent(e *quota.ScheduledLimitEvent) *logv1.ScheduledLimitEvent {
 	if e == nil {
 		return nil

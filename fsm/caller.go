@@ -25,13 +25,12 @@ const (
 // runOverhead bounds the bytes of a run beside its caller: two tags and lengths, and the number of commands.
 const runOverhead = 16
 
-// callerRun is who asks for the next commands of an entry; the caller is nil if there is none.
+// callerRun has a nil caller for commands without one.
 type callerRun struct {
 	commands int
 	caller   *access.Caller
 }
 
-// callerCursor finds the caller of one command after the other.
 type callerCursor struct {
 	runs []callerRun
 	used int // commands of the first run
@@ -53,23 +52,23 @@ func (c *callerCursor) next() *access.Caller {
 //
 // The id of the call is written for commands that leave an audit record, which has it. For all others it would be half
 // of what a caller adds to the log, and no two calls of one user could share a run.
-func encodeCaller(by *access.Caller, withRequest bool) ([]byte, error) {
-	if by == nil {
+func encodeCaller(caller *access.Caller, withRequest bool) ([]byte, error) {
+	if caller == nil {
 		return nil, nil
 	}
-	if err := by.Check(); err != nil {
+	if err := caller.Check(); err != nil {
 		return nil, fmt.Errorf("encode the caller: %w", err)
 	}
 	w := fieldWriter{data: make([]byte, 0, typicalCommand)}
-	w.writeNumber(1, uint64(by.Kind))
-	w.writeText(2, by.User)
-	w.writeTexts(3, by.Groups)
-	if by.Credential != ([16]byte{}) {
-		w.data = protowire.AppendBytes(protowire.AppendTag(w.data, 4, protowire.BytesType), by.Credential[:])
+	w.writeNumber(1, uint64(caller.Kind))
+	w.writeText(2, caller.User)
+	w.writeTexts(3, caller.Groups)
+	if caller.Credential != ([16]byte{}) {
+		w.data = protowire.AppendBytes(protowire.AppendTag(w.data, 4, protowire.BytesType), caller.Credential[:])
 	}
-	w.writeText(5, by.Via)
+	w.writeText(5, caller.Via)
 	if withRequest {
-		w.writeText(6, by.Request)
+		w.writeText(6, caller.Request)
 	}
 	return w.data, nil
 }
@@ -205,7 +204,6 @@ func (c *callerCache) scan(r *fieldReader, encoded []byte, names *nameCache) *ac
 	return caller
 }
 
-// scanCaller is scan without the cache. It returns nil if it makes r fail.
 func scanCaller(r *fieldReader, encoded []byte, names *nameCache) *access.Caller {
 	one := fieldReader{data: encoded}
 	kind := one.readNumber(1)

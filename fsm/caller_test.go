@@ -17,7 +17,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// callersOf are the callers of all commands of an entry; all nil without runs.
+// callersOf returns nil for commands without a caller.
 func callersOf(e decoded) []*access.Caller {
 	cursor := callerCursor{runs: e.callers}
 	list := make([]*access.Caller, len(e.commands))
@@ -46,7 +46,6 @@ func randomCaller() *rapid.Generator[*access.Caller] {
 	})
 }
 
-// manyGroups are as many and as long as they may be.
 func manyGroups() []string {
 	var groups []string
 	for i := range access.MaxGroups {

@@ -36,7 +36,7 @@ func (f *FSM) extendChain(entry []byte, outcomes Outcomes, news []WatchEvent) {
 	for _, n := range news { // one command may affect many allocations
 		numbers = appendNumbers(numbers, uint64(n.Kind), n.digestNumber())
 	}
-	numbers = appendNumbers(numbers, f.ledger.View().Book().Revision())
+	numbers = appendNumbers(numbers, f.ledger.Reader().Book().Revision())
 	h := sha256.New()
 	h.Write(f.chain[:])
 	h.Write(entry)
@@ -45,7 +45,6 @@ func (f *FSM) extendChain(entry []byte, outcomes Outcomes, news []WatchEvent) {
 	f.chainNumbers = numbers // at most some 40 bytes for each command and event of an entry
 }
 
-// digestNumber stands for what the event is about.
 func (n *WatchEvent) digestNumber() uint64 {
 	switch {
 	case n.Crossing != nil:
@@ -88,7 +87,6 @@ func (c *Checkpointed) Digest(ctx context.Context) ([sha256.Size]byte, error) {
 	return [sha256.Size]byte(h.Sum(nil)), err
 }
 
-// contextWriter fails once its context has ended.
 type contextWriter struct {
 	ctx context.Context //nolint:containedctx // bounds one write
 	out io.Writer

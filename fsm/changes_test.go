@@ -7,10 +7,9 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// changedAfter is what the state machine says has changed after an entry.
 func changedAfter(t *testing.T, f *FSM, index uint64) (changes quota.Changes) {
 	t.Helper()
-	if _, err := f.View(func(v ledger.View) {
+	if _, err := f.View(func(v ledger.Reader) {
 		reader, refused := v.ReaderOf(nil)
 		if refused != nil {
 			t.Fatal(refused)

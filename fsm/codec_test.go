@@ -150,7 +150,6 @@ func reservationSamples() map[string]quota.Command {
 	}
 }
 
-// itemSamples returns the commands about items, leases and the queue, by name.
 func itemSamples() map[string]quota.Command {
 	labels := []quota.Label{{Key: "k", Value: "v"}, {Key: "l"}}
 	item := quota.ItemName{Tree: "t", Resource: "slice", Name: "slice-1"}
@@ -185,7 +184,6 @@ func itemSamples() map[string]quota.Command {
 	}
 }
 
-// entryOf returns an entry with all samples of a format.
 func entryOf(samples map[string]quota.Command) *logv1.Entry {
 	entry := &logv1.Entry{Format: quota.FirstFormat, TimeMs: 5, WallMs: 6}
 	for _, name := range slices.Sorted(maps.Keys(samples)) {
@@ -294,7 +292,6 @@ func FuzzDecodeEntry(f *testing.F) {
 	})
 }
 
-// encodedAgain encodes a decoded entry.
 func encodedAgain(t testing.TB, e decoded) []byte {
 	t.Helper()
 	var parts []Part

@@ -11,7 +11,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// decoded is a decoded log entry.
 type decoded struct {
 	format   uint32
 	stamp    quota.Stamp
@@ -92,7 +91,7 @@ func decodeCommand(c *logv1.Command) (quota.Command, error) {
 	case *logv1.Command_Release:
 		return quota.Release{
 			ID: c.Release.GetId(), Items: each(c.Release.GetItems(), decodeItemName),
-			ItemState: c.Release.GetItemState(),
+			ItemState: c.Release.GetItemState(), Fence: c.Release.GetFence(),
 		}, nil
 	case *logv1.Command_Renew:
 		return decodeRenew(c.Renew), nil
@@ -105,9 +104,9 @@ func decodeCommand(c *logv1.Command) (quota.Command, error) {
 			Idle: quota.Span(r.GetIdleMs()), To: r.GetTo(),
 		}, nil
 	case *logv1.Command_Confirm:
-		return quota.Confirm{ID: c.Confirm.GetId()}, nil
+		return quota.Confirm{ID: c.Confirm.GetId(), Fence: c.Confirm.GetFence()}, nil
 	case *logv1.Command_Cancel:
-		return quota.Cancel{ID: c.Cancel.GetId()}, nil
+		return quota.Cancel{ID: c.Cancel.GetId(), Fence: c.Cancel.GetFence()}, nil
 	case *logv1.Command_Expire:
 		return quota.Expire{Most: int(c.Expire.GetMost())}, nil
 	}
@@ -232,10 +231,8 @@ func decodeTree(t *logv1.Tree) quota.TreeSpec {
 	}
 }
 
-// decodeTenantsSee keeps what is unknown unknown, for the ledger to refuse.
 func decodeTenantsSee(n uint32) quota.TenantsSee { return quota.TenantsSee(min(n, math.MaxUint8)) }
 
-// decodeSubtree is nil for none.
 func decodeSubtree(s *logv1.Subtree) *quota.Subtree {
 	if s == nil {
 		return nil

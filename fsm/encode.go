@@ -46,11 +46,11 @@ func Checkpoint() Part { return Part{Format: quota.FirstFormat, Checkpoint: true
 // EncodeCommands encodes the commands of one caller, nil for none, as a part of a log entry. Encoding is most of the
 // work of a proposal, and callers of this function can do it concurrently, before the commands are assigned to an
 // entry. It fails for more than MaxEntryCommands, and for a caller that [access.Caller.Check] refuses.
-func (f *Formats) EncodeCommands(by *access.Caller, commands []quota.Command) (Part, error) {
+func (f *Formats) EncodeCommands(proposer *access.Caller, commands []quota.Command) (Part, error) {
 	if n := len(commands); n < 1 || n > MaxEntryCommands {
 		return Part{}, fmt.Errorf("an entry carries 1 to %d commands, not %d", MaxEntryCommands, n)
 	}
-	caller, err := encodeCaller(by, slices.ContainsFunc(commands, isRecorded))
+	caller, err := encodeCaller(proposer, slices.ContainsFunc(commands, isRecorded))
 	if err != nil {
 		return Part{}, err
 	}
@@ -67,8 +67,8 @@ func (f *Formats) EncodeCommands(by *access.Caller, commands []quota.Command) (P
 }
 
 // EncodeCommands is [Formats.EncodeCommands] with the formats of this version.
-func EncodeCommands(by *access.Caller, commands []quota.Command) (Part, error) {
-	return ownFormats.EncodeCommands(by, commands)
+func EncodeCommands(caller *access.Caller, commands []quota.Command) (Part, error) {
+	return ownFormats.EncodeCommands(caller, commands)
 }
 
 // JoinEntry joins parts from EncodeCommands, in their order, into the data of one log entry. They share the stamp and
@@ -104,7 +104,6 @@ func EncodeEntry(s quota.Stamp, commands []quota.Command) ([]byte, error) {
 	return JoinEntry(s, part)
 }
 
-// marshalEntry appends an entry.
 func marshalEntry(to []byte, entry *logv1.Entry) ([]byte, error) {
 	data, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(to, entry)
 	if err != nil {
@@ -119,7 +118,7 @@ func encodeCommand(c quota.Command) *logv1.Command {
 		return &logv1.Command{Command: &logv1.Command_Allocate{Allocate: encodeAllocate(c)}}
 	case quota.Release:
 		return &logv1.Command{Command: &logv1.Command_Release{Release: &logv1.Release{
-			Id: c.ID, Items: each(c.Items, encodeItemName), ItemState: c.ItemState,
+			Id: c.ID, Items: each(c.Items, encodeItemName), ItemState: c.ItemState, Fence: c.Fence,
 		}}}
 	case quota.Renew:
 		return &logv1.Command{Command: &logv1.Command_Renew{Renew: &logv1.Renew{
@@ -148,9 +147,9 @@ func encodeCommand(c quota.Command) *logv1.Command {
 			Tree: c.Tree, Resource: c.Resource, State: c.State, IdleMs: int64(c.Idle), To: c.To,
 		}}}
 	case quota.Confirm:
-		return &logv1.Command{Command: &logv1.Command_Confirm{Confirm: &logv1.Confirm{Id: c.ID}}}
+		return &logv1.Command{Command: &logv1.Command_Confirm{Confirm: &logv1.Confirm{Id: c.ID, Fence: c.Fence}}}
 	case quota.Cancel:
-		return &logv1.Command{Command: &logv1.Command_Cancel{Cancel: &logv1.Cancel{Id: c.ID}}}
+		return &logv1.Command{Command: &logv1.Command_Cancel{Cancel: &logv1.Cancel{Id: c.ID, Fence: c.Fence}}}
 	case quota.Expire:
 		return &logv1.Command{Command: &logv1.Command_Expire{Expire: &logv1.Expire{Most: int64(c.Most)}}}
 	case quota.SetCivilOffset, quota.ScheduleLimits, quota.CancelScheduledLimit, quota.ExtendSchedule:
@@ -243,7 +242,6 @@ func encodePrincipal(p quota.Principal) *logv1.Principal {
 	return &logv1.Principal{User: p.User, Groups: p.Groups, Application: p.Application}
 }
 
-// isNobody reports whether nobody is named.
 func isNobody(p quota.Principal) bool {
 	return p.User == "" && p.Application == "" && len(p.Groups) == 0
 }
@@ -283,7 +281,6 @@ func encodeTree(t quota.TreeSpec) *logv1.Tree {
 	}
 }
 
-// encodeSubtree is nil for none.
 func encodeSubtree(s *quota.Subtree) *logv1.Subtree {
 	if s == nil {
 		return nil
@@ -298,7 +295,6 @@ func encodePolicy(p quota.PolicySpec) *logv1.Policy {
 	}
 }
 
-// encodeLeases returns nil if all settings are the default.
 func encodeLeases(s quota.LeaseSettings) *logv1.Leases {
 	if s == (quota.LeaseSettings{}) {
 		return nil
@@ -323,7 +319,6 @@ func encodeNode(n quota.NodeSpec) *logv1.Node {
 	}
 }
 
-// encodeAutoApprove is nil for no rule.
 func encodeAutoApprove(a quota.AutoApprove) *logv1.AutoApprove {
 	if a == (quota.AutoApprove{}) {
 		return nil

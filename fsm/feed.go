@@ -53,7 +53,6 @@ type WatchEvent struct {
 	By *access.Caller
 }
 
-// size is the estimated memory of the event's record.
 func (n *WatchEvent) size() int64 { return n.Size() }
 
 // FeedPage is the answer to one read of the feed.
@@ -88,7 +87,6 @@ type feed struct {
 
 func newFeed() *feed { return &feed{changed: make(chan struct{})} }
 
-// append adds the events of applied entries and advances to the end of the last one.
 func (f *feed) append(news []WatchEvent, applied uint64, now quota.Instant) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,8 +125,8 @@ func (f *feed) growRing() {
 	f.ring, f.first = larger, 0
 }
 
-// restart drops all events, because a snapshot replaced the state. forgotten is the index of the last entry that may
-// have had events.
+// restart is needed when a snapshot has replaced the state. forgotten is the index of the last entry that may have had
+// events.
 func (f *feed) restart(forgotten, applied uint64, now quota.Instant) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,7 +141,7 @@ func (f *feed) notifyReaders() {
 	f.changed = make(chan struct{})
 }
 
-// eventAt is the i-th event of the ring, the oldest first.
+// eventAt counts from the oldest.
 func (f *feed) eventAt(i int) WatchEvent { return f.ring[(f.first+i)%len(f.ring)] }
 
 // read returns up to most events after a position. A position that this node has not applied yet gets an empty page.

@@ -14,7 +14,6 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// describeEvents describes events as text.
 func describeEvents(list []WatchEvent) []string {
 	var words []string
 	for _, n := range list {
@@ -24,7 +23,6 @@ func describeEvents(list []WatchEvent) []string {
 	return words
 }
 
-// endings returns the events of ended allocations.
 func endings(t *testing.T, f *FSM, after Position) []WatchEvent {
 	t.Helper()
 	b, err := f.ReadFeed(after, FeedSize)

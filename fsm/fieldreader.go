@@ -22,12 +22,11 @@ func (r *fieldReader) failIf(wrong bool) {
 
 func (r *fieldReader) isDone() bool { return !r.failed && len(r.data) == 0 }
 
-// hasField reports whether the next field has this number, and a length before its value.
+// hasField also expects a length before the value of the field.
 func (r *fieldReader) hasField(number protowire.Number) bool {
 	return r.hasTag(number, protowire.BytesType)
 }
 
-// hasTag reports whether the next field has this number and type.
 func (r *fieldReader) hasTag(number protowire.Number, kind protowire.Type) bool {
 	if number < 16 {
 		return len(r.data) > 0 && r.data[0] == byte(number)<<3|byte(kind)
@@ -35,7 +34,7 @@ func (r *fieldReader) hasTag(number protowire.Number, kind protowire.Type) bool 
 	return len(r.data) > 1 && r.data[0] == byte(number)<<3|byte(kind)|1<<7 && r.data[1] == byte(number>>4)
 }
 
-// skipTag skips the tag of a field, which hasTag has seen.
+// skipTag expects that hasTag has seen the tag.
 func (r *fieldReader) skipTag() {
 	size := 1
 	if len(r.data) > 1 && r.data[0] >= 1<<7 {
@@ -44,7 +43,7 @@ func (r *fieldReader) skipTag() {
 	r.data = r.data[size:]
 }
 
-// readNumber reads a number; 0 if the next field is another.
+// readNumber is 0 if the next field is another.
 func (r *fieldReader) readNumber(number protowire.Number) uint64 {
 	if !r.hasTag(number, protowire.VarintType) {
 		return 0
@@ -118,7 +117,6 @@ func (r *fieldReader) leaveMessage(rest []byte) {
 	}
 }
 
-// countMessages counts the next fields with this number.
 func (r *fieldReader) countMessages(number protowire.Number) int {
 	ahead, n := *r, 0
 	for ahead.hasField(number) {
@@ -129,7 +127,7 @@ func (r *fieldReader) countMessages(number protowire.Number) int {
 }
 
 // nameCache keeps one copy of each frequent name, of trees, nodes and resources above all: most are in every command,
-// and were a third of the allocations of a replica. It holds at most cachedNames names of cachedLength bytes, whatever
+// and were a third of the allocations of a replica. It keeps at most cachedNames names of cachedLength bytes, whatever
 // the entries have, and has no influence on what is decoded.
 type nameCache [cachedNames]string
 
@@ -138,7 +136,6 @@ const (
 	cachedLength = 128
 )
 
-// find returns a text as a string.
 func (n *nameCache) find(text []byte) string {
 	if len(text) == 0 || len(text) > cachedLength {
 		return string(text)

@@ -17,8 +17,8 @@ import (
 // nextFormats are those of a made-up next version, in which allocations may have a label that no earlier version knows.
 func nextFormats() *Formats {
 	return NewFormats(Requirement{Format: 2, IsUsed: func(c quota.Command) bool {
-		a, is := c.(quota.Allocate)
-		return is && len(a.Labels) > 0 && a.Labels[0].Key == "next"
+		a, ok := c.(quota.Allocate)
+		return ok && len(a.Labels) > 0 && a.Labels[0].Key == "next"
 	}})
 }
 

@@ -112,17 +112,17 @@ func (f *FSM) applyAll(entries []*raft.Log, responses []any) {
 		responses[i] = f.apply(entry)
 	}
 	f.notifyRecords(head)
-	f.feed.append(f.newEvents, f.applied, f.ledger.View().Now())
+	f.feed.append(f.newEvents, f.applied, f.ledger.Reader().Now())
 	clear(f.newEvents) // do not keep their records alive
 	f.newEvents = f.newEvents[:0]
 	f.publishBook()
 	f.notifyWaiters(before)
 }
 
-// publishBook must be called before anybody learns that an entry was applied: a token works as soon as the call that
+// publishBook must be called before a caller learns that an entry was applied: a token works as soon as the call that
 // made it has returned.
 func (f *FSM) publishBook() {
-	if book := f.ledger.View().Book(); f.book.Load() != book {
+	if book := f.ledger.Reader().Book(); f.book.Load() != book {
 		f.book.Store(book)
 	}
 }
@@ -144,7 +144,7 @@ type dueTime struct {
 }
 
 func (f *FSM) nextDue() dueTime {
-	at, waits := f.ledger.View().NextDue()
+	at, waits := f.ledger.Reader().NextDue()
 	return dueTime{at, waits}
 }
 

@@ -43,7 +43,7 @@ func TestOutcomesInOrder(t *testing.T) {
 	case outcomes[2].Refused.Kind != quota.NotFound || outcomes[3].Refused.Kind != quota.InUse:
 		t.Errorf("refused %v and %v", outcomes[2].Refused, outcomes[3].Refused)
 	}
-	index, err := f.View(func(v ledger.View) {
+	index, err := f.View(func(v ledger.Reader) {
 		if v.Counts().Held != 2 || v.Now() != 1 || f.options.Bounds != quota.DefaultBounds() {
 			t.Errorf("%+v are held at %d", v.Counts(), v.Now())
 		}
@@ -86,9 +86,9 @@ func TestHalt(t *testing.T) {
 			&logv1.Entry{Format: 1, Commands: []*logv1.Command{sampleEntry().GetCommands()[1], {}}}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told []error
+			var reported []error
 			f := newTestFSM(t, Options{})
-			f.options.OnHalt = func(err error) { told = append(told, errors.Join(err, f.Halted())) } // reads are allowed
+			f.options.OnHalt = func(err error) { reported = append(reported, errors.Join(err, f.Halted())) } // reads are allowed
 			before := snapshotOf(t, f)
 			_, chain := f.Chain()
 			waiting := make(chan error, 1)
@@ -102,8 +102,8 @@ func TestHalt(t *testing.T) {
 					t.Fatalf("the response is %v", r)
 				}
 			}
-			if len(told) != 1 {
-				t.Errorf("it told %d times that it halted", len(told))
+			if len(reported) != 1 {
+				t.Errorf("it told %d times that it halted", len(reported))
 			}
 			refusesAll(t, f, before)
 			if err := <-waiting; !errors.Is(err, ErrHalted) {
@@ -118,7 +118,7 @@ func TestHalt(t *testing.T) {
 
 func refusesAll(t *testing.T, f *FSM, sound []byte) {
 	t.Helper()
-	_, viewed := f.View(func(ledger.View) { t.Error("it lent its ledger") })
+	_, viewed := f.View(func(ledger.Reader) { t.Error("it lent its ledger") })
 	_, snapshot := f.Snapshot()
 	restored := f.Restore(io.NopCloser(bytes.NewReader(sound)))
 	waited := f.WaitApplied(context.Background(), 1)
@@ -130,7 +130,6 @@ func refusesAll(t *testing.T, f *FSM, sound []byte) {
 	}
 }
 
-// mustMarshal is the data of an entry.
 func mustMarshal(t testing.TB, entry *logv1.Entry) []byte {
 	t.Helper()
 	data, err := marshalEntry([]byte{entryMark}, entry)

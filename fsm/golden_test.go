@@ -165,7 +165,6 @@ func spoken(t *testing.T, text string) []any {
 	return list
 }
 
-// withoutEmpty removes the empty members of JSON objects.
 func withoutEmpty(value any) any {
 	switch value := value.(type) {
 	case []any:
@@ -192,7 +191,7 @@ func describeEntry(t testing.TB, e decoded) string {
 	}
 	for _, c := range e.commands {
 		text += strings.TrimPrefix(fmt.Sprintf("%T ", c), "quota.") + indent(t, c)
-		if change, is := c.(quota.ChangeAccess); is {
+		if change, ok := c.(quota.ChangeAccess); ok {
 			text += strings.TrimPrefix(fmt.Sprintf("by %T", change.Change), "access.") + " {}\n"
 		}
 	}
@@ -228,13 +227,11 @@ func describeImage(t testing.TB, image *ledger.Snapshot) string {
 	return text
 }
 
-// describeState is the ledger and the audit records.
 func describeState(t testing.TB, f *FSM) string {
 	t.Helper()
 	return describeImage(t, f.ledger.Snapshot()) + describeRecords(f.records.Entries())
 }
 
-// describeRecords are the lines of the audit records.
 func describeRecords(list []audit.Entry) string {
 	text := ""
 	for _, e := range list {

@@ -5,7 +5,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// decodeHoldingChange decodes a change of what an allocation holds; nil if it is another command.
+// decodeHoldingChange returns nil if it is another command.
 func decodeHoldingChange(c *logv1.Command) quota.Command {
 	switch c := c.GetCommand().(type) {
 	case *logv1.Command_Resize:

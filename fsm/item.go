@@ -74,7 +74,7 @@ func decodeQueueing(number uint32) quota.Queueing { return quota.Queueing(min(nu
 
 func encodeItem(i ledger.ItemImage) *logv1.ItemRecord {
 	return &logv1.ItemRecord{
-		Tree: i.Tree, Resource: i.Resource, Name: i.Name, State: i.State, Turn: i.Turn,
+		Tree: i.Tree, Resource: i.Resource, Name: i.Name, State: i.State, Turn: i.StateSeq,
 		UpdatedMs: int64(i.Updated.At), UpdatedWallMs: i.Updated.Wall, SinceMs: int64(i.Since),
 		ExpiresMs: int64(i.Expires.At), ExpiresWallMs: i.Expires.Wall, Data: each(i.Data, encodeLabel),
 		Leaving: i.Leaving,
@@ -84,11 +84,11 @@ func encodeItem(i ledger.ItemImage) *logv1.ItemRecord {
 func decodeItem(r *logv1.ItemRecord) ledger.ItemImage {
 	return ledger.ItemImage{
 		ItemName: quota.ItemName{Tree: r.GetTree(), Resource: r.GetResource(), Name: r.GetName()}, State: r.GetState(),
-		Turn:    r.GetTurn(),
-		Updated: quota.Stamp{At: quota.Instant(r.GetUpdatedMs()), Wall: r.GetUpdatedWallMs()},
-		Since:   quota.Instant(r.GetSinceMs()),
-		Expires: quota.Stamp{At: quota.Instant(r.GetExpiresMs()), Wall: r.GetExpiresWallMs()},
-		Data:    each(r.GetData(), decodeLabel), Leaving: r.GetLeaving(),
+		StateSeq: r.GetTurn(),
+		Updated:  quota.Stamp{At: quota.Instant(r.GetUpdatedMs()), Wall: r.GetUpdatedWallMs()},
+		Since:    quota.Instant(r.GetSinceMs()),
+		Expires:  quota.Stamp{At: quota.Instant(r.GetExpiresMs()), Wall: r.GetExpiresWallMs()},
+		Data:     each(r.GetData(), decodeLabel), Leaving: r.GetLeaving(),
 	}
 }
 

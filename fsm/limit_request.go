@@ -53,7 +53,8 @@ func decodeRequestCommand(c *logv1.Command) (quota.Command, error) {
 	return nil, errors.New("this version does not know it; run a newer version")
 }
 
-// decodeCount maps every number that an int cannot hold on all machines to an invalid one, which the ledger refuses.
+// decodeCount maps every number that does not fit in an int on all machines to an invalid one, which the ledger
+// refuses.
 func decodeCount(number int64) int { return int(min(max(number, math.MinInt32), math.MaxInt32)) }
 
 func encodeApproved(r *quota.ApprovedRequest) *logv1.ApprovedRequest {

@@ -10,7 +10,6 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// wideTree returns a tree with the given number of nodes below its root, each with a limit.
 func wideTree(nodes int) quota.ApplyTrees {
 	tree := benchTree()
 	spec := &tree.Trees[0]
@@ -134,7 +133,7 @@ func TestWhatIfsCopyIfARequestWaits(t *testing.T) {
 			}
 			applyData(f, 2, mustEncode(t, none, benchAllocate(2), big))
 		}
-		before := f.ledger.View().Counts()
+		before := f.ledger.Reader().Counts()
 		if _, err := f.WhatIfSandbox(func(v ledger.Sandbox) {
 			if isCopy := v != f.ledger.Sandbox(); isCopy != wait {
 				t.Errorf("%q: a copy is made: %t", want, isCopy)
@@ -149,7 +148,7 @@ func TestWhatIfsCopyIfARequestWaits(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if after := f.ledger.View().Counts(); after != before {
+		if after := f.ledger.Reader().Counts(); after != before {
 			t.Errorf("%q: %+v has become %+v", want, before, after)
 		}
 	}

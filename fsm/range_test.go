@@ -12,7 +12,6 @@ var rangeSample = quota.Allocate{ID: "ranged", Mode: quota.Wait, Claims: []quota
 	Ranges: []quota.AmountRange{{Resource: "cpu", Most: 16, Step: 4}, {Resource: "mem", Most: 64, Step: 16}},
 }}}
 
-// addRanges lets requests with ranges be held, wait and be denied in the tree of changedFSM.
 func addRanges(t testing.TB, f *FSM) {
 	t.Helper()
 	ask := func(id string, mode quota.Mode, least, most quota.Amount) quota.Command {
@@ -27,7 +26,7 @@ func addRanges(t testing.TB, f *FSM) {
 	}
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, limit, ask("ci/ranged", quota.Hold, 1, 21),
 		ask("ci/waiting", quota.Wait, 5, 9), ask("ci/denied", quota.Hold, 5, 9))))
-	if a, refused := f.ledger.View().Allocation("ci/ranged"); refused != nil || a.Claims[0].Amounts[0].Amount != 5 {
+	if a, refused := f.ledger.Reader().Allocation("ci/ranged"); refused != nil || a.Claims[0].Amounts[0].Amount != 5 {
 		t.Fatalf("the request with a range is %+v, %v", a, refused)
 	}
 }

@@ -12,13 +12,13 @@ import (
 // View calls fn with the ledger for reading and returns the log index of the state that fn saw. Writers wait meanwhile:
 // fn must be short, must not keep the view, and must not call the state machine. View fails with ErrHalted after a
 // halt.
-func (f *FSM) View(fn func(ledger.View)) (uint64, error) {
+func (f *FSM) View(fn func(ledger.Reader)) (uint64, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if f.halted != nil {
 		return 0, f.halted
 	}
-	fn(f.ledger.View())
+	fn(f.ledger.Reader())
 	return f.applied, nil
 }
 
@@ -38,21 +38,21 @@ func (f *FSM) Sandbox(fn func(ledger.Sandbox)) (uint64, error) {
 // the ledger. If copying that part blocks writers for a shorter time, fn gets a copy and writers wait only while it is
 // made.
 func (f *FSM) PlanSandbox(fn func(ledger.Sandbox)) (uint64, error) {
-	return f.copySandbox(ledger.View.WorthCopying, fn)
+	return f.copySandbox(ledger.Reader.WorthCopying, fn)
 }
 
 // WhatIfSandbox is PlanSandbox for one [ledger.Sandbox.WhatIf], which needs a copy if there are requests to evaluate.
 func (f *FSM) WhatIfSandbox(fn func(ledger.Sandbox)) (uint64, error) {
-	return f.copySandbox(ledger.View.NeedsCopy, fn)
+	return f.copySandbox(ledger.Reader.NeedsCopy, fn)
 }
 
-func (f *FSM) copySandbox(needsCopy func(ledger.View) bool, fn func(ledger.Sandbox)) (uint64, error) {
+func (f *FSM) copySandbox(needsCopy func(ledger.Reader) bool, fn func(ledger.Sandbox)) (uint64, error) {
 	f.mu.Lock()
 	if f.halted != nil {
 		f.mu.Unlock()
 		return 0, f.halted
 	}
-	if !needsCopy(f.ledger.View()) {
+	if !needsCopy(f.ledger.Reader()) {
 		defer f.mu.Unlock()
 		fn(f.ledger.Sandbox())
 		return f.applied, nil
@@ -83,7 +83,7 @@ func (f *FSM) Applied() uint64 {
 func (f *FSM) Now() quota.Instant {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.ledger.View().Now()
+	return f.ledger.Reader().Now()
 }
 
 // Format is the feature level: the newest format of the applied entries, or the level that one of them raised it to.

@@ -21,7 +21,6 @@ const (
 	endedRecord protowire.Number = 5
 )
 
-// writeAllocations writes allocations as records in one field.
 func writeAllocations(list iter.Seq[ledger.AllocationImage], field protowire.Number) func(*recordWriter) error {
 	return func(w *recordWriter) error {
 		for image := range list {
@@ -75,7 +74,7 @@ func appendAllocation(to []byte, a ledger.AllocationImage, field protowire.Numbe
 	w.writeNumber(10, uint64(a.Until))
 	w.writeNumber(11, protowire.EncodeBool(a.Forced))
 	w.writeText(12, a.By)
-	w.writePacked(16, a.Seats)
+	w.writePacked(16, a.ArrivalSeqs)
 	w.writeNumber(18, uint64(a.Expires))
 	w.writeNumber(19, uint64(a.TTL))
 	w.writeText(25, a.Owner)
@@ -90,7 +89,6 @@ func hasRareParts(a *ledger.AllocationImage) bool {
 		a.Alternative != 0 || a.DeclaredEnd != 0 || a.Dropped != 0 || a.Change != 0
 }
 
-// writePacked writes a list of numbers.
 func (w *fieldWriter) writePacked(number protowire.Number, list []uint64) {
 	if len(list) == 0 {
 		return
@@ -130,14 +128,14 @@ func (s *entryScanner) scanAllocation(data []byte) (a ledger.AllocationImage, en
 	forced := r.readNumber(11)
 	r.failIf(forced > 1)
 	a.Forced, a.By = forced == 1, string(r.readText(12))
-	a.Seats = s.scanPacked(&r, 16)
+	a.ArrivalSeqs = s.scanPacked(&r, 16)
 	a.Expires, a.TTL = quota.Instant(r.readNumber(18)), quota.Span(r.readNumber(19))
 	a.Owner = s.names.find(r.readText(25))
 	r.leaveMessage(rest)
 	return a, ended, r.isDone()
 }
 
-// scanPacked reads a list of numbers; nil if the next field is another.
+// scanPacked returns nil if the next field is another.
 func (s *entryScanner) scanPacked(r *fieldReader, number protowire.Number) []uint64 {
 	if !r.hasField(number) {
 		return nil

@@ -20,8 +20,8 @@ func randomAllocation(field protowire.Number) *rapid.Generator[ledger.Allocation
 	return rapid.Custom(func(t *rapid.T) ledger.AllocationImage {
 		request := rapid.Custom(func(t *rapid.T) quota.Allocate {
 			c, _ := quotatest.AllCommands().Filter(func(c quota.Command) bool {
-				_, is := c.(quota.Allocate)
-				return is
+				_, isAllocate := c.(quota.Allocate)
+				return isAllocate
 			}).Draw(t, "command").(quota.Allocate)
 			return c
 		}).Draw(t, "request")
@@ -35,7 +35,7 @@ func randomAllocation(field protowire.Number) *rapid.Generator[ledger.Allocation
 		a := ledger.AllocationImage{
 			Request: request, Fence: uint64(number("fence")),
 			Granted: quota.Stamp{At: quota.Instant(number("at")), Wall: number("wall")},
-			Placed:  list("placed"), Seats: list("seats"),
+			Placed:  list("placed"), ArrivalSeqs: list("arrival numbers"),
 			PlacedPaths: rapid.SampledFrom([][]string{nil, {""}, {"a/b", "é"}}).Draw(t, "paths"),
 			State:       rapid.SampledFrom([]quota.State{quota.Held, quota.Reserved, quota.WasPreempted}).Draw(t, "state"),
 			Until:       quota.Instant(number("until")), Forced: rapid.Bool().Draw(t, "forced"),
@@ -127,7 +127,7 @@ func sampleRecord() []byte {
 			Tree: "t", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 300}},
 		}}},
 		Fence: 7, Granted: quota.Stamp{At: 1, Wall: 2}, Placed: []uint64{300, 0}, PlacedPaths: []string{"a", ""},
-		State: quota.Reserved, Until: 9, Forced: true, By: "b", Seats: []uint64{1}, Expires: 4, TTL: 500,
+		State: quota.Reserved, Until: 9, Forced: true, By: "b", ArrivalSeqs: []uint64{1}, Expires: 4, TTL: 500,
 		Ended: &quota.Stamp{At: 3, Wall: 4}, Owner: "corp/eva",
 	}, endedRecord)
 	return data

@@ -184,22 +184,21 @@ func (f *FSM) finishReplacement(index uint64, digest []byte, gap uint64) (Replac
 	clear(f.newEvents)
 	f.newEvents = f.newEvents[:0]
 	f.lastEvent = index // so that readers learn of the gap
-	f.feed.restart(index, index, ledger.View().Now())
+	f.feed.restart(index, index, ledger.Reader().Now())
 	return Replaced{Done: true, Header: ledger.Header(), level: header.GetFormat()}, nil
 }
 
-// bookAfterReplacement is the access book after a replacement: the present one, so that no backup brings back an
-// account, a token, a right or a mode that was taken away after it. If access was never changed here, it is the book of
-// the backup without its tokens, because nobody knows which of them have been revoked since.
+// bookAfterReplacement is the present book, so that no backup brings back an account, a token, a right or a mode that
+// was taken away after it. If access was never changed here, it is the book of the backup without its tokens, because
+// it is not known which of them have been revoked since.
 func (f *FSM) bookAfterReplacement(backup access.State) access.State {
-	if book := f.ledger.View().Book(); book.Revision() > 0 {
+	if book := f.ledger.Reader().Book(); book.Revision() > 0 {
 		return book.State()
 	}
 	backup.Tokens = nil
 	return backup
 }
 
-// extendChainByStep adds a replacement step and its outcome to the chain.
 func (f *FSM) extendChainByStep(entry []byte, answer Replaced) {
 	h := sha256.New()
 	h.Write(f.chain[:])

@@ -9,7 +9,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// replacementGoldens are the encoded entries of a replacement.
 func replacementGoldens(t testing.TB) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -35,7 +34,6 @@ func step(t testing.TB) func([]byte, error) []byte {
 	}
 }
 
-// steps returns the entries that replace the state by a snapshot.
 func steps(t testing.TB, id string, snapshot []byte) [][]byte {
 	t.Helper()
 	half, digest := len(snapshot)/2, sha256.Sum256(snapshot)
@@ -46,7 +44,7 @@ func steps(t testing.TB, id string, snapshot []byte) [][]byte {
 	}
 }
 
-// applySteps applies entries and returns the result of the last.
+// applySteps returns the result of the last entry.
 func applySteps(t testing.TB, f *FSM, entries ...[]byte) Replaced {
 	t.Helper()
 	var last Replaced
@@ -63,17 +61,17 @@ func applySteps(t testing.TB, f *FSM, entries ...[]byte) Replaced {
 func TestAReplacementTakesEffectWithItsLastStep(t *testing.T) {
 	backup := snapshotOf(t, itemsFSM(t))
 	f := sampleFSM(t)
-	before, was := snapshotOf(t, f), f.ledger.Header()
+	before, header := snapshotOf(t, f), f.ledger.Header()
 	entries := steps(t, "r", backup)
 	applySteps(t, f, entries[:3]...)
 	if _, err := f.Snapshot(); !errors.Is(err, errReplacing) || f.Replacing() != "r" {
 		t.Errorf("a snapshot in the middle of a replacement: %v", err)
 	}
-	if now := f.ledger.Header(); now != was {
-		t.Errorf("before its last step it has changed %+v to %+v", was, now)
+	if now := f.ledger.Header(); now != header {
+		t.Errorf("before its last step it has changed %+v to %+v", header, now)
 	}
 	done := applySteps(t, f, entries[3])
-	if !done.Done || f.Replacing() != "" || done.Header.Fence < max(was.Fence,
+	if !done.Done || f.Replacing() != "" || done.Header.Fence < max(header.Fence,
 		itemsFSM(t).ledger.Header().Fence)+FenceGap {
 		t.Errorf("the last step did %+v", done)
 	}
@@ -121,11 +119,11 @@ func TestAReplacementThatIsNotWholeHasNoEffect(t *testing.T) {
 		"too large":           {step(t)(BeginReplacement("r", MaxReplacementBytes+1, quota.FirstFormat))},
 	} {
 		f := sampleFSM(t)
-		was := f.ledger.Header()
+		before := f.ledger.Header()
 		if last := applySteps(t, f, entries...); last.Refused == nil || last.Done {
 			t.Errorf("%s: %+v", name, last)
 		}
-		if f.ledger.Header() != was {
+		if f.ledger.Header() != before {
 			t.Errorf("%s: it changed the state", name)
 		}
 	}
@@ -146,7 +144,7 @@ func TestUnloadableStateHalts(t *testing.T) {
 // TestARecoveryBeginsANewHistory: a recovery advances the fences and drops a pending replacement.
 func TestARecoveryBeginsANewHistory(t *testing.T) {
 	f := sampleFSM(t)
-	was := f.ledger.Header()
+	before := f.ledger.Header()
 	applySteps(t, f, steps(t, "r", snapshotOf(t, itemsFSM(t)))[:2]...)
 	s, err := Recovery{f}.Snapshot()
 	if err != nil {
@@ -156,11 +154,11 @@ func TestARecoveryBeginsANewHistory(t *testing.T) {
 	if err := s.Persist(&out); err != nil {
 		t.Fatal(err)
 	}
-	is := restored(t, out.Bytes()).ledger.Header()
-	if is.Fence != was.Fence+FenceGap || is.Revision != was.Revision {
-		t.Errorf("it begins with %+v after %+v", is, was)
+	got := restored(t, out.Bytes()).ledger.Header()
+	if got.Fence != before.Fence+FenceGap || got.Revision != before.Revision {
+		t.Errorf("it begins with %+v after %+v", got, before)
 	}
-	if info, err := ReadSnapshot(bytes.NewReader(out.Bytes()), Options{}); err != nil || info.Fence != is.Fence ||
+	if info, err := ReadSnapshot(bytes.NewReader(out.Bytes()), Options{}); err != nil || info.Fence != got.Fence ||
 		info.Counts.Held == 0 {
 		t.Errorf("its snapshot says %+v, %v", info, err)
 	}

@@ -131,7 +131,6 @@ func describeOutcome(t *rapid.T, o ledger.Outcome) string {
 	return string(text) + "\n"
 }
 
-// restart replaces the state machine by one restored from its snapshot.
 func (r *replayed) restart(t *rapid.T, bounds quota.Bounds) {
 	s, err := r.machine.Snapshot()
 	if err != nil {

@@ -45,7 +45,7 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	copy(f.chain[:], header.GetChain())
 	f.replacement = nil
 	f.lastEvent = header.GetLastEvent()
-	f.feed.restart(cmp.Or(f.lastEvent, f.applied), f.applied, f.ledger.View().Now())
+	f.feed.restart(cmp.Or(f.lastEvent, f.applied), f.applied, f.ledger.Reader().Now())
 	f.publishBook()
 	f.notifyRecords(head)
 	f.notifyWaiters(before)
@@ -64,7 +64,7 @@ type loadedState struct {
 	records audit.Ring
 }
 
-// loadSnapshot reads a snapshot to its end. If chosen is not nil, it replaces the state of the access book.
+// loadSnapshot reads to the end. If chosen is not nil, it replaces the state of the access book.
 func loadSnapshot(source io.Reader, o Options, chosen func(access.State) access.State,
 ) (loadedState, *logv1.Header, error) {
 	r := &recordReader{in: bufio.NewReaderSize(source, 1<<20), digest: sha256.New(), formats: o.Formats}
@@ -76,7 +76,7 @@ func loadSnapshot(source io.Reader, o Options, chosen func(access.State) access.
 	loader := ledger.NewRestorer(o.Bounds, ledger.Header{
 		Now:      quota.Stamp{At: quota.Instant(header.GetTimeMs()), Wall: header.GetWallMs()},
 		Revision: header.GetRevision(), Fence: header.GetFence(), NodeID: header.GetNodeId(),
-		Seat: header.GetSeat(), Event: header.GetEvent(), Turn: header.GetTurn(), Arrival: header.GetArrival(),
+		ArrivalSeq: header.GetSeat(), Event: header.GetEvent(), StateSeq: header.GetTurn(), Arrival: header.GetArrival(),
 		TreeVersion: header.GetTreeVersion(), LimitRequest: header.GetLimitRequest(),
 		Webhook:     header.GetWebhook(),
 		CivilOffset: quota.Span(header.GetCivilOffsetMs()), Civil: quota.CivilTime(header.GetCivilMs()),
@@ -133,7 +133,6 @@ func (r *recordReader) readHeader() (*logv1.Header, error) {
 	return header, nil
 }
 
-// readMark reads how a snapshot begins.
 func (r *recordReader) readMark() error {
 	mark, err := r.in.Peek(len(snapshotMark))
 	switch {
@@ -148,7 +147,6 @@ func (r *recordReader) readMark() error {
 	return errors.New("it does not begin like a snapshot: it was damaged, or another program wrote it")
 }
 
-// readBody reads all records up to the trailer.
 func (r *recordReader) readBody(loader *ledger.Restorer) error {
 	for {
 		if err := r.readRecord(); err != nil {
@@ -237,7 +235,6 @@ func (r *recordReader) checkTrailer(trailer *logv1.Trailer) error {
 	return nil
 }
 
-// readRecord reads one record into the buffer.
 func (r *recordReader) readRecord() error {
 	length, err := r.readLength()
 	if err != nil {
@@ -252,7 +249,6 @@ func (r *recordReader) readRecord() error {
 	return nil
 }
 
-// decodeRecord decodes the record in the buffer.
 func (r *recordReader) decodeRecord() (record *logv1.Record, err error) {
 	record = &logv1.Record{}
 	if r.exact, err = unmarshal(r.payload, record); err != nil {

@@ -39,7 +39,6 @@ var sampleBindings = access.CanonicalBindings([]access.Binding{
 	{Role: "viewer", To: []access.Subject{{Kind: access.Everyone}}},
 })
 
-// sampleSection has every field of a section.
 func sampleSection() access.Section {
 	return access.Section{
 		Roles: []access.Role{{Name: "planner", Description: "plans", Verbs: access.SetOf(access.LimitsSet)}},
@@ -55,7 +54,6 @@ func sampleSection() access.Section {
 	}.Canonical()
 }
 
-// accessSamples are all commands that change access, by name.
 func accessSamples() map[string]access.Command {
 	account := access.Account{Name: "ci", Description: "builds", Groups: []string{"robots"}, Disabled: true}
 	token := access.NewToken{ID: access.TokenID{1, 2, 3}, Hash: [32]byte{4, 5, 6}, Ends: 1_800_000_900_000}
@@ -96,7 +94,6 @@ var boundTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
 // adoption gives an owner to what has none.
 var adoption = quota.AdoptAllocations{Owner: "corp/eva", IDs: []string{"i", "j"}, Reason: "test"}
 
-// requestSamples are all commands about requests for limits, by name.
 func requestSamples() map[string]quota.Command {
 	return map[string]quota.Command{
 		"request-limits": quota.RequestLimits{
@@ -121,13 +118,11 @@ var subtreeChange = quota.ApplyTrees{
 	}},
 }
 
-// newSection replaces the access section by one with another life of tokens.
 func newSection(before access.Section) quota.ApplyTrees {
 	before.TokenLife = 86_400_000
 	return quota.ApplyTrees{Access: &before}
 }
 
-// anyCommand is a command of any kind, those that change access included.
 func anyCommand() *rapid.Generator[quota.Command] {
 	change := rapid.OneOf(
 		asChange(rapid.Make[access.CreateAccount]()), asChange(rapid.Make[access.UpdateAccount]()),
@@ -156,19 +151,19 @@ func anyCommand() *rapid.Generator[quota.Command] {
 		adopting, requesting, changing, quotatest.HoldCommands())
 }
 
-func asCommand[C quota.Command](of *rapid.Generator[C]) *rapid.Generator[quota.Command] {
-	return rapid.Custom(func(t *rapid.T) quota.Command { return of.Draw(t, fmt.Sprintf("%T", *new(C))) })
+func asCommand[C quota.Command](generator *rapid.Generator[C]) *rapid.Generator[quota.Command] {
+	return rapid.Custom(func(t *rapid.T) quota.Command { return generator.Draw(t, fmt.Sprintf("%T", *new(C))) })
 }
 
-func asChange[C access.Command](of *rapid.Generator[C]) *rapid.Generator[quota.Command] {
+func asChange[C access.Command](generator *rapid.Generator[C]) *rapid.Generator[quota.Command] {
 	return rapid.Custom(func(t *rapid.T) quota.Command {
 		return quota.ChangeAccess{
-			Reason: rapid.SampledFrom([]string{"", "why"}).Draw(t, "reason"), Change: of.Draw(t, fmt.Sprintf("%T", *new(C))),
+			Reason: rapid.SampledFrom([]string{"", "why"}).Draw(t, "reason"),
+			Change: generator.Draw(t, fmt.Sprintf("%T", *new(C))),
 		}
 	})
 }
 
-// accessEntry has every message about access, bindings and requests for limits.
 func accessEntry() *logv1.Entry {
 	samples := map[string]quota.Command{"tree": boundTree, "adopt": adoption, "subtree": subtreeChange}
 	maps.Copy(samples, requestSamples())
@@ -190,16 +185,15 @@ func callersEntry(t testing.TB) []byte {
 		partOf(t, ciCaller, quota.DeleteTree{Tree: "t"}))
 }
 
-func partOf(t testing.TB, by *access.Caller, commands ...quota.Command) Part {
+func partOf(t testing.TB, caller *access.Caller, commands ...quota.Command) Part {
 	t.Helper()
-	part, err := EncodeCommands(by, commands)
+	part, err := EncodeCommands(caller, commands)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return part
 }
 
-// sampleBook has every kind of record.
 func sampleBook(t testing.TB) *access.Book {
 	t.Helper()
 	book := access.NewBook(access.Open)
@@ -230,7 +224,6 @@ func sampleBook(t testing.TB) *access.Book {
 	return book
 }
 
-// withBook returns a state machine like f with another book.
 func withBook(t testing.TB, f *FSM, book *access.Book) *FSM {
 	t.Helper()
 	data := snapshotOf(t, f)
@@ -253,16 +246,16 @@ func accessFSM(t testing.TB) *FSM {
 	f = withBook(t, f, sampleBook(t))
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, boundTree)))
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, subtreeChange)))
-	if newest := f.ledger.View().Revisions(0, 1); len(newest) == 0 || newest[0].Subtree == nil {
+	if newest := f.ledger.Reader().Revisions(0, 1); len(newest) == 0 || newest[0].Subtree == nil {
 		t.Fatalf("the newest revision is %+v", newest)
 	}
-	section := f.ledger.View().Book().Section()
+	section := f.ledger.Reader().Book().Section()
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, newSection(section))))
 	held := quota.Allocate{ID: "ci/1", Claims: []quota.Claim{{
 		Tree: "bound", Node: "a", Amounts: quota.Vector{{Resource: "cores", Amount: 2}},
 	}}}
 	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, held)))
-	if found, refused := f.ledger.View().Allocation("ci/1"); refused != nil || found.Owner != evaCaller.User {
+	if found, refused := f.ledger.Reader().Allocation("ci/1"); refused != nil || found.Owner != evaCaller.User {
 		t.Fatalf("ci/1 is %+v, %v", found, refused)
 	}
 	addRequests(t, f)
@@ -296,7 +289,7 @@ func TestOwnersOfDenialsAreRestored(t *testing.T) {
 	if !bytes.Equal(snapshotOf(t, f), snapshotOf(t, g)) {
 		t.Error("the restored state goes on in another way")
 	}
-	page := g.ledger.View().Events(quota.EventFilter{Kind: quota.EventDenied}, 100)
+	page := g.ledger.Reader().Events(quota.EventFilter{Kind: quota.EventDenied}, 100)
 	for _, id := range []string{"denied/1", "denied/2"} {
 		if !slices.ContainsFunc(page.Events, func(e quota.Event) bool { return e.ID == id && e.Owner == evaCaller.User }) {
 			t.Errorf("%s has no owner in %+v", id, page.Events)
@@ -326,7 +319,7 @@ func addRequests(t testing.TB, f *FSM) {
 		}}
 	}
 	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, ask("pair", 7), ask("bound", 8), ask("bound", 9))))
-	reader, refused := f.ledger.View().ReaderOf(systemCaller)
+	reader, refused := f.ledger.Reader().ReaderOf(systemCaller)
 	if refused != nil {
 		t.Fatal(refused)
 	}

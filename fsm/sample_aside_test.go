@@ -6,7 +6,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// fullFSM is a state machine with everything that a snapshot can have.
 func fullFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := timedFSM(t)

@@ -23,7 +23,6 @@ var requiringTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
 	}}},
 }}}
 
-// holdingChanges are the changes of what an allocation holds, with every field set.
 func holdingChanges() map[string]quota.Command {
 	cpu := func(amount quota.Amount) quota.Vector { return quota.Vector{{Resource: "cpu", Amount: amount}} }
 	return map[string]quota.Command{
@@ -39,7 +38,6 @@ func holdingChanges() map[string]quota.Command {
 	}
 }
 
-// changedFSM is a state machine with an allocation that was changed, a part of it, and one that has ended.
 func changedFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := accessFSM(t)
@@ -51,8 +49,8 @@ func changedFSM(t testing.TB) *FSM {
 	hold := func(id string) quota.Command {
 		return quota.Allocate{ID: id, Claims: []quota.Claim{{Tree: "elastic", Node: "a", Amounts: cpu(5)}}}
 	}
-	part := func(of, id string) quota.Command {
-		return quota.Split{ID: of, Generation: 7, Parts: []quota.Part{
+	part := func(source, id string) quota.Command {
+		return quota.Split{ID: source, Generation: 7, Parts: []quota.Part{
 			{ID: id, Claims: []quota.PartClaim{{Tree: "elastic", From: "a", To: "b", Amounts: cpu(2)}}},
 		}}
 	}
@@ -60,7 +58,7 @@ func changedFSM(t testing.TB) *FSM {
 	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("ci/elastic"), hold("ci/ended"),
 		part("ci/elastic", "ci/part"), part("ci/ended", "ci/other"), quota.Release{ID: "ci/ended"})))
 	for _, id := range []string{"ci/elastic", "ci/part", "ci/ended"} {
-		if a, refused := f.ledger.View().Allocation(id); refused != nil || a.Generation != 7 && a.SplitFrom == "" {
+		if a, refused := f.ledger.Reader().Allocation(id); refused != nil || a.Generation != 7 && a.SplitFrom == "" {
 			t.Fatalf("%s is %+v, %v", id, a, refused)
 		}
 	}
@@ -71,12 +69,12 @@ func changedFSM(t testing.TB) *FSM {
 func TestRequiredUsersAreRestored(t *testing.T) {
 	f := accessFSM(t)
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, requiringTree)))
-	revision := f.ledger.View().Revision()
+	revision := f.ledger.Reader().Revision()
 	free := quota.ApplyTrees{Trees: []quota.TreeSpec{requiringTree.Trees[0]}}
 	free.Trees[0].RequirePrincipal = false
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, free)))
-	is := func(f *FSM) bool {
-		spec, refused := f.ledger.View().Tree("required")
+	requiresUser := func(f *FSM) bool {
+		spec, refused := f.ledger.Reader().Tree("required")
 		if refused != nil {
 			t.Fatal(refused)
 		}
@@ -84,10 +82,10 @@ func TestRequiredUsersAreRestored(t *testing.T) {
 	}
 	back := joined(t, partOf(t, systemCaller, quota.RollBack{Revision: revision}))
 	for name, g := range map[string]*FSM{"the state": f, "a restored state": restored(t, snapshotOf(t, f))} {
-		if is(g) {
+		if requiresUser(g) {
 			t.Errorf("%s requires users after a change that took it back", name)
 		}
-		if applyData(g, g.applied+1, back); !is(g) || !is(restored(t, snapshotOf(t, g))) {
+		if applyData(g, g.applied+1, back); !requiresUser(g) || !requiresUser(restored(t, snapshotOf(t, g))) {
 			t.Errorf("%s does not require users after a rollback", name)
 		}
 	}

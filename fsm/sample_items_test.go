@@ -7,7 +7,6 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// itemsConfiguration is a tree with named items, items on demand, and counted resources.
 func itemsConfiguration() quota.ApplyTrees {
 	return quota.ApplyTrees{Meta: quota.ChangeMeta{Actor: "eva"}, Trees: []quota.TreeSpec{{
 		Name: "lab",
@@ -54,7 +53,6 @@ func waitingFor(request quota.Allocate, priority int64) quota.Allocate {
 	return request
 }
 
-// itemsFSM returns a state machine with every kind of record about items, leases and the queue.
 func itemsFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := New(Options{})

@@ -42,7 +42,6 @@ func policiesFSM(t testing.TB) *FSM {
 	return f
 }
 
-// applyOne applies a change of configuration, which must succeed.
 func applyOne(t testing.TB, f *FSM, c quota.Command) {
 	t.Helper()
 	outcomes, ok := applyData(f, f.applied+1, mustEncode(t, c)).(Outcomes)
@@ -91,8 +90,8 @@ func TestPoliciesSurviveARestore(t *testing.T) {
 			Tree: "cern", Node: "pool",
 			Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.AtMost(11)}},
 		},
-		quota.RollBack{Revision: f.ledger.View().Revision() - 1},
-		quota.RollBack{Revision: f.ledger.View().Revision() - 3},
+		quota.RollBack{Revision: f.ledger.Reader().Revision() - 1},
+		quota.RollBack{Revision: f.ledger.Reader().Revision() - 3},
 	} {
 		for _, machine := range []*FSM{f, g} {
 			applyData(machine, machine.applied+1, mustEncode(t, c))
@@ -101,7 +100,7 @@ func TestPoliciesSurviveARestore(t *testing.T) {
 			t.Fatalf("after %T a restored member has another state", c)
 		}
 	}
-	if len(f.ledger.View().Policies()) != 0 {
-		t.Errorf("before the first definition there were %+v", f.ledger.View().Policies())
+	if len(f.ledger.Reader().Policies()) != 0 {
+		t.Errorf("before the first definition there were %+v", f.ledger.Reader().Policies())
 	}
 }

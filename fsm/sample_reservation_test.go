@@ -66,14 +66,14 @@ func TestRestoredReservationsEndExactly(t *testing.T) {
 	cancel := mustEncode(t, quota.Cancel{ID: "reserved"})
 	applyData(f, f.applied+1, cancel)
 	applyData(g, g.applied+1, cancel)
-	if is, want := describeImage(t, g.ledger.Snapshot()), describeImage(t, f.ledger.Snapshot()); is != want {
-		t.Errorf("a restored member has\n%s, one that was not restored\n%s", is, want)
+	if got, want := describeImage(t, g.ledger.Snapshot()), describeImage(t, f.ledger.Snapshot()); got != want {
+		t.Errorf("a restored member has\n%s, one that was not restored\n%s", got, want)
 	}
-	a, refused := g.ledger.View().Allocation("victim")
+	a, refused := g.ledger.Reader().Allocation("victim")
 	if refused != nil || a.Ended || a.Claims[1].Placed != "made" {
 		t.Errorf("the victim is %+v, %v", a, refused)
 	}
-	page, refused := g.ledger.View().Items(quota.ItemFilter{Tree: "soft"}, nil, 10, false)
+	page, refused := g.ledger.Reader().Items(quota.ItemFilter{Tree: "soft"}, nil, 10, false)
 	if refused != nil || len(page.Items) != 2 || page.Items[0].Allocation != "victim" ||
 		page.Items[1].Allocation != "" {
 		t.Errorf("the items are %+v, %v", page.Items, refused)

@@ -128,7 +128,7 @@ func skipWindow(t testing.TB, f *FSM) {
 		},
 		quota.ExtendSchedule{ID: "nights", Windows: []quota.CivilWindow{window(25), window(49)}},
 	)))
-	list := f.ledger.View().ScheduledLimits("recurring", "a")
+	list := f.ledger.Reader().ScheduledLimits("recurring", "a")
 	if len(list) != 1 || len(list[0].Windows) != 2 || len(list[0].Skipped) != 1 {
 		t.Fatalf("the recurring limits are %+v", list)
 	}
@@ -147,13 +147,13 @@ func addWebhooks(t testing.TB, f *FSM) {
 		{Name: "dead", Version: 2, Error: "no answer"},
 	}}
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, active, dead, failed)))
-	later := quota.Stamp{At: f.ledger.View().Now() + 1000, Wall: 1}
+	later := quota.Stamp{At: f.ledger.Reader().Now() + 1000, Wall: 1}
 	data, err := JoinEntry(later, partOf(t, systemCaller, failed))
 	if err != nil {
 		t.Fatal(err)
 	}
 	applyData(f, f.applied+1, data)
-	list := f.ledger.View().Webhooks()
+	list := f.ledger.Reader().Webhooks()
 	if len(list) != 2 || list[0].State != quota.WebhookDead || list[1].FailingSince.At == 0 {
 		t.Fatalf("the webhooks are %+v", list)
 	}
@@ -172,7 +172,7 @@ func crossThresholds(t testing.TB, f *FSM) {
 	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("ci/most", 8), hold("ci/rest", 2),
 		quota.Release{ID: "ci/rest"})))
 	kinds := map[quota.EventKind]int{}
-	for _, e := range f.ledger.View().Events(quota.EventFilter{Tree: "warned"}, 100).Events {
+	for _, e := range f.ledger.Reader().Events(quota.EventFilter{Tree: "warned"}, 100).Events {
 		kinds[e.Kind]++
 	}
 	if kinds[quota.EventCrossed] != 2 || kinds[quota.EventCleared] != 1 {
@@ -201,7 +201,7 @@ func holdNodes(t testing.TB, f *FSM) {
 		quota.HoldNode{Meta: meta, Tree: "held", Node: "b", Deny: true, Drain: true})))
 	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, request("ci/waits", quota.Wait),
 		request("ci/denied", quota.Hold))))
-	if holds := f.ledger.View().Holds("held", ""); len(holds) != 2 || !holds[1].Drained || !holds[0].IsUsed {
+	if holds := f.ledger.Reader().Holds("held", ""); len(holds) != 2 || !holds[1].Drained || !holds[0].IsUsed {
 		t.Fatalf("the holds are %+v", holds)
 	}
 }
@@ -228,8 +228,8 @@ func addReasons(t testing.TB, f *FSM) {
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}},
 		request("ci/guest", "b", 8, quota.Hold, 0, 0), request("ci/owner", "a", 5, quota.Hold, 0, -3),
 		request("ci/lease", "b", 5, quota.Hold, 60_000, 1), request("ci/urgent", "b", 2, quota.Wait, 0, 7))))
-	list := f.ledger.View().Events(quota.EventFilter{Kind: quota.EventRevoked, ID: "ci/lease"}, 1).Events
-	guest, _ := f.ledger.View().Allocation("ci/guest")
+	list := f.ledger.Reader().Events(quota.EventFilter{Kind: quota.EventRevoked, ID: "ci/lease"}, 1).Events
+	guest, _ := f.ledger.Reader().Allocation("ci/guest")
 	if len(list) != 1 || list[0].Reason.Kind != quota.ByPriority || guest.Reason.Kind != quota.ByShare {
 		t.Fatalf("the reasons are %v and %v", list, guest.Reason)
 	}
@@ -261,7 +261,7 @@ func addWaitingResizes(t testing.TB, f *FSM) {
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}})))
 	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("ci/grows", 5), hold("ci/stays", 3), first, withdraw,
 		second)))
-	a, refused := f.ledger.View().Allocation("ci/grows")
+	a, refused := f.ledger.Reader().Allocation("ci/grows")
 	if refused != nil || a.Resize == nil || a.Resize.Generation != 3 || a.Generation != 0 {
 		t.Fatalf("the allocation is %+v, %v", a, refused)
 	}

@@ -106,7 +106,6 @@ func (s *entryScanner) scanAllocate(r *fieldReader) quota.Allocate {
 	return c
 }
 
-// scanClaims reads a list of claims.
 func (s *entryScanner) scanClaims(r *fieldReader, number protowire.Number) []quota.Claim {
 	s.claims = s.claims[:0]
 	for r.hasField(number) {
@@ -161,7 +160,7 @@ func (s *entryScanner) scanRelease(r *fieldReader) quota.Release {
 	for r.hasField(2) {
 		c.Items = append(c.Items, s.scanItemName(r))
 	}
-	c.ItemState = s.names.find(r.readText(3))
+	c.ItemState, c.Fence = s.names.find(r.readText(3)), r.readNumber(4)
 	return c
 }
 

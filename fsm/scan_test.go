@@ -15,7 +15,6 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// isFrequent reports whether append.go writes a command.
 func isFrequent(c quota.Command) bool {
 	switch c.(type) {
 	case quota.Allocate, quota.Release, quota.Renew:
@@ -175,7 +174,7 @@ func oddEntries(tb testing.TB) [][]byte {
 		entry(0x22, 5, 0x0a, 3, 0x28, 0x80, 0),                        // a number with needless bytes
 		entry(0x22, 4, 0x0a, 2, 0x28, 0),                              // a zero
 		entry(0x22, 5, 0x0a, 3, 0x28, 0x80, 2),                        // a mode beyond those of a byte
-		entry(0x22, 4, 0x0a, 2, 0x22, 0),                              // a principal that is nobody
+		entry(0x22, 4, 0x0a, 2, 0x22, 0),                              // a principal without a name
 		entry(0x22, 6, 0x0a, 4, 0x12, 2, 0x30, 2),                     // a bool that is 2
 		entry(0x22, 5, 0x0a, 3, 0x0a, 1, 0xff),                        // not UTF-8
 		entry(0x22, 4, 0x0a, 2, 0x0b, 0x0c),                           // a group

@@ -19,7 +19,6 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// snapshot is a captured ledger with the header of its file.
 type snapshot struct {
 	image  *ledger.Snapshot
 	audit  []audit.Entry
@@ -47,7 +46,7 @@ func (f *FSM) newSnapshot() *snapshot {
 		Format: f.format, Index: f.applied, Chain: bytes.Clone(f.chain[:]),
 		TimeMs: int64(image.Header.Now.At), WallMs: image.Header.Now.Wall,
 		Revision: image.Header.Revision, Fence: image.Header.Fence, NodeId: image.Header.NodeID,
-		Seat: image.Header.Seat, Event: image.Header.Event, Turn: image.Header.Turn, Arrival: image.Header.Arrival,
+		Seat: image.Header.ArrivalSeq, Event: image.Header.Event, Turn: image.Header.StateSeq, Arrival: image.Header.Arrival,
 		TreeVersion: image.Header.TreeVersion, LimitRequest: image.Header.LimitRequest,
 		Webhook: image.Header.Webhook, LastEvent: f.lastEvent,
 		CivilOffsetMs: int64(image.Header.CivilOffset), CivilMs: int64(image.Header.Civil),
@@ -69,7 +68,6 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 	return sink.Close()
 }
 
-// recordWriter writes length-prefixed records and hashes them.
 type recordWriter struct {
 	out     io.Writer
 	digest  hash.Hash
@@ -87,7 +85,6 @@ func (w *recordWriter) writeRecord(r *logv1.Record) error {
 	return w.flushRecord()
 }
 
-// flushRecord hashes and writes the record in the buffer.
 func (w *recordWriter) flushRecord() error {
 	w.digest.Write(w.buffer)
 	w.records++

@@ -11,7 +11,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// memorySink is an in-memory snapshot sink.
 type memorySink struct{ bytes.Buffer }
 
 func (*memorySink) ID() string    { return "memory" }

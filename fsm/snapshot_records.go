@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// appendLength appends the length prefix of a record.
 func appendLength(buffer []byte, n int) []byte {
 	return protowire.AppendVarint(buffer, uint64(n))
 }
@@ -142,7 +141,7 @@ func encodeAllocation(a ledger.AllocationImage) *logv1.AllocationRecord {
 	record := &logv1.AllocationRecord{
 		Request: encodeAllocate(a.Request), Fence: a.Fence, GrantedMs: int64(a.Granted.At),
 		GrantedWallMs: a.Granted.Wall,
-		Placed:        a.Placed, PlacedPaths: a.PlacedPaths, Homes: a.Homes, Seats: a.Seats, Groups: a.Groups,
+		Placed:        a.Placed, PlacedPaths: a.PlacedPaths, Homes: a.Homes, Seats: a.ArrivalSeqs, Groups: a.Groups,
 		State: uint32(a.State), UntilMs: int64(a.Until), Forced: a.Forced, By: a.By,
 		Preempted: each(a.Preempted, encodePreempted), Displaced: each(a.Displaced, encodeDisplacement),
 		ExpiresMs: int64(a.Expires), TtlMs: int64(a.TTL), RevokedBy: a.RevokedBy, Unclaimed: a.Unclaimed,
@@ -167,7 +166,7 @@ func decodeAllocation(r *logv1.AllocationRecord, ended bool) ledger.AllocationIm
 	a := ledger.AllocationImage{
 		Request: decodeAllocate(r.GetRequest()), Fence: r.GetFence(),
 		Granted: quota.Stamp{At: quota.Instant(r.GetGrantedMs()), Wall: r.GetGrantedWallMs()},
-		Placed:  r.GetPlaced(), PlacedPaths: r.GetPlacedPaths(), Homes: r.GetHomes(), Seats: r.GetSeats(),
+		Placed:  r.GetPlaced(), PlacedPaths: r.GetPlacedPaths(), Homes: r.GetHomes(), ArrivalSeqs: r.GetSeats(),
 		Groups: r.GetGroups(),
 		State:  quota.State(min(r.GetState(), 255)), Until: quota.Instant(r.GetUntilMs()),
 		Forced: r.GetForced(), By: r.GetBy(),
@@ -200,14 +199,14 @@ func decodePreempted(p *logv1.PreemptedRecord) quota.Preempted {
 func encodeDisplacement(d ledger.DisplacementImage) *logv1.Displacement {
 	return &logv1.Displacement{
 		Id: d.ID, Claim: int64(d.Claim), From: d.From, Home: d.Home,
-		FromSeat: d.FromSeat, Seat: d.Seat,
+		FromSeat: d.FromSeq, Seat: d.NewSeq,
 	}
 }
 
 func decodeDisplacement(d *logv1.Displacement) ledger.DisplacementImage {
 	return ledger.DisplacementImage{
 		ID: d.GetId(), Claim: int(d.GetClaim()), From: d.GetFrom(), Home: d.GetHome(),
-		FromSeat: d.GetFromSeat(), Seat: d.GetSeat(),
+		FromSeq: d.GetFromSeat(), NewSeq: d.GetSeat(),
 	}
 }
 

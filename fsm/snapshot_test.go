@@ -14,10 +14,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	logv1 "github.com/quorate/quorate/gen/quorate/log/v1"
+	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 )
 
-// snapshotOf returns the bytes of a snapshot of the state machine.
 func snapshotOf(t testing.TB, f *FSM) []byte {
 	t.Helper()
 	s, err := f.Snapshot()
@@ -41,7 +41,6 @@ func restored(t testing.TB, data []byte) *FSM {
 	return f
 }
 
-// sampleFSM returns a state machine with every kind of record of the first format.
 func sampleFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := New(Options{})
@@ -79,7 +78,6 @@ func sampleFSM(t testing.TB) *FSM {
 	return f
 }
 
-// preemptingFSM returns a state machine with every kind of record of the second format.
 func preemptingFSM(t testing.TB) *FSM {
 	t.Helper()
 	f := New(Options{})
@@ -232,8 +230,8 @@ func TestChainsDiffer(t *testing.T) {
 	}
 }
 
-// TestDamagedSnapshots cuts a snapshot at every place and changes every byte of it. The restore must fail and leave the
-// state unchanged.
+// TestDamagedSnapshots cuts a snapshot at every place and changes every byte of it, in make verify in four ways. The
+// restore must fail and leave the state unchanged.
 func TestDamagedSnapshots(t *testing.T) {
 	data := snapshotOf(t, sampleFSM(t))
 	f := newTestFSM(t, Options{})
@@ -245,9 +243,10 @@ func TestDamagedSnapshots(t *testing.T) {
 			t.Fatalf("a snapshot %s at %d was restored", what, at)
 		}
 	}
+	changes := []byte{1, 2, 0x80, 0xff}
 	for i := range data {
 		refuse("cut", i, data[:i])
-		for _, change := range []byte{1, 2, 0x80, 0xff} {
+		for _, change := range verify.Scale(changes[i%len(changes):][:1], changes) {
 			damaged := bytes.Clone(data)
 			damaged[i] ^= change
 			refuse("changed", i, damaged)
@@ -323,7 +322,6 @@ func TestPersistBesideWriters(t *testing.T) {
 	}
 }
 
-// brokenSink returns errors from Write and, if set, from Cancel.
 type brokenSink struct {
 	sink
 	cancel error
@@ -385,7 +383,6 @@ func FuzzRestoreSnapshot(f *testing.F) {
 	})
 }
 
-// bodyOf returns a snapshot without its trailer.
 func bodyOf(data []byte) []byte {
 	trailer, _ := appendDelimited(
 		nil, &logv1.Record{

@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// encodeWarnAt is nil for the thresholds of the parent.
+// encodeWarnAt returns nil for the thresholds of the parent.
 func encodeWarnAt(w quota.WarnAt) *logv1.WarnAt {
 	if w.IsZero() {
 		return nil
@@ -28,7 +28,7 @@ func decodeCrossed(c *logv1.CrossedThresholds) ledger.CrossedImage {
 	return ledger.CrossedImage{Resource: c.GetResource(), Percents: each(c.GetPercents(), decodeCount)}
 }
 
-// encodeCrossing is nil for events about something else.
+// encodeCrossing returns nil for events about something else.
 func encodeCrossing(c *quota.Crossing) *logv1.CrossingRecord {
 	if c == nil {
 		return nil

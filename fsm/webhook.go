@@ -34,7 +34,7 @@ func encodeWebhookCommand(c quota.Command) *logv1.Command {
 	panic("fsm: a command outside the closed list")
 }
 
-// decodeWebhookCommand decodes a command about webhooks; nil if it is another command.
+// decodeWebhookCommand returns nil if it is another command.
 func decodeWebhookCommand(c *logv1.Command) quota.Command {
 	switch c := c.GetCommand().(type) {
 	case *logv1.Command_SetWebhook:
@@ -79,7 +79,6 @@ func decodeWebhookSpec(w *logv1.Webhook) quota.WebhookSpec {
 	}
 }
 
-// encodePosition is nil for the zero position.
 func encodePosition(p quota.EventPosition) *logv1.EventPosition {
 	if p == (quota.EventPosition{}) {
 		return nil

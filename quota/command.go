@@ -9,7 +9,10 @@ import (
 // Command is one change of the ledger. The list of commands is closed: a log entry can ask for nothing else.
 //
 //sumtype:decl
-type Command interface{ command() }
+type Command interface {
+	// command is the number of the command in the log. Its facts are in the table of commands.
+	command() commandNumber
+}
 
 // Claim asks for amounts at one node of one tree.
 type Claim struct {
@@ -110,6 +113,8 @@ type Pick struct {
 // Release ends an allocation, a reservation or a waiting request. It is idempotent.
 type Release struct {
 	ID string
+	// Fence, if not 0, must be the fence of the allocation.
+	Fence uint64
 	// Items, if not empty, limits the release to these items: the allocation keeps the rest, and ends with its last item
 	// if it has no amounts. Items that it does not hold any more are ignored.
 	Items []ItemName
@@ -234,12 +239,16 @@ type ResetItems struct {
 // Confirm turns a reservation into a held allocation, or into a lease. It is idempotent.
 type Confirm struct {
 	ID string
+	// Fence, if not 0, must be the fence of the reservation.
+	Fence uint64
 }
 
 // Cancel ends a reservation or a waiting request. It restores what the reservation preempted or moved, if all of it can
 // still be restored. It is idempotent.
 type Cancel struct {
 	ID string
+	// Fence, if not 0, must be the fence of the reservation.
+	Fence uint64
 }
 
 // Expire ends what is due, at most Most records; the next Expire continues. The leader proposes it (docs/adr/0003).
@@ -416,38 +425,6 @@ type RejectRequest struct {
 type WithdrawRequest struct {
 	Number uint64
 }
-
-func (Allocate) command()       {}
-func (Release) command()        {}
-func (Resize) command()         {}
-func (Transfer) command()       {}
-func (Split) command()          {}
-func (Renew) command()          {}
-func (UpdateItems) command()    {}
-func (ResetItems) command()     {}
-func (Confirm) command()        {}
-func (Cancel) command()         {}
-func (Expire) command()         {}
-func (SetCivilOffset) command() {}
-func (ScheduleLimits) command() {}
-func (ExtendSchedule) command() {}
-
-func (CancelScheduledLimit) command() {}
-
-func (ApplyTrees) command()     {}
-func (SetLimits) command()      {}
-func (MoveNode) command()       {}
-func (SetMaintenance) command() {}
-func (RollBack) command()       {}
-func (DeleteTree) command()     {}
-func (ChangeAccess) command()   {}
-
-func (AdoptAllocations) command() {}
-
-func (RequestLimits) command()   {}
-func (ApproveRequest) command()  {}
-func (RejectRequest) command()   {}
-func (WithdrawRequest) command() {}
 
 // WantedState is the state that the items must be in. It is empty if named items may be in any state.
 func (p Pick) WantedState() string {

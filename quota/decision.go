@@ -193,7 +193,6 @@ func (d Decision) NeverFits() bool {
 	return len(d.Violations) > 0
 }
 
-// byAlternative yields the violations of each alternative.
 func (d Decision) byAlternative() iter.Seq[[]Violation] {
 	return func(yield func([]Violation) bool) {
 		for rest := d.Violations; len(rest) > 0; {
@@ -242,10 +241,9 @@ func (d Decision) Explain() string {
 	return "denied: " + list.text.String()
 }
 
-// clauseList joins clauses to one sentence of about MaxErrorText bytes.
+// clauseList is a sentence of about MaxErrorText bytes.
 type clauseList struct{ text strings.Builder }
 
-// add adds a clause; false if it is not the first and there is no room for it.
 func (l *clauseList) add(clause string) bool {
 	if l.text.Len() > 0 && l.text.Len()+len(clause) > MaxErrorText-clauseReserve {
 		return false

@@ -31,7 +31,7 @@ const (
 	Forbidden
 	// FenceMismatch: the id belongs to another grant than the caller's.
 	FenceMismatch
-	// Unauthenticated: the credential of the caller does not hold.
+	// Unauthenticated: the credential of the caller is not valid.
 	Unauthenticated
 	// GenerationMismatch: the allocation was changed meanwhile, by a later command than this one.
 	GenerationMismatch
@@ -135,7 +135,6 @@ func NewBreachError(breaches []Breach) *Error {
 	return err
 }
 
-// resourceClause names the resource of a rule, if it concerns a single one.
 func resourceClause(b Breach) string {
 	if b.Resource == "" {
 		return ""

@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// manyViolations are those of a denied request.
 func manyViolations(n int) []quota.Violation {
 	list := make([]quota.Violation, n)
 	for i := range list {

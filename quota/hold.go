@@ -10,7 +10,7 @@ type HoldNode struct {
 	Tree, Node string
 	// Deny denies requests that would wait for the end of the hold. Requests that wait already keep their place.
 	Deny bool
-	// For is how long the hold stands, 1 to MaxHold; 0 means until a ResumeNode.
+	// For is how long the hold lasts, 1 to MaxHold; 0 means until a ResumeNode.
 	For Span
 	// Drain also revokes the leases at the node and below: each ends after Grace, and is not extended by renewals. It is
 	// 0 to MaxGrace, and 0 without Drain.
@@ -24,9 +24,6 @@ type ResumeNode struct {
 	Meta       ChangeMeta
 	Tree, Node string
 }
-
-func (HoldNode) command()   {}
-func (ResumeNode) command() {}
 
 // NodeHold is a hold of a node.
 type NodeHold struct {

@@ -95,11 +95,11 @@ type WaitingInfo struct {
 	// Until is the deadline, KeepUntil the time at which the request is dropped unless a heartbeat arrives.
 	Until, KeepUntil Instant
 	// Position is the place among the requests with the same blocker, from 1; Line describes that blocker for people, and
-	// BlockedAt is its node. They are set only by a View, and are those of the first alternative.
+	// BlockedAt is its node. They are set only by a reader, and are those of the first alternative.
 	Position  int
 	Line      string
 	BlockedAt Subtree
-	// Alternatives are the lists of AnyOf that the request waits for, in order; nil if it has none. Set only by a View.
+	// Alternatives are the lists of AnyOf that the request waits for, in order; nil if it has none. Set only by a reader.
 	Alternatives []WaitingPlace
 }
 
@@ -147,7 +147,7 @@ type RangeInfo struct {
 	Least Amount
 }
 
-// AllocationFilter selects held allocations; all given conditions must hold.
+// AllocationFilter selects held allocations; all given conditions must be met.
 type AllocationFilter struct {
 	// Tree, if not empty, selects allocations with a claim in that tree; Node, if not empty, those with a claim placed at
 	// that node or below.
@@ -261,7 +261,7 @@ type Revision struct {
 	RequestID     string
 	Fingerprint   string
 	Wall          int64
-	// Changes holds the first MaxRevisionChanges of ChangeCount changes.
+	// Changes has the first MaxRevisionChanges of ChangeCount changes.
 	Changes     []Change
 	ChangeCount int
 	// Undo reverts the revision, tree by tree; it is meaningful only if Undoable.
@@ -310,7 +310,7 @@ type PolicyUndo struct {
 type TreeUndo struct {
 	Name string
 	// Added is true if the revision added the tree; then nothing else is set. Removed is true if it removed the tree; then
-	// Nodes holds all of it.
+	// Nodes has all of it.
 	Added, Removed bool
 	TreeSettings
 	// Resources are empty if some are itemized and the revision left all unchanged, because they may have many names.
@@ -333,7 +333,7 @@ type Counts struct {
 	MostLiveBytes int64
 }
 
-// QueueFilter selects waiting requests; all given conditions must hold.
+// QueueFilter selects waiting requests; all given conditions must be met.
 type QueueFilter struct {
 	Tree, Node, Resource string
 	// Owner, if not empty, selects the requests that an identity has made.

@@ -72,7 +72,7 @@ func (e *Event) NodePlace() (tree, node string) {
 	return e.Tree, e.Node
 }
 
-// EventFilter selects remembered events; all given conditions must hold.
+// EventFilter selects remembered events; all given conditions must be met.
 type EventFilter struct {
 	// After selects events with a higher number, and Before those with a lower one unless it is 0.
 	After, Before uint64

@@ -30,7 +30,7 @@ type ItemInfo struct {
 	Leaving bool
 }
 
-// ItemFilter selects items of one tree; all given conditions must hold.
+// ItemFilter selects items of one tree; all given conditions must be met.
 type ItemFilter struct {
 	Tree, Resource, State, Name, Owner string
 }

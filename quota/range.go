@@ -28,7 +28,6 @@ func (a *Allocate) Steps() int {
 	return 0
 }
 
-// leastOf is the amount of a resource that the claim asks for at least.
 func (c *Claim) leastOf(resource string) Amount {
 	for _, component := range c.Amounts {
 		if component.Resource == resource {

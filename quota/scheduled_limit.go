@@ -110,9 +110,9 @@ func (t CivilTime) String() string {
 // many days, and in years that begin in March, so that the day that leap years add is the last.
 func dateOfDay(day int64) (year, month, date int64) {
 	day += 719_468 // from 0000-03-01
-	era, of := day/146_097, day%146_097
-	yearOfEra := (of - of/1460 + of/36_524 - of/146_096) / 365
-	dayOfYear := of - (365*yearOfEra + yearOfEra/4 - yearOfEra/100)
+	era, dayOfEra := day/146_097, day%146_097
+	yearOfEra := (dayOfEra - dayOfEra/1460 + dayOfEra/36_524 - dayOfEra/146_096) / 365
+	dayOfYear := dayOfEra - (365*yearOfEra + yearOfEra/4 - yearOfEra/100)
 	fromMarch := (5*dayOfYear + 2) / 153
 	year, month, date = era*400+yearOfEra, fromMarch+3, dayOfYear-(153*fromMarch+2)/5+1
 	if month > 12 {

@@ -14,8 +14,8 @@ import (
 func TestCivilTimeAsText(t *testing.T) {
 	verify.Check(t, func(t *rapid.T) {
 		ms := rapid.Int64Range(0, quota.MaxCivilTime).Draw(t, "ms")
-		if is, want := quota.CivilTime(ms).String(), time.UnixMilli(ms).UTC().Format(time.RFC3339); is != want {
-			t.Fatalf("%d is %s, want %s", ms, is, want)
+		if got, want := quota.CivilTime(ms).String(), time.UnixMilli(ms).UTC().Format(time.RFC3339); got != want {
+			t.Fatalf("%d is %s, want %s", ms, got, want)
 		}
 	})
 }

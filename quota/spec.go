@@ -13,7 +13,7 @@ type NodeSpec struct {
 	Path string
 	// Policy is the name of the subtree's policy; empty inherits the parent's, or means DefaultPolicy at a root.
 	Policy string
-	// Limits holds the set limits, sorted by resource; absent ones are unset.
+	// Limits has the set limits, sorted by resource; absent ones are unset.
 	Limits []ResourceLimit
 	// Labels are sorted by key.
 	Labels []Label

@@ -142,7 +142,3 @@ type WebhookReport struct {
 	// MaxWebhookError are cut.
 	Error string
 }
-
-func (SetWebhook) command()      {}
-func (ManageWebhook) command()   {}
-func (AdvanceWebhooks) command() {}

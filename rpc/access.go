@@ -9,7 +9,6 @@ import (
 	"github.com/quorate/quorate/rpc/observe"
 )
 
-// newAuthorizer decides who may call which method, by the access book of the node.
 func (s *Server) newAuthorizer(c Config) (*authorize.Authorizer, error) {
 	return authorize.New(authorize.Config{
 		Rules: s.procedures, Books: c.Node, CallerOf: identify.CallerOf, CredentialEnds: identify.CredentialEnds,

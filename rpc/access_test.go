@@ -20,7 +20,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// accessAs is a client of a caller.
+// accessAs is a client that sends the token of a caller.
 func (d *testServer) accessAs(a as) quoratev1connect.AccessServiceClient {
 	return quoratev1connect.NewAccessServiceClient(a, d.url)
 }
@@ -29,7 +29,6 @@ var admin = byToken(adminToken)
 
 const testSecret = "0123456789abcdef0123456789abcdef"
 
-// secretNode starts a cluster of one node with a bootstrap secret.
 func secretNode(t *testing.T) *testServer {
 	t.Helper()
 	c := newFakeCluster()
@@ -39,7 +38,6 @@ func secretNode(t *testing.T) *testServer {
 	return d
 }
 
-// wantRefused checks the code, the field and the text of a refusal.
 func wantRefused(t *testing.T, err error, code connect.Code, field, says string) {
 	t.Helper()
 	if connect.CodeOf(err) != code || !strings.Contains(err.Error(), says) {
@@ -239,8 +237,8 @@ func TestTokensOverTheAPI(t *testing.T) {
 	wantRefused(t, err, connect.CodeInvalidArgument, "id", "not an id")
 }
 
-// TestLifeOfTokens checks that a token whose life is not named lives no longer than the section allows.
-func TestLifeOfTokens(t *testing.T) {
+// TestTokensEnd checks that a token whose life is not named lives no longer than the section allows.
+func TestTokensEnd(t *testing.T) {
 	d := accessNode(t, access.Open)
 	create := func(life int64) (*quoratev1.CreateTokenResponse, error) {
 		return d.accessAs(admin).CreateToken(t.Context(),
@@ -370,7 +368,6 @@ func TestReadsAskTheBookThatTheyRead(t *testing.T) {
 	wantRefused(t, err, connect.CodePermissionDenied, "", "account/admin does not have access.read")
 }
 
-// treeBindings gives rights at cern:physics and on the whole tree.
 func (d *testServer) treeBindings(t *testing.T) {
 	t.Helper()
 	spec := quota.TreeSpec{Name: "guarded", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}}
@@ -416,15 +413,15 @@ func TestWhoAmIAndCanI(t *testing.T) {
 		{Verb: "cluster.read"},
 	}
 	for name, c := range map[string]struct {
-		by   as
-		want []bool
+		caller as
+		want   []bool
 	}{
 		"plain":     {byToken(plainToken), []bool{true, false, true, false, false, false, false, false}},
 		"ops":       {byToken(operatorToken), []bool{false, false, true, false, false, true, false, true}},
 		"admin":     {admin, []bool{true, true, true, false, false, true, false, true}},
 		"anonymous": {"", make([]bool, 8)},
 	} {
-		answer, err := d.accessAs(c.by).CanI(t.Context(), &quoratev1.CanIRequest{Questions: questions})
+		answer, err := d.accessAs(c.caller).CanI(t.Context(), &quoratev1.CanIRequest{Questions: questions})
 		if err != nil || !slices.Equal(answer.GetAllowed(), c.want) {
 			t.Errorf("%s can %v, %v, want %v", name, answer.GetAllowed(), err, c.want)
 		}
@@ -449,7 +446,7 @@ func TestWhoCan(t *testing.T) {
 	}
 	plain := byToken(plainToken)
 	for _, c := range []struct {
-		by                as
+		caller            as
 		verb, place, want string
 	}{
 		{
@@ -461,7 +458,7 @@ func TestWhoCan(t *testing.T) {
 		{admin, "cluster.operate", "", ": account ops; : account admin"},
 		{plain, "usage.read", "guarded:physics/higgs", "guarded:physics account plain; guarded: account ops"},
 	} {
-		if got, err := whoCan(c.by, c.verb, c.place); err != nil || got != c.want {
+		if got, err := whoCan(c.caller, c.verb, c.place); err != nil || got != c.want {
 			t.Errorf("%s at %q: %s, %v, want %s", c.verb, c.place, got, err, c.want)
 		}
 	}

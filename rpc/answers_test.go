@@ -22,12 +22,17 @@ import (
 // TestAnswersMustBeTaken: a caller that does not read its answer loses its place, while a stream may last longer than
 // the time limit of answers.
 func TestAnswersMustBeTaken(t *testing.T) {
+	t.Parallel()
 	d := oneNode(t)
 	mux := http.NewServeMux()
 	mux.Handle("/", d.Handler())
+	// The call has its place for as long as its handler runs; a poll might come after the time limit of the answer.
+	placed := make(chan int64, 1)
 	mux.Handle("/large", d.FrontEnd(FrontEnd{Name: "test", New: func(Services) http.Handler {
-		return http.HandlerFunc(
-			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte("x"), 64<<20)) })
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			placed <- d.admission.Limiters.Clients.Calls.InUse.Load()
+			_, _ = w.Write(bytes.Repeat([]byte("x"), 64<<20))
+		})
 	}}))
 	const restorePath = "/quorate.v1.SnapshotService/Restore"
 	mux.Handle(restorePath, d.newPipeline(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -54,7 +59,9 @@ func TestAnswersMustBeTaken(t *testing.T) {
 	if _, err := io.WriteString(c, "GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the call has a place", func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == 1 })
+	if n := <-placed; n != 1 {
+		t.Errorf("%d calls have a place while one is answered, want 1", n)
+	}
 	eventually(t, "the call has lost its place",
 		func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == 0 })
 	if got := send(t, "POST", "http://"+listener.Addr().String()+restorePath, ""); got.body != "restored" {
@@ -102,12 +109,12 @@ func TestFewCallsAreTracedOnDemand(t *testing.T) {
 			asked++
 		}
 	}), d.admission.IssueTicket, spans.LimitAsked(d.admission.IsRelayed))
-	ask := func(flags, by string) int {
+	ask := func(flags, relay string) int {
 		asked = 0
 		for range 10 * observe.AskedTraces {
 			r := httptest.NewRequest(http.MethodPost, allocatePath, nil)
 			r.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-"+flags)
-			r.Header.Set(wire.RelayedByHeader, by)
+			r.Header.Set(wire.RelayedByHeader, relay)
 			handler.ServeHTTP(httptest.NewRecorder(), r)
 		}
 		return asked
@@ -124,6 +131,7 @@ func TestFewCallsAreTracedOnDemand(t *testing.T) {
 
 // TestRelayedAnswersAreBounded: a relayed answer that exceeds the size limit is refused.
 func TestRelayedAnswersAreBounded(t *testing.T) {
+	t.Parallel()
 	for size, fits := range map[int64]bool{relay.MaxAnswer: true, relay.MaxAnswer + 1: false} {
 		answer := &http.Response{Header: http.Header{}, Body: io.NopCloser(io.LimitReader(endless{}, size))}
 		if err := relay.ReceiveWhole(answer); (err == nil) != fits {

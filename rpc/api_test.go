@@ -401,7 +401,9 @@ func TestBatchEndsEachOnItsOwn(t *testing.T) {
 	}
 	before := d.node.index
 	answer, err := d.allocations().BatchRelease(t.Context(),
-		&quoratev1.BatchReleaseRequest{Ids: []string{"b", "nobody", "a", "a", "bad id"}})
+		&quoratev1.BatchReleaseRequest{Requests: []*quoratev1.ReleaseRequest{
+			{Id: "b"}, {Id: "nobody"}, {Id: "a"}, {Id: "a"}, {Id: "bad id"},
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

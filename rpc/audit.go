@@ -31,8 +31,8 @@ type AuditLog interface {
 const recordedVerbs = access.Verbs(access.ClusterOperate | access.ClusterDebug | access.SnapshotSave |
 	access.SnapshotRestore | access.AuditRead)
 
-// auditCall records a call that was refused for its credential or its rights, and calls with recordedVerbs. It is
-// recorded by the server that the caller has called, not again by the leader.
+// auditCall records refusals for a credential or for rights, and calls with recordedVerbs. They are recorded by the
+// server that the caller has called, not again by the leader.
 func (s *Server) auditCall(r *http.Request, call *observe.Call, code string) {
 	ctx, isRecorded := r.Context(), isRefusal(code) || call.ReadsData || s.isRecorded(r)
 	if s.audit == nil || !isRecorded || relay.NodeCallOf(ctx).Internal {
@@ -59,15 +59,13 @@ func (s *Server) auditCall(r *http.Request, call *observe.Call, code string) {
 	s.audit.Note(record)
 }
 
-// isRecorded reports whether calls of a procedure are recorded.
 func (s *Server) isRecorded(r *http.Request) bool {
 	known := s.procedures[r.URL.Path]
 	return r.URL.Path == quoratev1connect.AccessServiceBootstrapProcedure || recordedVerbs.Has(known.Rule.Verb) ||
 		s.auditReads && known.Kind == procedures.ServesClients && !known.ChangesState && !known.Uploads
 }
 
-// isRefusal reports whether a code says that the credential or the rights do not suffice. The code of a relayed call is
-// known only by its status.
+// isRefusal knows the code of a relayed call only by its status.
 func isRefusal(code string) bool {
 	switch code {
 	case "permission_denied", "unauthenticated", "http_401", "http_403":
@@ -84,7 +82,6 @@ func actionOf(table procedures.Table, path string) string {
 	return path[strings.LastIndexByte(path[:strings.LastIndexByte(path, '/')], '.')+1:]
 }
 
-// hostOf is an address without its port.
 func hostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host
@@ -92,7 +89,6 @@ func hostOf(address string) string {
 	return address
 }
 
-// recentAudit are the newest records of this server.
 func (s *Server) recentAudit() []audit.Record {
 	if s.audit == nil {
 		return nil

@@ -21,7 +21,6 @@ import (
 	"github.com/quorate/quorate/internal/audit"
 )
 
-// notedRecords is an AuditLog that keeps everything.
 type notedRecords struct {
 	mu   sync.Mutex
 	list []audit.Record
@@ -52,8 +51,9 @@ func (n *notedRecords) Recent() []audit.Record {
 }
 
 // take returns what was noted since the last time, as soon as there is anything: a call is recorded when it has ended.
-func (n *notedRecords) take() string {
-	for range 100 {
+// If nothing is wanted it waits for a moment only.
+func (n *notedRecords) take(want string) string {
+	for begun, i := time.Now(), 0; i < 100 || want != "" && time.Since(begun) < 2*time.Minute; i++ {
 		n.mu.Lock()
 		list := n.list
 		n.list = nil
@@ -71,7 +71,6 @@ func (n *notedRecords) take() string {
 	return ""
 }
 
-// auditedNode is accessNode with an audit log.
 func auditedNode(t *testing.T) (*testServer, *notedRecords) {
 	t.Helper()
 	c, log := newFakeCluster(), &notedRecords{}
@@ -106,7 +105,7 @@ func TestCallsAreRecorded(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		method, body string
-		by           as
+		caller       as
 		want         string
 	}{
 		{
@@ -126,8 +125,8 @@ func TestCallsAreRecorded(t *testing.T) {
 		{"AccessService/ListAccounts", `{}`, admin, ""},
 		{"AccessService/WhoAmI", `{}`, plain, ""},
 	} {
-		request(tc.method, tc.body, tc.by)
-		if got := log.take(); got != tc.want {
+		request(tc.method, tc.body, tc.caller)
+		if got := log.take(tc.want); got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.method, got, tc.want)
 		}
 	}
@@ -212,7 +211,8 @@ func TestRequiredAudit(t *testing.T) {
 	d := openServer(t, c, "n1")
 	c.lead("n1")
 	d.applyCERN(t)
-	if got := log.take(); got != "intent asked ApplyTrees by anonymous actor test" {
+	const asked = "intent asked ApplyTrees by anonymous actor test"
+	if got := log.take(asked); got != asked {
 		t.Errorf("got %q", got)
 	}
 	log.blocked = errors.New("the disk is full")
@@ -238,11 +238,12 @@ func TestRequiredAuditOfGrants(t *testing.T) {
 	d := openServer(t, c, "n1")
 	c.lead("n1")
 	d.applyCERN(t)
-	log.take()
+	log.take("anything")
 	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern:physics/higgs", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if got := log.take(); got != "intent asked Allocate by anonymous allocation a" {
+	const asked = "intent asked Allocate by anonymous allocation a"
+	if got := log.take(asked); got != asked {
 		t.Errorf("got %q", got)
 	}
 	log.blocked = errors.New("the disk is full")

@@ -20,7 +20,7 @@ import (
 	"github.com/quorate/quorate/rpc/observe"
 )
 
-// as is an HTTP client of one caller, by its token; the empty one is anonymous.
+// as is an HTTP client that sends the token of one caller; the empty one is anonymous.
 type as string
 
 func (a as) Do(r *http.Request) (*http.Response, error) {
@@ -30,10 +30,8 @@ func (a as) Do(r *http.Request) (*http.Response, error) {
 	return overHTTP2.Do(r)
 }
 
-// byToken is the caller that has a token.
 func byToken(id access.TokenID) as { return as(tokenOf(id).Reveal()) }
 
-// tokenOf is the token of an id in these tests.
 func tokenOf(id access.TokenID) authn.Token {
 	token, err := authn.NewToken(io.MultiReader(bytes.NewReader(id[:]), strings.NewReader(strings.Repeat("s", 32))))
 	if err != nil || access.TokenID(token.ID()) != id {
@@ -42,19 +40,19 @@ func tokenOf(id access.TokenID) authn.Token {
 	return token
 }
 
-// newToken is what a server stores of tokenOf.
+// newToken is the record that a server stores of tokenOf.
 func (c *fakeCluster) newToken(id access.TokenID) access.NewToken {
 	return access.NewToken{ID: id, Hash: tokenOf(id).Hash(), Ends: c.wall + access.DefaultTokenLife}
 }
 
-// Tokens of the accounts that guardedNode makes.
+// Tokens of the accounts that accessNode makes.
 var (
 	adminToken    = access.TokenID{7: 1}
 	operatorToken = access.TokenID{7: 2}
 	plainToken    = access.TokenID{7: 3}
 )
 
-// changeBook applies changes of the book that must succeed.
+// changeBook applies changes that must succeed.
 func (c *fakeCluster) changeBook(t *testing.T, changes ...access.Command) {
 	t.Helper()
 	for _, change := range changes {
@@ -65,7 +63,6 @@ func (c *fakeCluster) changeBook(t *testing.T, changes ...access.Command) {
 	}
 }
 
-// useSection replaces the access section.
 func (c *fakeCluster) useSection(t *testing.T, section access.Section) {
 	t.Helper()
 	if outcomes, _ := c.apply(quota.ApplyTrees{Access: &section}); outcomes[0].Refused != nil {
@@ -73,7 +70,6 @@ func (c *fakeCluster) useSection(t *testing.T, section access.Section) {
 	}
 }
 
-// bookWith makes an administrator, an operator of the cluster and an account without rights, and sets the mode.
 func (c *fakeCluster) bookWith(t *testing.T, mode access.Mode) {
 	t.Helper()
 	c.wall = time.Now().UnixMilli()
@@ -104,7 +100,6 @@ func accessNode(t *testing.T, mode access.Mode) *testServer {
 	return d
 }
 
-// metric returns the value of a series.
 func (d *testServer) metric(t *testing.T, series string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(send(t, "GET", d.url+"/metrics", "").body, series+" ")
@@ -115,7 +110,6 @@ func (d *testServer) metric(t *testing.T, series string) string {
 	return value
 }
 
-// clusterAs is a client of a caller.
 func (d *testServer) clusterAs(a as) quoratev1connect.ClusterServiceClient {
 	return quoratev1connect.NewClusterServiceClient(a, d.url)
 }
@@ -127,7 +121,7 @@ func TestGuardedClusterAsksTheVerbOfTheMethod(t *testing.T) {
 		return err
 	}
 	for name, c := range map[string]struct {
-		by     as
+		caller as
 		code   connect.Code // 0 if the call is served
 		says   string
 		reason string
@@ -144,7 +138,7 @@ func TestGuardedClusterAsksTheVerbOfTheMethod(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := digests(c.by)
+			err := digests(c.caller)
 			if c.code == 0 {
 				if err != nil {
 					t.Errorf("refused: %v", err)
@@ -245,8 +239,8 @@ func TestWatchingLogsWhatItWouldRefuse(t *testing.T) {
 
 func TestOpenClusterAsksNothing(t *testing.T) {
 	d := oneNode(t)
-	for _, by := range []as{"", byToken(access.TokenID{1})} {
-		if _, err := d.clusterAs(by).GetDigests(t.Context(), &quoratev1.GetDigestsRequest{}); err != nil {
+	for _, caller := range []as{"", byToken(access.TokenID{1})} {
+		if _, err := d.clusterAs(caller).GetDigests(t.Context(), &quoratev1.GetDigestsRequest{}); err != nil {
 			t.Errorf("refused: %v", err)
 		}
 	}
@@ -261,15 +255,15 @@ func TestStatusForEveryone(t *testing.T) {
 	if err != nil || whole.GetTerm() == 0 || len(whole.GetMembers()) != 1 || whole.GetRevision() == 0 {
 		t.Errorf("an operator sees %v, %v", whole, err)
 	}
-	for _, by := range []as{"", byToken(plainToken)} {
-		got, err := d.clusterAs(by).GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+	for _, caller := range []as{"", byToken(plainToken)} {
+		got, err := d.clusterAs(caller).GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
 		want := &quoratev1.GetStatusResponse{ServedBy: "n1", LeaderId: "n1", ClusterName: "test"}
 		if err != nil || got.String() != want.String() {
-			t.Errorf("%q sees %v, %v", by, got, err)
+			t.Errorf("%q sees %v, %v", caller, got, err)
 		}
-		list, err := d.clusterAs(by).ListMembers(t.Context(), &quoratev1.ListMembersRequest{})
+		list, err := d.clusterAs(caller).ListMembers(t.Context(), &quoratev1.ListMembersRequest{})
 		if err != nil || len(list.GetMembers()) > 0 || list.GetLeaderId() != "n1" {
-			t.Errorf("%q sees the members %v, %v", by, list, err)
+			t.Errorf("%q sees the members %v, %v", caller, list, err)
 		}
 	}
 	d.node.lead("")

@@ -16,7 +16,6 @@ import (
 	"github.com/quorate/quorate/rpc/handlers"
 )
 
-// slowBackups is a backup store that blocks until the test releases it.
 type slowBackups struct{ goOn chan struct{} }
 
 func (b slowBackups) Save(_ context.Context, _ cluster.ReadOptions, out io.Writer) (cluster.BackupInfo, error) {

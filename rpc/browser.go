@@ -99,8 +99,8 @@ func answerPreflight(header http.Header) {
 	header.Set("Access-Control-Max-Age", "7200")
 }
 
-// checkHost refuses names that may have been made to stand for this machine. A call without a host does not come from
-// a browser.
+// checkHost refuses names that may have been made to stand for this machine. A call without a host is not from a
+// browser.
 func (b Browsers) checkHost(host string) error {
 	if !b.LoopbackOnly || host == "" {
 		return nil
@@ -124,8 +124,8 @@ var errCrossSite = errors.New(
 	"a web page of another site sent this call, and no page of another site may: name its origin in the setting " +
 		"cors-origin if it should")
 
-// checkSite refuses what a page of another site makes a browser send. What only follows a link to here changes
-// nothing and is shown to the user alone.
+// checkSite refuses calls that a page of another site makes a browser send. Following a link to here is allowed: it
+// changes nothing and is shown to the user alone.
 func (b Browsers) checkSite(protection *http.CrossOriginProtection, r *http.Request) error {
 	if protection.Check(r) != nil {
 		return errCrossSite

@@ -10,13 +10,13 @@ import (
 	"github.com/quorate/quorate/rpc/relay"
 )
 
-// newIdentifier makes what finds out who calls. It asks the node for the access book, and to catch up with the leader
-// when a token is not in the book yet.
+// newIdentifier gives the identifier the node's access book, and a way to catch up with the leader when a token is not
+// in the book yet.
 func (s *Server) newIdentifier(c Config) (*identify.Identifier, error) {
 	return identify.New(identify.Options{
 		Cluster: c.ClusterName, Log: c.Logger, Registerer: c.Registerer, Table: s.procedures, Book: c.Node.Book,
 		CatchUp: func(ctx context.Context) error {
-			_, err := c.Node.Read(ctx, cluster.ReadOptions{}, func(ledger.View) {})
+			_, err := c.Node.Read(ctx, cluster.ReadOptions{}, func(ledger.Reader) {})
 			return err
 		},
 		NodeCall: func(ctx context.Context) identify.NodeCall {

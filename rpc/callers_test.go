@@ -30,7 +30,7 @@ import (
 	"github.com/quorate/quorate/rpc/relay"
 )
 
-// guard makes a cluster guarded and returns a token of its account ci, whose record change may change.
+// guard makes a cluster guarded and returns a token of its account ci; change may edit the account's record.
 func (c *fakeCluster) guard(t testing.TB, change func(*access.State)) authn.Token {
 	t.Helper()
 	token, err := authn.NewToken(bytes.NewReader(bytes.Repeat([]byte{7}, 40)))
@@ -58,7 +58,7 @@ func (c *fakeCluster) guard(t testing.TB, change func(*access.State)) authn.Toke
 	return token
 }
 
-// withHeader is a client that sends a header with each call; nothing without a value.
+// withHeader is a client that sends a header with each call; none if the value is empty.
 type withHeader struct{ name, value string }
 
 func (h withHeader) Do(r *http.Request) (*http.Response, error) {
@@ -76,7 +76,7 @@ func (d *testServer) allocationsOf(client connect.HTTPClient) quoratev1connect.A
 	return quoratev1connect.NewAllocationServiceClient(client, d.url)
 }
 
-// proposers makes a node note who proposes.
+// proposers makes a node record the caller of each proposal.
 func (d *testServer) proposers() *atomic.Pointer[access.Caller] {
 	noted := new(atomic.Pointer[access.Caller])
 	d.node.proposing = func(ctx context.Context) error {
@@ -89,6 +89,7 @@ func (d *testServer) proposers() *atomic.Pointer[access.Caller] {
 // TestCallersReachTheLog: the leader finds the caller of a call itself, whichever node it came to and however it was
 // relayed; a bad credential is refused where it comes in.
 func TestCallersReachTheLog(t *testing.T) {
+	t.Parallel()
 	inBothWays(t, func(t *testing.T, nodes startNodes) {
 		t.Helper()
 		follower, leader := nodes(t)
@@ -120,7 +121,8 @@ func TestCallersReachTheLog(t *testing.T) {
 	})
 }
 
-// TestTheLeaderAuthenticatesAgain: a follower that has not heard of the end of a token relays the call in vain.
+// TestTheLeaderAuthenticatesAgain: a follower that has not heard of the end of a token relays the call, and the leader
+// refuses it.
 func TestTheLeaderAuthenticatesAgain(t *testing.T) {
 	inBothWays(t, func(t *testing.T, nodes startNodes) {
 		t.Helper()
@@ -160,6 +162,7 @@ func TestCredentialsCostNoBody(t *testing.T) {
 // TestFrontEndsPassCallersOn: what a front end asks has the caller of the request, at the leader too, with the name of
 // the front end; what it refuses is written in its own way.
 func TestFrontEndsPassCallersOn(t *testing.T) {
+	t.Parallel()
 	inBothWays(t, func(t *testing.T, nodes startNodes) {
 		t.Helper()
 		follower, leader := nodes(t)
@@ -207,6 +210,7 @@ func errorText(err error) string {
 
 // TestRevokedTokensEndWatches: the stream says why it ends.
 func TestRevokedTokensEndWatches(t *testing.T) {
+	t.Parallel()
 	d := oneNode(t)
 	token := d.node.guard(t, nil)
 	stream, err := d.allocationsOf(withToken(token)).WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{})
@@ -255,8 +259,9 @@ func TestMetricsAuthenticate(t *testing.T) {
 }
 
 // TestCertificatesAreToldToTheLeader: a node tells the leader whose certificate it saw, and only on the listener for
-// nodes; in plain text nobody is believed.
+// nodes; in plain text no such node is believed.
 func TestCertificatesAreToldToTheLeader(t *testing.T) {
+	t.Parallel()
 	authority, own, err := pki.NewAuthority("test", time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +279,7 @@ func TestCertificatesAreToldToTheLeader(t *testing.T) {
 	w, c := &fakeNetworks{listeners: map[string]chan net.Conn{}}, newFakeCluster()
 	servers := map[string]*testServer{}
 	for _, id := range []string{"n1", "n2"} {
-		n := w.of(t, id)
+		n := w.networkOf(t, id)
 		d := openSecured(t, c, id, admission.Limits{}, n, security)
 		go func() { _ = d.ServeNodes() }()
 		t.Cleanup(n.end)
@@ -291,7 +296,8 @@ func TestCertificatesAreToldToTheLeader(t *testing.T) {
 		}
 		return streamedCalls(t, servers["n1"]) > 0
 	})
-	plain := relay.NewPeerTransport(relay.TransportConfig{Network: unproved{w.of(t, "n1")}})
+	plain := relay.NewPeerTransport(
+		relay.TransportConfig{Network: unproved{w.networkOf(t, "n1")}, Silence: longSilence})
 	defer plain.CloseIdleConnections()
 	to := relay.NodeURL("n2", "raft:n2", relay.NodePort)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to+allocatePath, strings.NewReader(`{"id":"b"}`))
@@ -382,7 +388,6 @@ func TestNodesAskWithTheCallersCredential(t *testing.T) {
 	}
 }
 
-// contextOf is the context of a call of a client.
 func contextOf(t *testing.T, d *testServer, client withHeader) context.Context {
 	t.Helper()
 	var ctx context.Context
@@ -404,6 +409,7 @@ func ignoreCode(err error, code connect.Code) error {
 
 // TestRevokedTokensEndStreamsThatListen: a handler that waits for the next message does not keep a stream open.
 func TestRevokedTokensEndStreamsThatListen(t *testing.T) {
+	t.Parallel()
 	d := oneNode(t)
 	d.admission.Pacing.Tool = time.Hour // so that only the span of a minute ends the stream otherwise
 	token := d.node.guard(t, nil)
@@ -446,6 +452,7 @@ func TestAuthenticatingAllocatesLittle(t *testing.T) {
 
 // TestStreamsOfCallsHaveTheirCaller: each call of an AllocateStream is its caller's, on this node and at the leader.
 func TestStreamsOfCallsHaveTheirCaller(t *testing.T) {
+	t.Parallel()
 	follower, leader := streamingNodes(t)
 	token := leader.node.guard(t, nil)
 	proposer := leader.proposers()

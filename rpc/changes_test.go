@@ -82,7 +82,7 @@ func TestWhoHoldsTooMuchIsSaidAfterMaintenance(t *testing.T) {
 	}
 	set(true)
 	for _, id := range []string{"a", "b", "c"} {
-		if _, err := d.allocations().Allocate(t.Context(), by("ann", id, "cern:physics", 2)); err != nil {
+		if _, err := d.allocations().Allocate(t.Context(), requestOf("ann", id, "cern:physics", 2)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -25,12 +25,11 @@ type changeStream struct {
 	*connect.ServerStreamForClient[quoratev1.WatchChangesResponse]
 }
 
-// watchChanges opens a stream that is closed at the end of the test.
-func (d *testServer) watchChanges(t *testing.T, by as, r *quoratev1.WatchChangesRequest) changeStream {
+func (d *testServer) watchChanges(t *testing.T, caller as, r *quoratev1.WatchChangesRequest) changeStream {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	stream, err := quoratev1connect.NewChangeServiceClient(by, d.url).WatchChanges(ctx, r)
+	stream, err := quoratev1connect.NewChangeServiceClient(caller, d.url).WatchChanges(ctx, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +37,6 @@ func (d *testServer) watchChanges(t *testing.T, by as, r *quoratev1.WatchChanges
 	return changeStream{stream}
 }
 
-// next is the next message; a heartbeat only if that is wanted.
 func (s changeStream) next(t *testing.T, heartbeats bool) *quoratev1.WatchChangesResponse {
 	t.Helper()
 	for s.Receive() {
@@ -59,6 +57,7 @@ func wantTrees(t *testing.T, m *quoratev1.WatchChangesResponse, want ...*quorate
 }
 
 func TestWatchChanges(t *testing.T) {
+	t.Parallel()
 	d := oneNode(t)
 	stream := d.watchChanges(t, "", &quoratev1.WatchChangesRequest{})
 	begin := stream.next(t, true)
@@ -67,7 +66,7 @@ func TestWatchChanges(t *testing.T) {
 		t.Errorf("it begins with %v", begin)
 	}
 	d.hold(t, "a")
-	if _, err := d.allocations().Allocate(t.Context(), patiently("b", 0)); err != nil {
+	if _, err := d.allocations().Allocate(t.Context(), waitingRequest("b", 0)); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
@@ -128,7 +127,6 @@ func TestChangesThatCannotBeWatched(t *testing.T) {
 	}
 }
 
-// followed collects the messages of a stream in virtual time.
 type followed struct {
 	at       []time.Duration
 	messages []*quoratev1.WatchChangesResponse
@@ -154,7 +152,6 @@ func followChanges(t *testing.T, node *fakeNode, after uint64, lasts, each time.
 	return f
 }
 
-// nodes are all nodes that the messages name.
 func (f *followed) nodes() []string {
 	named := map[string]bool{}
 	for _, m := range f.messages {
@@ -291,9 +288,10 @@ func TestChangesAfterAPositionAhead(t *testing.T) {
 
 // TestChangesShowWhatTheCallerSees has a caller who may read usage at one of two nodes.
 func TestChangesShowWhatTheCallerSees(t *testing.T) {
+	t.Parallel()
 	d := oneNode(t)
 	d.node.bookWith(t, access.Guarded)
-	spec, refused := d.node.ledger.View().Tree("cern")
+	spec, refused := d.node.ledger.Reader().Tree("cern")
 	if refused != nil {
 		t.Fatal(refused)
 	}
@@ -309,27 +307,28 @@ func TestChangesShowWhatTheCallerSees(t *testing.T) {
 		}})
 	}
 	d.node.members = append(d.node.members, cluster.Member{ID: "n2"})
-	for who, want := range map[access.TokenID]struct {
+	for token, want := range map[access.TokenID]struct {
 		nodes   []string
 		members bool
 	}{
 		adminToken: {[]string{"", "operations", "physics", "physics/higgs"}, true},
 		plainToken: {[]string{"", "physics", "physics/higgs"}, false}, operatorToken: {nil, true},
 	} {
-		m := d.watchChanges(t, byToken(who), &quoratev1.WatchChangesRequest{AfterIndex: begin}).next(t, true)
+		m := d.watchChanges(t, byToken(token), &quoratev1.WatchChangesRequest{AfterIndex: begin}).next(t, true)
 		if len(want.nodes) == 0 {
 			wantTrees(t, m)
 		} else {
 			wantTrees(t, m, &quoratev1.TreeChanges{Tree: "cern", Nodes: want.nodes})
 		}
 		if m.GetMembers() != want.members {
-			t.Errorf("%v is told that members have changed: %v", who, m.GetMembers())
+			t.Errorf("%v is told that members have changed: %v", token, m.GetMembers())
 		}
 	}
 }
 
 // TestChangesTellOfLimitRequests: those who see a request for limits are told of it, and others are not.
 func TestChangesTellOfLimitRequests(t *testing.T) {
+	t.Parallel()
 	d := oneNode(t)
 	d.node.bookWith(t, access.Guarded)
 	begin := d.node.index
@@ -341,10 +340,10 @@ func TestChangesTellOfLimitRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for who, want := range map[as]bool{admin: true, byToken(plainToken): false} {
-		m := d.watchChanges(t, who, &quoratev1.WatchChangesRequest{AfterIndex: begin}).next(t, true)
+	for caller, want := range map[as]bool{admin: true, byToken(plainToken): false} {
+		m := d.watchChanges(t, caller, &quoratev1.WatchChangesRequest{AfterIndex: begin}).next(t, true)
 		if m.GetLimitRequests() != want || m.GetHeartbeat() == want || m.GetConfiguration() || len(m.GetTrees()) > 0 {
-			t.Errorf("%s is told %v", who, m)
+			t.Errorf("%s is told %v", caller, m)
 		}
 	}
 }

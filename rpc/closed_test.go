@@ -35,9 +35,9 @@ func TestAClosedServerServesNoOpenCluster(t *testing.T) {
 	if status := send(t, "GET", d.url+"/livez", "").status; status != 200 {
 		t.Errorf("livez answers %d", status)
 	}
-	if who, err := d.accessAs("").WhoAmI(ctx, &quoratev1.WhoAmIRequest{}); err != nil ||
-		who.GetMode() != quoratev1.AccessMode_ACCESS_MODE_OPEN {
-		t.Errorf("whoami answers %v, %v", who, err)
+	if identity, err := d.accessAs("").WhoAmI(ctx, &quoratev1.WhoAmIRequest{}); err != nil ||
+		identity.GetMode() != quoratev1.AccessMode_ACCESS_MODE_OPEN {
+		t.Errorf("whoami answers %v, %v", identity, err)
 	}
 	if status, err := d.clusterAs("").GetStatus(ctx, &quoratev1.GetStatusRequest{}); err != nil || status.GetTerm() != 0 {
 		t.Errorf("the status is %v, %v", status, err)

@@ -52,7 +52,7 @@ func TestDenialsNameHolders(t *testing.T) {
 func TestTheQueueNamesBlockers(t *testing.T) {
 	api := fullNode(t).allocations()
 	for _, id := range []string{"first", "second"} {
-		if _, err := api.Allocate(t.Context(), patiently(id, 0)); err != nil {
+		if _, err := api.Allocate(t.Context(), waitingRequest(id, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestTheQueueNamesBlockers(t *testing.T) {
 	}
 	d := list.GetRequests()[1].GetDecision()
 	if len(d.GetHolders()) == 0 {
-		t.Fatalf("nobody is named in %v", d)
+		t.Fatalf("no holder is named in %v", d)
 	}
 	level := d.GetHolders()[0]
 	if a := level.GetAllocations(); len(a) != 1 || a[0].GetId() != "holder" || a[0].GetAmount() != 20 {

@@ -21,7 +21,6 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// packed compresses a body with gzip.
 func packed(t testing.TB, body []byte) []byte {
 	t.Helper()
 	var into bytes.Buffer

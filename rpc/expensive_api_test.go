@@ -136,7 +136,7 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 }
 
 // TestTurnsEndWithTheirAnswers: an expensive read ends its turn with its answer or error, in every protocol. Otherwise
-// the second call would wait for ever.
+// the second call would never begin.
 func TestTurnsEndWithTheirAnswers(t *testing.T) {
 	d := limited(t, admission.Limits{})
 	if _, err := d.trees().ApplyTrees(t.Context(), largeTree()); err != nil {

@@ -20,7 +20,6 @@ import (
 	"github.com/quorate/quorate/rpc/relay"
 )
 
-// testServer is one running server with its fake node.
 type testServer struct {
 	*Server
 
@@ -28,7 +27,6 @@ type testServer struct {
 	url  string
 }
 
-// openServer starts a server for a new node of the cluster and stops it at the end of the test.
 func openServer(t testing.TB, c *fakeCluster, id string) *testServer {
 	t.Helper()
 	return openWith(t, c, id, admission.Limits{})
@@ -64,7 +62,7 @@ func openSecured(
 		Limits: limits, Network: network, BootstrapSecret: c.bootstrapSecret, Recovery: c.recovery, Closed: c.closed,
 		WasGuarded: c.wasGuarded,
 		Audit:      c.audit, AuditRequired: c.auditRequired, AuditGrants: c.auditGrants,
-		Security: security,
+		Security: security, PeerSilence: longSilence,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +74,7 @@ func openSecured(
 		for _, hangUp := range append(c.hangUp, overHTTP2.CloseIdleConnections) {
 			hangUp()
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil {
 			t.Errorf("shutting down %s: %v", id, err)
@@ -106,8 +104,11 @@ func (d *testServer) trees(options ...connect.ClientOption) quoratev1connect.Tre
 	return quoratev1connect.NewTreeServiceClient(overHTTP2, d.url, options...)
 }
 
+// longSilence is for nodes and clients of a busy machine: they answer late, and no connection is given up.
+const longSilence = 2 * time.Minute
+
 // overHTTP2 is an HTTP/2 client, which gRPC requires.
-var overHTTP2 = &http.Client{Transport: relay.NewPeerTransport(relay.TransportConfig{})}
+var overHTTP2 = &http.Client{Transport: relay.NewPeerTransport(relay.TransportConfig{Silence: longSilence})}
 
 func (d *testServer) applyCERN(t testing.TB) {
 	t.Helper()
@@ -144,7 +145,6 @@ func request(id, place string, n int64) *quoratev1.AllocateRequest {
 	}
 }
 
-// problemOf returns the Problem detail of an error.
 func problemOf(t *testing.T, err error) *quoratev1.Problem {
 	t.Helper()
 	detail, ok := detailOf[*quoratev1.Problem](err)

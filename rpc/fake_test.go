@@ -82,7 +82,7 @@ func (c *fakeCluster) applyAt(at quota.Instant, commands ...quota.Command) ([]le
 
 // applyFrom is applyAt for commands of a caller.
 func (c *fakeCluster) applyFrom(
-	by *access.Caller, at quota.Instant, commands ...quota.Command,
+	caller *access.Caller, at quota.Instant, commands ...quota.Command,
 ) ([]ledger.Outcome, uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *fakeCluster) applyFrom(
 	outcomes, number := make([]ledger.Outcome, len(commands)), uint32(0)
 	for i, command := range commands {
 		outcomes[i] = c.ledger.ApplyFrom(quota.Stamp{At: max(at, quota.Instant(c.index)), Wall: c.wall},
-			ledger.Origin{Caller: by, Index: c.index}, command)
+			ledger.Origin{Caller: caller, Index: c.index}, command)
 		for _, fact := range c.ledger.TakeFacts() {
 			number++
 			c.news = append(
@@ -122,7 +122,7 @@ func (c *fakeCluster) ReadFeed(after cluster.Position, most int) (cluster.FeedPa
 		func(n cluster.WatchEvent, p cluster.Position) int { return cmp.Or(n.Compare(p), -1) })
 	to := min(len(c.news), from+most)
 	b := cluster.FeedPage{
-		Events: slices.Clone(c.news[from:to]), Next: cluster.PositionAfter(c.index), At: c.ledger.View().Now(),
+		Events: slices.Clone(c.news[from:to]), Next: cluster.PositionAfter(c.index), At: c.ledger.Reader().Now(),
 		Behind: len(c.news) - to, Changed: c.more,
 	}
 	if b.Behind > 0 {
@@ -148,7 +148,6 @@ func (c *fakeCluster) WaitApplied(ctx context.Context, index uint64) error {
 	}
 }
 
-// fakeNode is one node of a fakeCluster.
 type fakeNode struct {
 	*fakeCluster
 	handlers.Membership // always nil: the tests of cluster management use real nodes
@@ -181,7 +180,7 @@ func (n *fakeNode) Book() *access.Book {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.ledger.View().Book()
+	return n.ledger.Reader().Book()
 }
 
 func (n *fakeNode) Propose(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
@@ -209,8 +208,8 @@ func (n *fakeNode) AuditRecords(after uint64, limit int) ([]audit.Entry, audit.H
 	return n.records.After(after, limit), n.records.Head(), nil
 }
 
-func (n *fakeNode) Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error) {
-	return n.lend(ctx, o, func() { fn(n.ledger.View()) })
+func (n *fakeNode) Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.Reader)) (cluster.ReadInfo, error) {
+	return n.lend(ctx, o, func() { fn(n.ledger.Reader()) })
 }
 
 func (n *fakeNode) Sandbox(
@@ -218,7 +217,7 @@ func (n *fakeNode) Sandbox(
 ) (cluster.ReadInfo, error) {
 	return n.lend(ctx, o, func() {
 		n.alone = true
-		if !o.WhatIf || !n.ledger.View().NeedsCopy() {
+		if !o.WhatIf || !n.ledger.Reader().NeedsCopy() {
 			fn(n.ledger.Sandbox())
 			return
 		}
@@ -254,7 +253,7 @@ func (n *fakeNode) lend(ctx context.Context, o cluster.ReadOptions, fn func()) (
 		return cluster.ReadInfo{}, &cluster.Error{Reason: cluster.Deadline, NotApplied: true, Text: "not applied yet"}
 	}
 	fn()
-	return cluster.ReadInfo{Index: n.index, Now: n.ledger.View().Now(), Stale: o.Stale, Age: 7 * time.Millisecond}, nil
+	return cluster.ReadInfo{Index: n.index, Now: n.ledger.Reader().Now(), Stale: o.Stale, Age: 7 * time.Millisecond}, nil
 }
 
 func (n *fakeNode) ReadIndex(context.Context) (uint64, error) {
@@ -269,7 +268,7 @@ func (n *fakeNode) ReadIndex(context.Context) (uint64, error) {
 func (n *fakeNode) LedgerTime() quota.Instant {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.ledger.View().Now()
+	return n.ledger.Reader().Now()
 }
 
 func (n *fakeNode) Leader() (cluster.Member, bool) {
@@ -334,7 +333,7 @@ func (n *fakeNode) Status() cluster.NodeStatus {
 func (n *fakeNode) CivilTime() quota.CivilTime {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.ledger.View().CivilTime()
+	return n.ledger.Reader().CivilTime()
 }
 
 func (n *fakeNode) Zones() *recurrence.Zones { return recurrence.CompiledZones() }

@@ -42,7 +42,7 @@ func (s *Server) mountDescription(mux *http.ServeMux) {
 		s.newPipeline(openapi.NewHandler(), a.IssueTicket, plain.AllowReads, a.AdmitFrontEnd, limitFileTime))
 }
 
-// limitFileTime bounds how long a caller may take to read a file, so that it does not keep its place.
+// limitFileTime bounds how long a caller may take to read a file, because a slow one keeps a place among the calls.
 func limitFileTime(x *pipeline.Exchange) bool {
 	admission.LimitRest(x.Writer, x.Request)
 	// a recorded connection has no deadlines

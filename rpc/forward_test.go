@@ -64,6 +64,7 @@ func inBothWays(t *testing.T, test func(*testing.T, startNodes)) {
 }
 
 func TestFollowerRelaysWritesInEveryProtocol(t *testing.T) {
+	t.Parallel()
 	inBothWays(t, testRelaysInEveryProtocol)
 }
 
@@ -111,7 +112,7 @@ func TestCurlIsRelayed(t *testing.T) {
 	}
 }
 
-func TestNobodyRelaysTwice(t *testing.T) {
+func TestNoNodeRelaysTwice(t *testing.T) {
 	follower, leader := twoNodes(t)
 	for name, options := range map[string][]connect.ClientOption{
 		"connect": nil, "grpc": {connect.WithGRPC()},
@@ -186,12 +187,9 @@ func TestNoLeaderIsUnavailableWithinTheCallersDeadline(t *testing.T) {
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-				defer cancel()
-				err := call(ctx)
-				if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "no leader") ||
-					ctx.Err() != nil {
-					t.Fatalf("got %v, with the context %v", err, ctx.Err())
+				err := answerBefore(t, 2*time.Second, call)
+				if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "no leader") {
+					t.Fatalf("got %v", err)
 				}
 				if p := problemOf(t, err); p.GetReason() != "NO_LEADER" || !p.GetNotApplied() {
 					t.Errorf("got %v", p)
@@ -220,15 +218,33 @@ func TestDeadLeaderIsGivenUpForTheNextOne(t *testing.T) {
 	}
 }
 
+// answerBefore returns the error of a call that a node answers shortly before the deadline. A busy machine may be late,
+// but not ten times in a row.
+func answerBefore(t *testing.T, deadline time.Duration, call func(context.Context) error) (err error) {
+	t.Helper()
+	for range 10 {
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
+		err = call(ctx)
+		late := ctx.Err() != nil
+		cancel()
+		if !late {
+			return err
+		}
+	}
+	return err
+}
+
 func TestLeaderThatCannotBeReached(t *testing.T) {
+	t.Parallel()
 	c := newFakeCluster()
 	follower := openServer(t, c, "n1")
 	c.members = append(c.members, cluster.Member{ID: "n2", HTTPAddr: closedPort(t)}, cluster.Member{ID: "n3"})
 	for id, says := range map[string]string{"n2": "refused", "n3": "not known yet"} {
 		c.lead(id)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		_, err := follower.allocations().Allocate(ctx, request("a", "cern", 1))
-		cancel()
+		err := answerBefore(t, 2*time.Second, func(ctx context.Context) error {
+			_, err := follower.allocations().Allocate(ctx, request("a", "cern", 1))
+			return err
+		})
 		if p := problemOf(t, err); connect.CodeOf(err) != connect.CodeUnavailable || !p.GetNotApplied() ||
 			!strings.Contains(err.Error(), says) {
 			t.Errorf("leader %s: got %v", id, err)
@@ -347,6 +363,7 @@ func testTheRelayingNodeComesToLead(t *testing.T, nodes startNodes) {
 }
 
 func TestLostLeadershipIsTheCallersToRepeat(t *testing.T) {
+	t.Parallel()
 	inBothWays(t, testLostLeadershipIsTheCallersToRepeat)
 }
 

@@ -76,7 +76,6 @@ func (s *Server) mountFrontEnds(mux *http.ServeMux, frontEnds []FrontEnd) {
 	}
 }
 
-// readTokenHeader is the step that takes the token out of FrontEnd.TokenHeader.
 func readTokenHeader(name string) pipeline.Step {
 	return func(x *pipeline.Exchange) bool {
 		token := x.Request.Header.Get(name)
@@ -88,7 +87,7 @@ func readTokenHeader(name string) pipeline.Step {
 	}
 }
 
-// refuseWithoutCaller is the step that refuses the calls of FrontEnd.NeedsCaller.
+// refuseWithoutCaller enforces FrontEnd.NeedsCaller.
 func (s *Server) refuseWithoutCaller(f FrontEnd) pipeline.Step {
 	refuse := s.refuseFrontEndCall(f)
 	return func(x *pipeline.Exchange) bool {
@@ -146,7 +145,6 @@ func (s *Server) localAllocations(streams context.Context, api http.Handler) quo
 		connect.WithInterceptors(connect.UnaryInterceptorFunc(s.skipEncoding)))
 }
 
-// localTransport carries calls to this server's own API.
 func (s *Server) localTransport(streams context.Context, api http.Handler) *inprocess.Transport {
 	a := s.admission
 	handler := s.newPipeline(api,
@@ -227,5 +225,4 @@ func isTransient(err error) bool {
 	return connect.CodeOf(err) == connect.CodeUnavailable && !slices.Contains(lasting, reasonOf(err))
 }
 
-// reasonOf is the reason in the detail of an error, or empty.
 func reasonOf(err error) string { return wire.ToFailure(wire.ToError(err)).GetProblem().GetReason() }

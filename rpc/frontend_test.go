@@ -50,7 +50,8 @@ func TestFrontEndsWriteAnywhere(t *testing.T) {
 			return err
 		},
 		func() error {
-			_, err := s.Allocations.BatchRelease(ctx, &quoratev1.BatchReleaseRequest{Ids: []string{"b"}})
+			_, err := s.Allocations.BatchRelease(ctx,
+				&quoratev1.BatchReleaseRequest{Requests: []*quoratev1.ReleaseRequest{{Id: "b"}}})
 			return err
 		},
 		func() error { _, err := s.Allocations.Allocate(ctx, reservation("c")); return err },
@@ -131,7 +132,7 @@ func TestFrontEndsShareTheirCallersPlaces(t *testing.T) {
 	var allocate func(ctx context.Context) error
 	handler := d.FrontEnd(FrontEnd{Name: "test", New: func(s Services) http.Handler {
 		allocate = func(ctx context.Context) error {
-			_, err := s.Allocations.Allocate(ctx, patiently("b", 10*time.Second))
+			_, err := s.Allocations.Allocate(ctx, waitingRequest("b", 10*time.Second))
 			return err
 		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -261,20 +262,22 @@ func TestFrontEndsDoNotInsist(t *testing.T) {
 		t.Errorf("an overloaded leader was asked %d times: %v", attempts.Load(), err)
 	}
 	leader.node.lead("")
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if _, err := follower.services.Allocations.Allocate(ctx, request("a", "cern", 1)); problemOf(t,
-		err).GetReason() != "NO_LEADER" {
+	err = answerBefore(t, 300*time.Millisecond, func(ctx context.Context) error {
+		_, err := follower.services.Allocations.Allocate(ctx, request("a", "cern", 1))
+		return err
+	})
+	if problemOf(t, err).GetReason() != "NO_LEADER" {
 		t.Errorf("without a leader: %v", err)
 	}
 	c := newFakeCluster()
 	alone := openServer(t, c, "n1")
 	c.members = append(c.members, cluster.Member{ID: "n2"})
 	c.lead("n2")
-	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if _, err := alone.services.Allocations.Allocate(ctx, request("a", "cern", 1)); !strings.Contains(err.Error(),
-		"not known yet") {
+	err = answerBefore(t, 300*time.Millisecond, func(ctx context.Context) error {
+		_, err := alone.services.Allocations.Allocate(ctx, request("a", "cern", 1))
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "not known yet") {
 		t.Errorf("a leader without an address: %v", err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// resizeTo returns a resize of one claim.
 func resizeTo(id string, generation uint64, n int64) *quoratev1.ResizeRequest {
 	return &quoratev1.ResizeRequest{Id: id, Generation: generation, Claims: []*quoratev1.ClaimChange{
 		{Tree: "cern", Node: "physics", Amounts: map[string]int64{"cores": n}},
@@ -78,10 +77,8 @@ func TestChangesOfWhatIsHeld(t *testing.T) {
 	}
 }
 
-// heldCores are the cores of the first claim.
 func heldCores(a *quoratev1.Allocation) int64 { return a.GetClaims()[0].GetAmounts()["cores"] }
 
-// second is the error of a call.
 func second[T any](_ T, err error) error { return err }
 
 // TestResizesThatWait: a resize waits in the queue while its allocation holds, a call waits for it, and its end without

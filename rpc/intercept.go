@@ -9,13 +9,10 @@ import (
 	"buf.build/go/protovalidate"
 	"connectrpc.com/connect"
 	"connectrpc.com/validate"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/quorate/quorate/rpc/codec"
 	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/observe"
-	"github.com/quorate/quorate/rpc/procedures"
 	"github.com/quorate/quorate/rpc/wire"
 	"github.com/quorate/quorate/rpc/wirelimit"
 )
@@ -25,32 +22,43 @@ func handlerOptions(
 	validator protovalidate.Validator, elements *wirelimit.Checker, t observe.Traces,
 ) []connect.HandlerOption {
 	return append(codec.Options(elements), connect.WithInterceptors(append(t.HandlerInterceptors(),
+		fitErrors{},
 		observe.Afterwards(observe.NoteCode),
 		observe.Afterwards(identify.TellEnd),
-		observe.Afterwards(wire.BoundText),
 		observe.Afterwards(nameField),
 		validate.NewInterceptor(validate.WithValidator(validator)),
 	)...))
 }
 
-// newValidator compiles the rules of every request in advance, so that the first call is not slower than the second.
-// All servers of a process share it, since compiling the rules takes longer than everything else that a server does to
-// begin.
-var newValidator = sync.OnceValues(compileRules)
+// fitErrors keeps the errors of calls within the bounds of their protocols.
+type fitErrors struct{}
 
-func compileRules() (protovalidate.Validator, error) {
-	var requests []proto.Message
-	for _, file := range procedures.PublicFiles() {
-		for i := range file.Services().Len() {
-			methods := file.Services().Get(i).Methods()
-			for j := range methods.Len() {
-				requests = append(requests, dynamicpb.NewMessage(methods.Get(j).Input()))
-			}
-		}
+// WrapUnary is for calls with one answer.
+func (fitErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
+		answer, err := next(ctx, r)
+		return answer, wire.FitError(err, r.Peer().Protocol == connect.ProtocolGRPC)
 	}
-	rules, err := protovalidate.New(protovalidate.WithMessages(requests...))
-	return wire.BoundedValidator{Rules: rules}, err
 }
+
+// WrapStreamingHandler is for streams.
+func (fitErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, stream connect.StreamingHandlerConn) error {
+		return wire.FitError(next(ctx, stream), stream.Peer().Protocol == connect.ProtocolGRPC)
+	}
+}
+
+// WrapStreamingClient does nothing: the interceptor is used only by servers.
+func (fitErrors) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// newValidator compiles the rules of a request when the first one comes, in about a millisecond: compiling those of all
+// would take longer than everything else that a server does to begin. All servers of a process share it.
+var newValidator = sync.OnceValues(func() (protovalidate.Validator, error) {
+	rules, err := protovalidate.New()
+	return wire.BoundedValidator{Rules: rules}, err
+})
 
 // nameField gives a request that breaks a rule of its schema the same typed detail as any other refusal.
 func nameField(_ context.Context, err error) error {

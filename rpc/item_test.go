@@ -49,7 +49,6 @@ func bench(name string) *quoratev1.ItemName {
 	return &quoratev1.ItemName{Tree: "lab", Resource: "bench", Name: name}
 }
 
-// list returns the name, state and owner of each item.
 func list(t *testing.T, client quoratev1connect.ItemServiceClient, r *quoratev1.ListItemsRequest) string {
 	t.Helper()
 	var all []string

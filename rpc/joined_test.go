@@ -23,6 +23,7 @@ import (
 // has a node of its own, so that the order of concurrent calls does not matter, and must get the same answers and
 // errors, with the same details, from both.
 func TestJoinedCallsAnswerLikeUnaryCalls(t *testing.T) {
+	t.Parallel()
 	const callers, rounds = 24, 60
 	joined, batches := comparedClient(t, callers)
 	alone, none := comparedClient(t, callers, client.WithoutJoining())
@@ -45,7 +46,6 @@ func TestJoinedCallsAnswerLikeUnaryCalls(t *testing.T) {
 	}
 }
 
-// batchCounter counts calls of batch methods.
 type batchCounter struct {
 	*http.Client
 
@@ -84,7 +84,6 @@ func comparedClient(t *testing.T, callers int, options ...client.Option) (*clien
 	return c, batches
 }
 
-// comparedCaller makes calls that depend on its number only.
 type comparedCaller struct {
 	calls  *client.Client
 	name   string
@@ -98,7 +97,6 @@ func newComparedCaller(calls *client.Client, number int) *comparedCaller {
 	}
 }
 
-// callRandomly makes a random call and returns its answer or error as text.
 func (c *comparedCaller) callRandomly(t *testing.T) string {
 	t.Helper()
 	id := fmt.Sprintf("%s-%d", c.name, c.random.IntN(6))
@@ -133,7 +131,6 @@ func (c *comparedCaller) callRandomly(t *testing.T) string {
 	return answerText(answer, err)
 }
 
-// randomRequest returns a request that is granted, denied, queued or invalid.
 func (c *comparedCaller) randomRequest(id string) *quoratev1.AllocateRequest {
 	r := request(id, "own:"+c.name, 1+c.random.Int64N(12))
 	r.TtlMs = c.random.Int64N(2) * 60_000

@@ -10,7 +10,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// leaseOf returns a request for a lease of one minute.
 func leaseOf(id, place string, n int64) *quoratev1.AllocateRequest {
 	r := request(id, place, n)
 	r.TtlMs = 60_000

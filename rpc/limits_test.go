@@ -28,7 +28,7 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// limited starts a cluster of one node with the given limits.
+// limited starts a cluster of one node.
 func limited(t *testing.T, limits admission.Limits) *testServer {
 	t.Helper()
 	c := newFakeCluster()
@@ -38,7 +38,6 @@ func limited(t *testing.T, limits admission.Limits) *testServer {
 	return d
 }
 
-// eventually polls until the condition holds, with a timeout for slow machines.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
@@ -46,6 +45,17 @@ func eventually(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("not within two minutes: %s", what)
 		}
 	}
+}
+
+// letOthersRun calls f after many short pauses. A long one could be over at once on a machine that stalls, before what
+// the test has sent was received.
+func letOthersRun(f func()) {
+	go func() {
+		for range 50 {
+			time.Sleep(2 * time.Millisecond)
+		}
+		f()
+	}()
 }
 
 // wantOverloaded checks that the error says that the call was not executed, the reason, and when to retry.
@@ -117,7 +127,7 @@ func TestTooManyStreams(t *testing.T) {
 	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern", 100)); err != nil {
 		t.Fatal(err)
 	}
-	waits := patiently("b", 0)
+	waits := waitingRequest("b", 0)
 	waits.PollMs = 60_000
 	done := make(chan error, 1)
 	go func() {
@@ -138,7 +148,7 @@ func TestTooManyStreams(t *testing.T) {
 		err = stream.Err()
 	}
 	wantOverloaded(t, err, "max-streams")
-	more := patiently("c", 0)
+	more := waitingRequest("c", 0)
 	more.PollMs = 1000
 	_, err = d.allocations().Allocate(t.Context(), more)
 	wantOverloaded(t, err, "max-streams")
@@ -197,6 +207,7 @@ func TestTooManyConnections(t *testing.T) {
 
 // TestBodySizeLimit sends bodies of exactly the allowed size and of one byte more.
 func TestBodySizeLimit(t *testing.T) {
+	t.Parallel()
 	d := oneNode(t)
 	frame := `{"id":"","claims":[{"tree":"cern","amounts":{"cores":"1"}}]}`
 	sized := func(n int) string { return strings.Repeat(" ", n-len(frame)) + frame }
@@ -254,6 +265,7 @@ func TestTooManyBytes(t *testing.T) {
 // TestAStalledReaderIsCutOff: a watcher over TCP that stops reading does not delay others and loses its stream; the
 // data that it received has the position from which to continue.
 func TestAStalledReaderIsCutOff(t *testing.T) {
+	t.Parallel()
 	d := limited(t, admission.Limits{SendPatience: time.Second})
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(d.url, "http://"))
 	if err != nil {
@@ -298,7 +310,6 @@ func TestAStalledReaderIsCutOff(t *testing.T) {
 	}
 }
 
-// lastPosition reads the rest of a stream and returns its last position.
 func lastPosition(t *testing.T, from io.Reader) (index uint64, number uint32) {
 	t.Helper()
 	response, err := http.ReadResponse(bufio.NewReader(from), nil)

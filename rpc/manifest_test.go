@@ -10,7 +10,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// parsed is what a server makes of a manifest.
 func (d *testServer) parsed(t *testing.T, text string) *quoratev1.ParseManifestResponse {
 	t.Helper()
 	answer, err := d.trees().ParseManifest(t.Context(), &quoratev1.ParseManifestRequest{Text: text})

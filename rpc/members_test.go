@@ -17,7 +17,6 @@ func (s *threeNodes) cluster(id string) quoratev1connect.ClusterServiceClient {
 	return quoratev1connect.NewClusterServiceClient(overHTTP2, s.url(id))
 }
 
-// repeatCall repeats a call until it is answered, as clients do.
 func repeatCall[Answer any](ctx context.Context, call func() (Answer, error)) (Answer, error) {
 	for {
 		answer, err := call()
@@ -85,7 +84,7 @@ func TestMembersOverTheAPI(t *testing.T) {
 	s.removeTheLeader(ctx, t)
 }
 
-// removeTheLeader sends the removal to the leader, which transfers the leadership; the new leader executes it.
+// removeTheLeader sends the removal to the leader, which transfers its leadership; the new leader executes it.
 func (s *threeNodes) removeTheLeader(ctx context.Context, t *testing.T) {
 	t.Helper()
 	leader := s.Leader().Status().ID

@@ -31,7 +31,6 @@ type fakeNetworks struct {
 	dialled   []string
 }
 
-// fakeNetwork is the network of one node.
 type fakeNetwork struct {
 	*fakeNetworks
 	id    string
@@ -40,7 +39,6 @@ type fakeNetwork struct {
 	end   func()
 }
 
-// knownConn is a connection with an authenticated peer id.
 type knownConn struct {
 	net.Conn
 	id string
@@ -48,7 +46,7 @@ type knownConn struct {
 
 func (c knownConn) NodeID() string { return c.id }
 
-func (w *fakeNetworks) of(t testing.TB, id string) *fakeNetwork {
+func (w *fakeNetworks) networkOf(t testing.TB, id string) *fakeNetwork {
 	t.Helper()
 	n := &fakeNetwork{fakeNetworks: w, id: id, calls: make(chan net.Conn), done: make(chan struct{})}
 	n.end = sync.OnceFunc(func() { close(n.done) })
@@ -64,7 +62,7 @@ func (w *fakeNetworks) note(what string) {
 	w.dialled = append(w.dialled, what)
 }
 
-// said returns and clears the list of dialled addresses.
+// said also clears the list of dialled addresses.
 func (w *fakeNetworks) said() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +117,7 @@ func wired(t *testing.T, ids ...string) (*fakeNetworks, map[string]*testServer) 
 	t.Helper()
 	w, c, servers := &fakeNetworks{listeners: map[string]chan net.Conn{}}, newFakeCluster(), map[string]*testServer{}
 	for _, id := range ids {
-		n := w.of(t, id)
+		n := w.networkOf(t, id)
 		d := openOn(t, c, id, admission.Limits{}, n)
 		served := make(chan error, 1)
 		go func() { served <- d.ServeNodes() }()
@@ -249,7 +247,7 @@ func FuzzListenerForNodes(f *testing.F) {
 	f.Add([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
 	f.Add([]byte{})
 	w, c := &fakeNetworks{listeners: map[string]chan net.Conn{}}, newFakeCluster()
-	network := w.of(f, "n1")
+	network := w.networkOf(f, "n1")
 	server, err := newFuzzed(c, network)
 	if err != nil {
 		f.Fatal(err)
@@ -288,6 +286,6 @@ func newFuzzed(c *fakeCluster, network relay.Network) (*Server, error) {
 	return New(Config{
 		Node: &fakeNode{fakeCluster: c, id: "n1"}, ClusterName: "test", Logger: hclog.NewNullLogger(),
 		Metrics:    http.NotFoundHandler(),
-		Registerer: prometheus.NewRegistry(), Network: network,
+		Registerer: prometheus.NewRegistry(), Network: network, PeerSilence: longSilence,
 	})
 }

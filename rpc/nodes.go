@@ -30,13 +30,13 @@ func (s *Server) ServeNodes() error {
 	return nil
 }
 
-// newNodeServer returns the HTTP server for calls of other nodes.
-func newNodeServer(of *http.Server, handler http.Handler) *http.Server {
+func newNodeServer(public *http.Server, handler http.Handler) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
-		Handler: handler, Protocols: protocols, ErrorLog: of.ErrorLog, HTTP2: of.HTTP2, BaseContext: of.BaseContext,
-		ReadHeaderTimeout: admission.HeaderPatience, IdleTimeout: admission.IdlePatience, WriteTimeout: of.WriteTimeout,
+		Handler: handler, Protocols: protocols, ErrorLog: public.ErrorLog, HTTP2: public.HTTP2,
+		BaseContext:       public.BaseContext,
+		ReadHeaderTimeout: admission.HeaderPatience, IdleTimeout: admission.IdlePatience, WriteTimeout: public.WriteTimeout,
 		MaxHeaderBytes: 2 * admission.MaxHeader,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			from := relay.NodeCall{Internal: true}
@@ -48,7 +48,6 @@ func newNodeServer(of *http.Server, handler http.Handler) *http.Server {
 	}
 }
 
-// nodeRoutes puts the services behind what every call of another node passes.
 func (s *Server) nodeRoutes(streams context.Context, api http.Handler) http.Handler {
 	a := s.admission
 	return s.newPipeline(api,
@@ -57,8 +56,8 @@ func (s *Server) nodeRoutes(streams context.Context, api http.Handler) http.Hand
 		s.forwarder.ForwardWrites, s.authorizer.AuthorizeCall, a.LimitDecoded, s.prepareCall)
 }
 
-// admitNode lets in calls of members. How this node stands is told to every node of the cluster: one that is to be
-// taken in asks that, and one that was removed.
+// admitNode admits calls of members. The status of this node is told to every node of the cluster: one that is to be
+// taken in asks for it, and one that was removed.
 func (s *Server) admitNode(x *pipeline.Exchange) bool {
 	w, r := x.Writer, x.Request
 	from := relay.NodeCallOf(r.Context())
@@ -116,7 +115,6 @@ func (s *Server) refuseHeader(x *pipeline.Exchange, name string) {
 		name, "the header %s is for nodes among themselves; send the request without it", name)))
 }
 
-// mayBeRelayed reports whether a request on the listener for clients may come from a member.
 func (s *Server) mayBeRelayed(r *http.Request) bool {
 	if s.network != nil {
 		return false

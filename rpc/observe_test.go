@@ -24,7 +24,6 @@ import (
 	"github.com/quorate/quorate/rpc/relay"
 )
 
-// page is a log buffer that a test may read while a server writes to it.
 type page struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -42,7 +41,6 @@ func (p *page) String() string {
 	return p.text.String()
 }
 
-// listen redirects the log of a server to a page.
 func (d *testServer) listen() *page {
 	log := &page{}
 	d.observer.Failures.Log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info})
@@ -59,7 +57,7 @@ func TestEveryCallHasARequestID(t *testing.T) {
 		for _, path := range []string{allocatePath, usagePath, "/nothing"} {
 			got := send(t, "POST", follower.url+path, `{}`, observe.RequestIDHeader, given)
 			ids := got.header.Values(observe.RequestIDHeader)
-			if len(ids) != 1 || !observe.RequestIDPattern.MatchString(ids[0]) || (ids[0] == given) != kept {
+			if len(ids) != 1 || !observe.RequestIDPattern().MatchString(ids[0]) || (ids[0] == given) != kept {
 				t.Errorf("%s under %q: the answer has %q", path, given, ids)
 			}
 		}

@@ -24,8 +24,8 @@ func (d *testServer) limited(t *testing.T) {
 	}
 }
 
-// by returns a request of a user in the group dev, with an application named after the user.
-func by(user, id, place string, n int64) *quoratev1.AllocateRequest {
+// requestOf returns a request of a user in the group dev, with an application named after the user.
+func requestOf(user, id, place string, n int64) *quoratev1.AllocateRequest {
 	r := request(id, place, n)
 	r.Principal = &quoratev1.Principal{User: user, Groups: []string{"ops", "dev"}, Application: "app-" + id}
 	return r
@@ -34,25 +34,25 @@ func by(user, id, place string, n int64) *quoratev1.AllocateRequest {
 func TestPrincipalsAreHeldToTheirLimits(t *testing.T) {
 	d := oneNode(t)
 	d.limited(t)
-	granted, err := d.allocations().Allocate(t.Context(), by("ann", "a", "cern:physics", 4))
+	granted, err := d.allocations().Allocate(t.Context(), requestOf("ann", "a", "cern:physics", 4))
 	if err != nil || granted.GetAllocation().GetPrincipal().GetUser() != "ann" ||
 		granted.GetAllocation().GetClaims()[0].GetGroup() != "dev" {
 		t.Fatalf("got %v, %v", granted, err)
 	}
-	_, err = d.allocations().Allocate(t.Context(), by("ann", "b", "cern:operations", 2))
+	_, err = d.allocations().Allocate(t.Context(), requestOf("ann", "b", "cern:operations", 2))
 	decision, denied := detailOf[*quoratev1.Decision](err)
 	if !denied || len(decision.GetViolations()) != 1 ||
 		decision.GetViolations()[0].GetHolderKind() != quoratev1.HolderKind_HOLDER_KIND_USER ||
 		decision.GetViolations()[0].GetHolder() != "ann" || decision.GetViolations()[0].GetMissing() != 1 {
 		t.Errorf("got %v, %v", decision, err)
 	}
-	_, err = d.allocations().Allocate(t.Context(), by("bob", "c", "cern:operations", 4))
+	_, err = d.allocations().Allocate(t.Context(), requestOf("bob", "c", "cern:operations", 4))
 	if decision, _ = detailOf[*quoratev1.Decision](err); len(decision.GetViolations()) != 1 ||
 		decision.GetViolations()[0].GetHolder() != "dev" {
 		t.Errorf("got %v, %v", decision, err)
 	}
 	for i := range 2 {
-		_, err = d.allocations().Allocate(t.Context(), by("ann", fmt.Sprint("d", i), "cern:operations", 0))
+		_, err = d.allocations().Allocate(t.Context(), requestOf("ann", fmt.Sprint("d", i), "cern:operations", 0))
 	}
 	decision, _ = detailOf[*quoratev1.Decision](err)
 	if len(decision.GetViolations()) != 1 ||
@@ -65,7 +65,7 @@ func TestPrincipalsInPages(t *testing.T) {
 	d := oneNode(t)
 	d.limited(t)
 	for _, user := range []string{"zoe", "ann", "bob"} {
-		if _, err := d.allocations().Allocate(t.Context(), by(user, user+"-1", "cern:operations", 1)); err != nil {
+		if _, err := d.allocations().Allocate(t.Context(), requestOf(user, user+"-1", "cern:operations", 1)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 // TestManyCallsShareAStream: all of them are answered, each with its own answer.
 func TestManyCallsShareAStream(t *testing.T) {
+	t.Parallel()
 	follower, leader := streamingNodes(t)
 	before := streamedCalls(t, follower)
 	var callers sync.WaitGroup
@@ -42,6 +43,7 @@ func TestManyCallsShareAStream(t *testing.T) {
 
 // TestCancelledCallsEndOnTheLeader: a caller that goes away ends its call there.
 func TestCancelledCallsEndOnTheLeader(t *testing.T) {
+	t.Parallel()
 	follower, leader := streamingNodes(t)
 	ended := make(chan error, 1)
 	begun := make(chan struct{})
@@ -93,6 +95,7 @@ func TestALeaderThatStopsAnswersWhatItCan(t *testing.T) {
 
 // TestRemovedMembersLoseTheirCalls: who relays is asked for each call, not for the stream.
 func TestRemovedMembersLoseTheirCalls(t *testing.T) {
+	t.Parallel()
 	follower, leader := streamingNodes(t)
 	leader.node.refused = "n1"
 	_, err := follower.allocations().Allocate(t.Context(), request("a", "cern:physics", 1))
@@ -101,11 +104,10 @@ func TestRemovedMembersLoseTheirCalls(t *testing.T) {
 	}
 }
 
-// relayDirectly sends calls over a stream of its own to the listener for nodes of a server.
 func relayDirectly(t *testing.T, w *fakeNetworks, to string) *connect.BidiStreamForClientSimple[
 	peerv1.RelayCallsRequest, peerv1.RelayCallsResponse] {
 	t.Helper()
-	transport := relay.NewPeerTransport(relay.TransportConfig{Network: w.of(t, "n1")})
+	transport := relay.NewPeerTransport(relay.TransportConfig{Network: w.networkOf(t, "n1"), Silence: longSilence})
 	t.Cleanup(transport.CloseIdleConnections)
 	client := peerv1connect.NewPeerServiceClient(&http.Client{Transport: transport},
 		relay.NodeURL(to, "raft:"+to, relay.NodePort))
@@ -125,6 +127,7 @@ func relayDirectly(t *testing.T, w *fakeNetworks, to string) *connect.BidiStream
 // TestCallsOfAStreamAreTheMembersOwn: whatever headers a member sends, a call counts as relayed by the node that opened
 // the connection, and reaches methods for clients with one answer only.
 func TestCallsOfAStreamAreTheMembersOwn(t *testing.T) {
+	t.Parallel()
 	w, servers := wired(t, "n1", "n2")
 	servers["n2"].node.leader = "n3" // so that the refusal says who relayed
 	stream := relayDirectly(t, w, "n2")
@@ -142,8 +145,8 @@ func TestCallsOfAStreamAreTheMembersOwn(t *testing.T) {
 		}
 		return m.GetAnswers()[0]
 	}
-	if by := string(call(allocatePath).GetBody()); !strings.Contains(by, "n1 relayed this call") {
-		t.Errorf("answered %s", by)
+	if body := string(call(allocatePath).GetBody()); !strings.Contains(body, "n1 relayed this call") {
+		t.Errorf("answered %s", body)
 	}
 	for _, path := range []string{
 		"/quorate.v1.AllocationService/WatchAllocations", peerv1connect.PeerServiceRelayCallsProcedure,
@@ -189,6 +192,7 @@ func TestStreamsWithoutRulesEnd(t *testing.T) {
 // TestCancelledCallsDoNotCount: a member may have as many calls as allowed after it has cancelled others, even if those
 // have not ended yet.
 func TestCancelledCallsDoNotCount(t *testing.T) {
+	t.Parallel()
 	w, servers := wired(t, "n1", "n2")
 	held := make(chan struct{})
 	servers["n2"].node.proposing = func(context.Context) error { <-held; return errors.New("held") }
@@ -210,7 +214,7 @@ func TestCancelledCallsDoNotCount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	time.AfterFunc(100*time.Millisecond, func() { close(held) })
+	letOthersRun(func() { close(held) })
 	for answers := 0; answers <= relay.MaxStreamedCalls; {
 		m, err := stream.Receive()
 		if err != nil {

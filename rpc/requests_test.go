@@ -10,7 +10,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// reserve returns a request to reserve cores.
 func (d *testServer) reserve(t *testing.T, id, place string, n int64) *quoratev1.Allocation {
 	t.Helper()
 	r := request(id, place, n)

@@ -29,7 +29,6 @@ func setCores(n int64) map[string]*quoratev1.LimitAdjustment {
 	}
 }
 
-// lessHiggs lowers the limit of a node from second 10 to second 40.
 func lessHiggs() *quoratev1.ScheduleLimitsRequest {
 	return &quoratev1.ScheduleLimitsRequest{
 		Id: "less", Place: &quoratev1.Place{Tree: "cern", Node: "physics/higgs"}, Adjustments: setCores(4),
@@ -37,7 +36,6 @@ func lessHiggs() *quoratev1.ScheduleLimitsRequest {
 	}
 }
 
-// effectiveCores is the limit in force at the node, when it changes, and the configured one.
 func effectiveCores(t *testing.T, d *testServer) string {
 	t.Helper()
 	usage, err := d.trees().GetUsage(t.Context(), &quoratev1.GetUsageRequest{Tree: "cern", Node: "physics/higgs"})
@@ -54,8 +52,8 @@ func effectiveCores(t *testing.T, d *testServer) string {
 
 func (d *testServer) wantCores(t *testing.T, want string) {
 	t.Helper()
-	if is := effectiveCores(t, d); is != want {
-		t.Errorf("the limit is %s; want %s", is, want)
+	if got := effectiveCores(t, d); got != want {
+		t.Errorf("the limit is %s; want %s", got, want)
 	}
 }
 
@@ -75,7 +73,7 @@ func TestScheduledLimit(t *testing.T) {
 			Id: "less", Tree: "cern", Node: "physics/higgs", Adjustments: setCores(4), From: afterSecond(10),
 			Until: afterSecond(40), Actor: "ann", Reason: "repairs",
 		}
-		if err != nil || !proto.Equal(answer.GetLimit(), want) {
+		if err != nil || !proto.Equal(answer.GetLimit(), want) || answer.GetIndex() == 0 {
 			t.Fatalf("scheduled %v, %v", answer, err)
 		}
 	}
@@ -107,8 +105,8 @@ func (d *testServer) wantScheduleEvents(t *testing.T, want ...string) {
 	}
 	var got []string
 	for _, e := range page.GetEvents() {
-		kind, is := strings.CutPrefix(e.GetKind().String(), "EVENT_KIND_LIMIT_")
-		if got = append(got, kind+" by "+e.GetBy()); !is || e.GetScheduled().GetLimit().GetId() != "less" {
+		kind, found := strings.CutPrefix(e.GetKind().String(), "EVENT_KIND_LIMIT_")
+		if got = append(got, kind+" by "+e.GetBy()); !found || e.GetScheduled().GetLimit().GetId() != "less" {
 			t.Errorf("an event is %v", e)
 		}
 	}
@@ -133,9 +131,9 @@ func TestCancelScheduledLimit(t *testing.T) {
 	}
 	d.wantCores(t, "4 of 10, changes: 40")
 	for _, step := range []struct {
-		dry  bool
-		want connect.Code
-		is   string
+		dry   bool
+		want  connect.Code
+		limit string
 	}{
 		{true, 0, "4 of 10, changes: 40"},
 		{false, 0, "10 of 10, changes: never"},
@@ -145,10 +143,11 @@ func TestCancelScheduledLimit(t *testing.T) {
 			Id: "less", Actor: "eve", DryRun: step.dry,
 		})
 		if step.want != 0 && connect.CodeOf(err) != step.want ||
-			step.want == 0 && (err != nil || answer.GetLimit().GetId() != "less" || !answer.GetLimit().GetInForce()) {
+			step.want == 0 && (err != nil || answer.GetLimit().GetId() != "less" || !answer.GetLimit().GetInForce() ||
+				answer.GetIndex() == 0) {
 			t.Errorf("cancelled %v, %v", answer, err)
 		}
-		d.wantCores(t, step.is)
+		d.wantCores(t, step.limit)
 	}
 }
 
@@ -205,18 +204,18 @@ func TestRecurringLimit(t *testing.T) {
 	if err != nil || len(list.GetLimits()) != 1 {
 		t.Fatalf("the list is %v, %v", list, err)
 	}
-	is := list.GetLimits()[0]
+	limit := list.GetLimits()[0]
 	// 1970-01-01 was a Thursday, and the window of the night before had begun.
 	want := "1970-01-01T17:00:00Z 1970-01-02T17:00:00Z 1970-01-05T17:00:00Z 1970-01-06T17:00:00Z 1970-01-07T17:00:00Z " +
 		"1970-01-08T17:00:00Z"
 	var begins []string
-	for _, w := range is.GetWindows()[1:] {
+	for _, w := range limit.GetWindows()[1:] {
 		begins = append(begins, w.GetFrom().AsTime().Format(time.RFC3339))
 	}
-	if got := strings.Join(begins, " "); got != want || is.GetEvery() != "weekdays 18:00-08:00 Europe/Zurich" ||
-		!is.GetInForce() || is.GetFrom().AsTime().Unix() != 1_050 || is.GetUntil().AsTime().Unix() != 7*60*60 ||
-		!proto.Equal(is.GetRuleEnds(), r.GetUntil()) || is.GetRuleBegins() != nil {
-		t.Errorf("the limit is %v; it begins at\n%s, want\n%s", is, got, want)
+	if got := strings.Join(begins, " "); got != want || limit.GetEvery() != "weekdays 18:00-08:00 Europe/Zurich" ||
+		!limit.GetInForce() || limit.GetFrom().AsTime().Unix() != 1_050 || limit.GetUntil().AsTime().Unix() != 7*60*60 ||
+		!proto.Equal(limit.GetRuleEnds(), r.GetUntil()) || limit.GetRuleBegins() != nil {
+		t.Errorf("the limit is %v; it begins at\n%s, want\n%s", limit, got, want)
 	}
 }
 
@@ -255,10 +254,10 @@ func TestSkippedWindowsAreShown(t *testing.T) {
 	if err != nil || len(list.GetLimits()[0].GetSkipped()) != 1 {
 		t.Fatalf("the list is %v, %v", list, err)
 	}
-	is := list.GetLimits()[0].GetSkipped()[0]
-	from, until := is.GetFrom().AsTime().UnixMilli(), is.GetUntil().AsTime().UnixMilli()
+	skipped := list.GetLimits()[0].GetSkipped()[0]
+	from, until := skipped.GetFrom().AsTime().UnixMilli(), skipped.GetUntil().AsTime().UnixMilli()
 	if from != int64(window.From) || until != int64(window.Until) ||
-		is.GetReason() != "policy strict of cern:physics forbids it for cores" {
-		t.Errorf("skipped %v", is)
+		skipped.GetReason() != "policy strict of cern:physics forbids it for cores" {
+		t.Errorf("skipped %v", skipped)
 	}
 }

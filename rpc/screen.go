@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// screenRules is what screen goes by.
+// screenRules are the rules of screenCalls.
 type screenRules struct {
 	browsers Browsers
 	refused  *prometheus.CounterVec
@@ -18,7 +18,7 @@ type screenRules struct {
 	checkClient func(*tls.ConnectionState) error
 }
 
-// newRefused counts the calls that screen refuses.
+// newRefused counts the calls that screenCalls refuses.
 func newRefused(registerer prometheus.Registerer) (*prometheus.CounterVec, error) {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "quorate_rpc_refused_total",

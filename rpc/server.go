@@ -66,13 +66,13 @@ func NewActivity(node Node, log ActivityLog) quoratev1connect.ActivityServiceHan
 func EventType(e cluster.WatchEvent) string { return handlers.EventType(e) }
 
 // EncodeEvent is an event as JSON for a webhook, without user data; nil if the owner of the webhook may not see it.
-func EncodeEvent(v ledger.View, hook *quota.Webhook, e cluster.WatchEvent) ([]byte, error) {
+func EncodeEvent(v ledger.Reader, hook *quota.Webhook, e cluster.WatchEvent) ([]byte, error) {
 	return handlers.EncodeEvent(v, hook, e)
 }
 
-// Config is what a Server needs. All fields but FrontEnds, Dashboard, OpenFrontEnds, Security, Activity, Traces,
-// Diagnoses, Limits, Backups, Upkeep, Network, Browsers, Peers, Audit, BootstrapSecret, Recovery and CheckWebhook are
-// required.
+// Config is what a Server needs. All fields but FrontEnds, Dashboard, OpenFrontEnds, Security, Activity, CountDenial,
+// Traces, Diagnoses, Limits, Backups, Upkeep, Network, Browsers, Peers, Audit, BootstrapSecret, Recovery and
+// CheckWebhook are required.
 type Config struct {
 	Node        Node
 	ClusterName string
@@ -91,6 +91,8 @@ type Config struct {
 	Security Security
 	// Activity is served if there is one.
 	Activity quoratev1connect.ActivityServiceHandler
+	// CountDenial is called for each request that this node denies, with the tree and the reason; nil for no count.
+	CountDenial func(tree, reason string)
 	// Traces takes the spans of calls; nil for none.
 	Traces trace.TracerProvider
 	// Diagnoses are the diagnostics of the node for GetDiagnostics; at most 16.
@@ -107,6 +109,9 @@ type Config struct {
 	Network Network
 	// Peers carries calls to other nodes instead of a network, for clusters that have none.
 	Peers http.RoundTripper
+	// PeerSilence is how long another node may be silent before it is asked for a sign of life, and how long that may
+	// take. Default 2 s.
+	PeerSilence time.Duration
 	// Audit takes the audit records of this server; nil drops them.
 	Audit AuditLog
 	// AuditRequired makes this server write the intent of each change of the configuration and of access with Audit before
@@ -198,7 +203,9 @@ func New(c Config) (*Server, error) {
 		id: c.Node.Status().ID, node: c.Node, metrics: counters, procedures: known,
 		network: c.Network, grants: handlers.NewGrantNotifier(c.Node),
 		transport: relay.NewRenewingTransport(
-			relay.TransportConfig{Security: c.Security, Network: c.Network, Peers: c.Peers}), traces: spans,
+			relay.TransportConfig{
+				Security: c.Security, Network: c.Network, Peers: c.Peers, Silence: c.PeerSilence,
+			}), traces: spans,
 		screenRules: screenRules{c.Browsers, refused, c.Security.CheckClient},
 		observer: &observe.Observer{
 			Log: c.Logger, Metrics: counters, Table: known, Errors: connect.NewErrorWriter(options...),
@@ -236,14 +243,13 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// assembleHandlers puts the services behind the pipelines of both listeners.
 func (s *Server) assembleHandlers(c Config, options []connect.HandlerOption) {
 	streams, endStreams := context.WithCancel(context.Background())
 	calls, endCalls := context.WithCancel(context.Background())
 	s.endStreams, s.endCalls = endStreams, endCalls
 	base := handlers.Service{
 		ID: s.id, Node: c.Node, Validator: s.validator, Traces: s.traces,
-		Expensive: s.admission.Expensive, Access: s.authorizer,
+		Expensive: s.admission.Expensive, Access: s.authorizer, CountDenial: c.CountDenial,
 	}
 	if c.AuditRequired && c.Audit != nil {
 		base.Intents, base.GrantIntents = c.Audit.Require, c.AuditGrants
@@ -259,7 +265,7 @@ func (s *Server) assembleHandlers(c Config, options []connect.HandlerOption) {
 	s.admission.KeyByMember(s.nodes, func(ctx context.Context) string { return relay.NodeCallOf(ctx).ID })
 }
 
-// newHTTPServer returns a server for HTTP/1.1 and HTTP/2, with and without TLS. It has no handler yet.
+// newHTTPServer serves HTTP/1.1 and HTTP/2, with and without TLS. It has no handler yet.
 func newHTTPServer(logger hclog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -273,7 +279,6 @@ func newHTTPServer(logger hclog.Logger) *http.Server {
 	}
 }
 
-// apiHandler serves the services of the API and the standard services of gRPC.
 func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.HandlerOption) http.Handler {
 	api := serviceHandlers{}
 	api.Handle(quoratev1connect.NewAllocationServiceHandler(s.allocationService(base), options...))
@@ -352,7 +357,7 @@ func (h serviceHandlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) clientRoutes(streams context.Context, api http.Handler, c Config) http.Handler {
 	a := s.admission
 	calls := s.newPipeline(api,
-		s.observer.ObserveCall, plain.CheckProtocol(s.procedures), plain.StreamLines(s.procedures), plain.ExplainMalformed,
+		s.observer.ObserveCall, plain.CheckProtocol(s.procedures), plain.StreamLines(s.procedures), plain.CompleteErrors,
 		a.IssueTicket, s.refuseInternal, s.identifier.Authenticate, a.AttributeUser,
 		s.traces.LimitAsked(a.IsRelayed), a.AdmitCall, a.EndWithServer(streams), s.identifier.EndWithCredential,
 		s.forbidBuffering, a.LimitTools, a.LimitTime, a.LimitBody, a.LimitElements, s.forwarder.ForwardWrites,
@@ -375,7 +380,7 @@ func (s *Server) clientRoutes(streams context.Context, api http.Handler, c Confi
 	})
 }
 
-// newPipeline serves calls with a handler behind steps; a panic ends no more than the call.
+// newPipeline makes a panic end no more than its call.
 func (s *Server) newPipeline(last http.Handler, steps ...pipeline.Step) *pipeline.Pipeline {
 	return &pipeline.Pipeline{Steps: steps, Last: last, Recover: s.observer.AnswerPanic}
 }

@@ -22,10 +22,10 @@ import (
 	"github.com/quorate/quorate/rpc/relay"
 )
 
-// clientFrom returns a client with its own source address in 127.0.0.0/8.
+// clientFrom uses a source address in 127.0.0.0/8.
 func clientFrom(t *testing.T, address string) *http.Client {
 	t.Helper()
-	transport := relay.NewPeerTransport(relay.TransportConfig{})
+	transport := relay.NewPeerTransport(relay.TransportConfig{Silence: longSilence})
 	transport.DialContext = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}).DialContext
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
@@ -60,10 +60,43 @@ func announce(t *testing.T, client *http.Client, url, kind string, count int) (e
 // TestAnnouncedBodiesTakeNothing: a body that is announced but not sent does not count against the limit of others, and
 // its call is ended.
 func TestAnnouncedBodiesTakeNothing(t *testing.T) {
+	t.Parallel()
+	const share = 48
+	t.Run("while it may come", func(t *testing.T) { takeNothing(t, share) })
 	d := limited(t, admission.Limits{Calls: 64})
 	d.admission.Pacing = admission.Pacing{BodyGrace: time.Second, BusyBodyGrace: time.Second / 2}
 	ended := announce(t, clientFrom(t, "127.0.0.2"), d.url+allocatePath, "application/json", 200)
-	share := int64(48)
+	slow := 0
+	for range 200 {
+		switch answer := <-ended; {
+		case isOverShare(answer):
+		case strings.Contains(answer, "too slowly") && strings.Contains(answer, `"notApplied":true`):
+			slow++
+		default:
+			t.Errorf("answered %s", answer)
+		}
+	}
+	if slow < share {
+		t.Errorf("%d were cut off, want %d at least", slow, share)
+	}
+	eventually(t, "all places are free", func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == 0 })
+}
+
+func isOverShare(answer string) bool {
+	return strings.Contains(answer, "127.0.0.2 has ") && strings.Contains(answer, "max-calls")
+}
+
+// takeNothing has bodies that are announced, and for which the server waits.
+func takeNothing(t *testing.T, share int64) {
+	t.Helper()
+	d := limited(t, admission.Limits{Calls: 64})
+	d.admission.Pacing = admission.Pacing{BodyGrace: time.Hour, BusyBodyGrace: time.Hour}
+	ended := announce(t, clientFrom(t, "127.0.0.2"), d.url+allocatePath, "application/json", 200)
+	for range 200 - share {
+		if answer := <-ended; !isOverShare(answer) {
+			t.Errorf("answered %s", answer)
+		}
+	}
 	eventually(t, "the silent caller has its share",
 		func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == share })
 	if n := d.admission.Limiters.Clients.LargeBodies.InUse.Load() +
@@ -73,25 +106,11 @@ func TestAnnouncedBodiesTakeNothing(t *testing.T) {
 	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern", 1)); err != nil {
 		t.Errorf("another caller: %v", err)
 	}
-	refused, slow := 0, 0
-	for range 200 {
-		switch answer := <-ended; {
-		case strings.Contains(answer, "127.0.0.2 has ") && strings.Contains(answer, "max-calls"):
-			refused++
-		case strings.Contains(answer, "too slowly") && strings.Contains(answer, `"notApplied":true`):
-			slow++
-		default:
-			t.Errorf("answered %s", answer)
-		}
-	}
-	if slow < int(share) || refused == 0 {
-		t.Errorf("%d were cut off and %d refused", slow, refused)
-	}
-	eventually(t, "all places are free", func() bool { return d.admission.Limiters.Clients.Calls.InUse.Load() == 0 })
 }
 
 // TestSlowBodies: bodies must arrive at a minimum rate, in every protocol and on every listener.
 func TestSlowBodies(t *testing.T) {
+	t.Parallel()
 	d := oneNode(t)
 	d.admission.Pacing = admission.Pacing{BodyGrace: 300 * time.Millisecond, BusyBodyGrace: 300 * time.Millisecond}
 	front := http.NewServeMux()
@@ -247,10 +266,10 @@ func TestUnknownPathsTakeNoPlace(t *testing.T) {
 	d.admission.Limiters.Clients.Calls.Release(nil, 1)
 }
 
-// TestReflectionIsForTools: reflection streams have a small limit of their own, and idle ones are closed.
+// TestReflectionIsForTools: reflection streams have a small limit of their own.
 func TestReflectionIsForTools(t *testing.T) {
 	d := limited(t, admission.Limits{Calls: 1, Streams: 1})
-	d.admission.Pacing.Tool = 3 * time.Second
+	d.admission.Pacing.Tool = time.Hour // none ends while the others are opened
 	attacker := grpcreflect.NewClient(clientFrom(t, "127.0.0.2"), d.url, connect.WithGRPC())
 	var streams []*grpcreflect.ClientStream
 	for range 2 * admission.MaxReflection {
@@ -276,7 +295,25 @@ func TestReflectionIsForTools(t *testing.T) {
 	if d.admission.Limiters.Clients.Calls.InUse.Load() != 0 || d.admission.Limiters.Clients.Streams.InUse.Load() != 0 {
 		t.Error("reflection takes places of calls")
 	}
-	eventually(t, "silent streams have ended", func() bool { return d.admission.Limiters.Reflection.InUse.Load() == 0 })
+	for _, stream := range streams {
+		_, _ = stream.Close() // those that were refused have ended
+	}
+}
+
+// TestSilentReflectionStreamsEnd: an idle tool takes a place only for a while.
+func TestSilentReflectionStreamsEnd(t *testing.T) {
+	d := limited(t, admission.Limits{Calls: 1, Streams: 1})
+	d.admission.Pacing.Tool = time.Second
+	opened := time.Now()
+	stream := grpcreflect.NewClient(overHTTP2, d.url, connect.WithGRPC()).NewStream(t.Context())
+	_, _ = stream.ListServices() // on a busy machine it has ended by then
+	eventually(t, "the silent stream has ended", func() bool { return d.admission.Limiters.Reflection.InUse.Load() == 0 })
+	if time.Since(opened) >= time.Minute {
+		t.Error("only the end of every stream of tools, after a minute, has ended it")
+	}
+	if _, err := stream.ListServices(); err == nil {
+		t.Error("the stream goes on")
+	}
 }
 
 // TestOneHostDoesNotTakeAllConnections: one host gets only its share of connections, streams and expensive reads.

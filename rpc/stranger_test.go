@@ -31,7 +31,7 @@ var strangersBodies = map[string][]string{
 	"/quorate.v1.AllocationService/BatchAllocate": {
 		`{"requests": [{"id": "x", "claims": [{"tree": "cern", "amounts": {"cores": 1}}]}]}`,
 	},
-	"/quorate.v1.AllocationService/BatchRelease": {`{"ids": ["none", "held"]}`},
+	"/quorate.v1.AllocationService/BatchRelease": {`{"requests": [{"id": "none"}, {"id": "held"}]}`},
 	"/quorate.v1.AllocationService/BatchRenew":   {`{"renewals": [{"id": "none"}, {"id": "held"}]}`},
 	"/quorate.v1.AllocationService/Cancel":       {`{"id": "none"}`, `{"id": "held"}`},
 	"/quorate.v1.AllocationService/Confirm":      {`{"id": "none"}`, `{"id": "held"}`},
@@ -91,7 +91,7 @@ var strangersBodies = map[string][]string{
 	"/quorate.v1.TreeService/SetMaintenance": {`{"tree": "cern", "on": true}`, `{"tree": "none", "on": true}`},
 }
 
-// TestStrangersWriteNothing: in a guarded cluster, no call without a credential writes to the log, whatever it names.
+// TestStrangersWriteNothing: in a guarded cluster, no call without a credential writes to the log.
 func TestStrangersWriteNothing(t *testing.T) {
 	d := accessNode(t, access.Guarded)
 	held := quota.Allocate{ID: "held", Claims: []quota.Claim{{

@@ -27,7 +27,7 @@ import (
 type threeNodes struct {
 	*clustertest.Cluster
 
-	addresses map[string]string // callers read them while nodes rise again
+	addresses map[string]string // callers read them while nodes restart again
 	listeners map[string]net.Listener
 	servers   map[string]*Server
 }
@@ -58,8 +58,7 @@ func startThreeNodes(t *testing.T) *threeNodes {
 	return s
 }
 
-// listenLow listens on a port below the range that systems use for outgoing connections, so that a restarted server
-// finds its port free.
+// listenLow uses a port below the range of outgoing connections, so that a restarted server finds its port free.
 func listenLow(t *testing.T) net.Listener {
 	t.Helper()
 	for range 1000 {
@@ -77,7 +76,7 @@ func (s *threeNodes) serve(t *testing.T, n *cluster.Node) {
 	server, err := New(Config{
 		Node: n, ClusterName: "test", Logger: hclog.NewNullLogger(),
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Registerer: registry,
-		Backups: n,
+		Backups: n, PeerSilence: longSilence,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -102,20 +101,21 @@ func (s *threeNodes) client(id string) quoratev1connect.AllocationServiceClient 
 	return quoratev1connect.NewAllocationServiceClient(overHTTP2, s.url(id))
 }
 
-// insist sends a request to the nodes in turn until it is decided, as clients do.
+// insist calls the nodes in turn until the request is decided, as clients do. A lease that was granted while there was
+// no leader lasts as long as it should once its caller has asked again.
 func (s *threeNodes) insist(
 	ctx context.Context, from int, r *quoratev1.AllocateRequest,
 ) (*quoratev1.AllocateResponse, error) {
 	for i := from; ; i++ {
 		answer, err := s.client(fmt.Sprint("n", i%3+1)).Allocate(ctx, r)
-		waits := err == nil && answer.GetAllocation().GetState() == quoratev1.AllocationState_ALLOCATION_STATE_WAITING
+		waits := err == nil && (answer.GetAllocation().GetState() == quoratev1.AllocationState_ALLOCATION_STATE_WAITING ||
+			leftOf(answer) < r.GetTtlMs()/2)
 		if !waits && connect.CodeOf(err) != connect.CodeUnavailable || !relay.SleepContext(ctx, relay.RelayPause) {
 			return answer, err
 		}
 	}
 }
 
-// follower returns a node that does not lead.
 func (s *threeNodes) follower() string { return s.Followers()[0].Status().ID }
 
 // TestWaitingAndWatchingWhileLeadersDie: three requests wait at different nodes and the leader is killed twice. They
@@ -152,7 +152,7 @@ func TestWaitingAndWatchingWhileLeadersDie(t *testing.T) {
 	s.kill(dead)
 	s.release(ctx, t, "w0")
 	wantNext(t, granted, "w1")
-	s.rise(t, dead)
+	s.restart(t, dead)
 	s.release(ctx, t, "w1")
 	wantNext(t, granted, "w2")
 	s.kill(s.Leader().Status().ID)
@@ -164,10 +164,14 @@ func TestWaitingAndWatchingWhileLeadersDie(t *testing.T) {
 	}
 }
 
+func leftOf(answer *quoratev1.AllocateResponse) int64 {
+	return answer.GetAllocation().GetExpiresLedgerMs() - answer.GetLedgerTimeMs()
+}
+
 func wantNext(t *testing.T, granted <-chan *quoratev1.AllocateResponse, id string) {
 	t.Helper()
 	answer := <-granted
-	left := answer.GetAllocation().GetExpiresLedgerMs() - answer.GetLedgerTimeMs()
+	left := leftOf(answer)
 	if answer.GetAllocation().GetId() != id || answer.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED ||
 		left < 500_000 {
 		t.Errorf("the next to be granted is %v with %d ms, want %s", answer.GetAllocation(), left, id)
@@ -183,8 +187,7 @@ func (s *threeNodes) release(ctx context.Context, t *testing.T, id string) {
 	})
 }
 
-// rise restarts a killed node.
-func (s *threeNodes) rise(t *testing.T, id string) {
+func (s *threeNodes) restart(t *testing.T, id string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", s.addresses[id])
 	if err != nil {
@@ -200,7 +203,7 @@ func (s *threeNodes) rise(t *testing.T, id string) {
 //nolint:revive // t goes first here
 func (s *threeNodes) watch(t *testing.T, ctx context.Context, after uint64) <-chan string {
 	t.Helper()
-	saw, begun := make(chan string, 1), make(chan struct{})
+	changes, begun := make(chan string, 1), make(chan struct{})
 	begin := s.Leader().Status().ID // this is the node to kill
 	go func() {
 		r := &quoratev1.WatchAllocationsRequest{AfterIndex: after, Tree: "cern"}
@@ -226,8 +229,8 @@ func (s *threeNodes) watch(t *testing.T, ctx context.Context, after uint64) <-ch
 			}
 			relay.SleepContext(ctx, relay.RelayPause)
 		}
-		saw <- strings.Join(words, ", ")
+		changes <- strings.Join(words, ", ")
 	}()
 	<-begun
-	return saw
+	return changes
 }

@@ -34,7 +34,7 @@ func (d *testServer) watch(
 	return stream
 }
 
-// changes receives the given number of changes and skips heartbeats.
+// changes skips heartbeats.
 func changes(
 	t *testing.T, stream *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse], n int,
 ) []*quoratev1.WatchAllocationsResponse {
@@ -73,7 +73,7 @@ func history(t *testing.T, d *testServer) (begin uint64) {
 	t.Helper()
 	begin = d.node.index
 	d.hold(t, "a")
-	if _, err := d.allocations().Allocate(t.Context(), patiently("b", 0)); err != nil {
+	if _, err := d.allocations().Allocate(t.Context(), waitingRequest("b", 0)); err != nil {
 		t.Fatal(err)
 	}
 	d.node.apply(quota.Release{ID: "a"})
@@ -84,6 +84,7 @@ func history(t *testing.T, d *testServer) (begin uint64) {
 }
 
 func TestWatching(t *testing.T) {
+	t.Parallel()
 	d := oneNode(t)
 	begin := history(t, d)
 	for name, options := range protocols {
@@ -139,7 +140,6 @@ func TestWatching(t *testing.T) {
 	}
 }
 
-// heartbeatWithout expects the first message to have no change.
 func heartbeatWithout(
 	t *testing.T, stream *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse],
 ) *quoratev1.WatchAllocationsResponse {
@@ -152,6 +152,7 @@ func heartbeatWithout(
 
 // TestAWatchBeginsNow: a watch without a position begins at the present, and its first message has that position.
 func TestAWatchBeginsNow(t *testing.T) {
+	t.Parallel()
 	d := oneNode(t)
 	history(t, d)
 	stream := d.watch(t, &quoratev1.WatchAllocationsRequest{})
@@ -208,7 +209,7 @@ func TestWatchesThatCannotBe(t *testing.T) {
 		}
 	}
 	if got := send(t, "GET", d.url+"/metrics", ""); !strings.Contains(got.body,
-		`quorate_rpc_calls_total{code="out_of_range",procedure="/quorate.v1.AllocationService/WatchAllocations"}`) {
+		`quorate_rpc_calls_total{outcome="out_of_range",procedure="/quorate.v1.AllocationService/WatchAllocations"}`) {
 		t.Error("the refused streams were not counted by their codes")
 	}
 }

@@ -107,6 +107,7 @@ func TestWatchTopics(t *testing.T) {
 
 // TestWatchNodes: scheduled limits and drains are watched at the node and above it, and by those who may see them.
 func TestWatchNodes(t *testing.T) {
+	t.Parallel()
 	d := oneNode(t)
 	d.startCivil(0)
 	begin := d.node.index
@@ -159,7 +160,7 @@ func TestNodeEventsForWebhooks(t *testing.T) {
 	var got []string
 	for _, e := range page.Events {
 		var text []byte
-		_, _ = d.node.Read(t.Context(), cluster.ReadOptions{Stale: true}, func(v ledger.View) { // it never fails
+		_, _ = d.node.Read(t.Context(), cluster.ReadOptions{Stale: true}, func(v ledger.Reader) { // it never fails
 			text, err = EncodeEvent(v, &quota.Webhook{}, e)
 		})
 		if err != nil {

@@ -50,7 +50,6 @@ var types = map[string]string{
 	".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
 }
 
-// file is one file, in both forms in which it is sent.
 type file struct {
 	mediaType, etag string
 	content         []byte

@@ -22,7 +22,6 @@ func newTestHandler(t *testing.T) http.Handler {
 	return h
 }
 
-// answer is what a request got.
 type answer struct {
 	code   int
 	header http.Header

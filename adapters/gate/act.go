@@ -104,7 +104,6 @@ func (l *Loop) refused(ctx context.Context, w *Work, err error) error {
 	return nil
 }
 
-// allocate makes one request and records the answer.
 func (l *Loop) allocate(
 	ctx context.Context, w *Work, attempt int, claims []Claim, mode quoratev1.Mode,
 ) (*quoratev1.AllocateResponse, error) {
@@ -185,13 +184,13 @@ func (l *Loop) evictAll(ctx context.Context, w *Work, why string) error {
 func describeEnd(a *quoratev1.Allocation) string {
 	state := strings.ToLower(strings.TrimPrefix(a.GetState().String(), "ALLOCATION_STATE_"))
 	text := "its allocation has ended: " + state
-	if by := a.GetPreemptedBy(); by != "" {
-		text += " in favor of " + by
+	if preemptor := a.GetPreemptedBy(); preemptor != "" {
+		text += " in favor of " + preemptor
 	}
 	return text
 }
 
-// release ends an allocation. One that the servers do not know has ended.
+// release takes an allocation that the servers do not know as ended.
 func (l *Loop) release(ctx context.Context, id string) error {
 	answer, err := l.quorate.Release(ctx, &quoratev1.ReleaseRequest{Id: id})
 	switch {
@@ -254,7 +253,7 @@ func (l *Loop) keep(ctx context.Context, w *Work, g Grant) error {
 // gate closed. A changed position is told once in a refresh at most, because only repetitions bring one.
 func (l *Loop) tell(ctx context.Context, w *Work, s Status) {
 	s.Text = clip(s.Text)
-	if l.paceOf(w.Key).told == s {
+	if l.paceOf(w.Key).lastTold == s {
 		return
 	}
 	if err := l.source.Tell(ctx, *w, s); err != nil {
@@ -263,10 +262,10 @@ func (l *Loop) tell(ctx context.Context, w *Work, s Status) {
 		}
 		return
 	}
-	l.changePace(w.Key, func(p *pace) { p.told = s })
+	l.changePace(w.Key, func(p *pace) { p.lastTold = s })
 }
 
-// tellUnavailable tells users of all work that waits that Quorate does not answer.
+// tellUnavailable tells users of all waiting work that Quorate does not answer.
 func (l *Loop) tellUnavailable(ctx context.Context, cause error) {
 	ctx, cancel := context.WithTimeout(ctx, callPatience)
 	defer cancel()
@@ -281,10 +280,8 @@ func (l *Loop) tellUnavailable(ctx context.Context, cause error) {
 	}
 }
 
-// unavailable says that no server answers, and why.
 func unavailable(err error) string { return "no server of Quorate answers: " + err.Error() }
 
-// statusOf is how a request stands after an answer.
 func statusOf(answer *quoratev1.AllocateResponse) Status {
 	a := answer.GetAllocation()
 	if rank(a) > 0 {

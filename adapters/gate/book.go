@@ -9,7 +9,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// record is what is known of one allocation.
 type record struct {
 	key        string
 	attempt    int
@@ -53,7 +52,7 @@ func (b *book) note(a *quoratev1.Allocation, index uint64, ledgerMS int64) bool 
 		return false
 	}
 	r := &record{key: key, attempt: attempt, index: index, allocation: a}
-	// A lease that was granted from the queue must be claimed by a renewal, so its grant starts anew.
+	// A lease that was granted from the queue must be claimed by a renewal, so its grant starts again.
 	if known != nil && (rank(known.allocation) > 0 || rank(a) == 0) {
 		r.kept = known.kept
 	}
@@ -131,7 +130,7 @@ func (b *book) markKept(id string) {
 	}
 }
 
-// keptAt returns when that was last done by this process, and the time to live of the allocation.
+// keptAt also returns the time to live of the allocation.
 func (b *book) keptAt(id string) (time.Time, time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -106,7 +106,7 @@ func release(g *Grant, why string) []Action {
 	return []Action{{Kind: ReleaseGrant, Grant: *g, Text: why}}
 }
 
-// decideClosed is Decide for a work of which nothing runs.
+// decideClosed is Decide for a work that has nothing running.
 func decideClosed(w Work, best *Grant) []Action {
 	switch {
 	case w.Problem != "":
@@ -124,7 +124,7 @@ func decideClosed(w Work, best *Grant) []Action {
 	return openCovered(w, *best)
 }
 
-// decideOpen is Decide for a work of which something may run.
+// decideOpen is Decide for a work that may have something running.
 func decideOpen(w Work, best *Grant) []Action {
 	switch {
 	case best == nil && w.count(Open) == 0:
@@ -173,7 +173,6 @@ func openCovered(w Work, g Grant) []Action {
 	return actions
 }
 
-// evict ends all open members.
 func evict(w Work, g Grant, why string) []Action {
 	var actions []Action
 	for _, m := range w.Members {

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// member makes a member that needs an amount of cores.
 func member(key string, state MemberState, cores int64) Member {
 	return Member{Key: key, State: state, Claims: []Claim{{"lab", "team", map[string]int64{"cores": cores}}}}
 }
@@ -99,7 +98,6 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// describe writes actions in words.
 func describe(actions []Action) string {
 	var words []string
 	for _, a := range actions {

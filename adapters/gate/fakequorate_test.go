@@ -71,10 +71,9 @@ func (q *fakeQuorate) held() (sum int64) {
 	return sum
 }
 
-// heldFor is what the allocations of a work hold.
 func (q *fakeQuorate) heldFor(key string) (sum int64) {
 	for _, a := range q.records {
-		if of, _, _ := parseID("p", a.GetId()); of == key && (rank(a) == 1 || rank(a) == 2) {
+		if owner, _, _ := parseID("p", a.GetId()); owner == key && (rank(a) == 1 || rank(a) == 2) {
 			sum += amountOf(a.GetClaims())
 		}
 	}
@@ -95,22 +94,22 @@ func (q *fakeQuorate) waiting() []*quoratev1.Allocation {
 func (q *fakeQuorate) set(
 	a *quoratev1.Allocation, state quoratev1.AllocationState, change func(*quoratev1.Allocation),
 ) *quoratev1.Allocation {
-	is := &quoratev1.Allocation{
+	updated := &quoratev1.Allocation{
 		Id: a.GetId(), Claims: a.GetClaims(), Labels: a.GetLabels(), State: state, Fence: a.GetFence(),
 		RevokedBy: a.GetRevokedBy(), TtlMs: a.GetTtlMs(), Forced: a.GetForced(),
 	}
 	if change != nil {
-		change(is)
+		change(updated)
 	}
 	q.index++
-	q.records[slices.Index(q.records, a)] = is
+	q.records[slices.Index(q.records, a)] = updated
 	if q.report != nil {
-		_ = q.report(&quoratev1.WatchAllocationsResponse{Allocation: is, Index: q.index, Number: 1})
+		_ = q.report(&quoratev1.WatchAllocationsResponse{Allocation: updated, Index: q.index, Number: 1})
 	}
-	return is
+	return updated
 }
 
-// drain grants the first requests of the queue that fit.
+// drain grants from the head of the queue while requests fit.
 func (q *fakeQuorate) drain() {
 	for _, a := range q.waiting() {
 		if q.held()+amountOf(a.GetClaims()) > q.limit {
@@ -121,14 +120,12 @@ func (q *fakeQuorate) drain() {
 	}
 }
 
-// end ends a record.
 func (q *fakeQuorate) end(a *quoratev1.Allocation, state quoratev1.AllocationState) *quoratev1.Allocation {
 	ended := q.set(a, state, nil)
 	q.drain()
 	return ended
 }
 
-// forgetEnded forgets all tombstones.
 func (q *fakeQuorate) forgetEnded() {
 	q.records = slices.DeleteFunc(q.records, func(a *quoratev1.Allocation) bool { return rank(a) == endedRank })
 }

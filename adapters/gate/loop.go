@@ -27,7 +27,7 @@ type Loop struct {
 type pace struct {
 	failures int
 	next     time.Time
-	told     Status
+	lastTold Status
 }
 
 // New returns a loop that has not begun.
@@ -103,8 +103,8 @@ func (l *Loop) noteChange(m *quoratev1.WatchAllocationsResponse) error {
 	return nil
 }
 
-// resync lists all allocations of the adapter, and returns the index from which on changes are to be watched. Waiting
-// ones come first: they may be granted meanwhile, and held ones never wait again.
+// resync lists all allocations of the adapter, and returns the index to watch from. Waiting ones are listed first: they
+// may be granted meanwhile, and held ones never wait again.
 func (l *Loop) resync(ctx context.Context) (uint64, error) {
 	listed, first := map[string]bool{}, uint64(0)
 	note := func(a *quoratev1.Allocation, read *quoratev1.ReadInfo) {
@@ -155,8 +155,7 @@ func withPatience[Q, A any](ctx context.Context, q Q, call func(context.Context,
 	return call(ctx, q)
 }
 
-// pass decides and acts once for every work and every allocation, and returns when the next pass is due if nothing
-// changes before.
+// pass decides and acts once for every work and every allocation, and returns when the next pass is due.
 func (l *Loop) pass(ctx context.Context) time.Duration {
 	listing, cancel := context.WithTimeout(ctx, callPatience)
 	defer cancel()
@@ -196,7 +195,7 @@ func (l *Loop) pass(ctx context.Context) time.Duration {
 	return l.nextPass(known)
 }
 
-// nextPass returns how long nothing is due, and forgets the pace of work that is gone.
+// nextPass returns how long nothing is due, and drops the pace of work that is gone.
 func (l *Loop) nextPass(known map[string]bool) time.Duration {
 	live := l.book.liveKeys()
 	l.mu.Lock()
@@ -222,7 +221,6 @@ func (l *Loop) paceOf(key string) pace {
 	return pace{}
 }
 
-// setPace notes how handling a work went.
 func (l *Loop) setPace(ctx context.Context, key string, err error) {
 	l.changePace(key, func(p *pace) {
 		if err == nil {
@@ -246,7 +244,6 @@ func (l *Loop) changePace(key string, change func(*pace)) {
 	change(l.paces[key])
 }
 
-// pauseAfter returns the pause after a number of failures in a row.
 func pauseAfter(failures int) time.Duration {
 	return min(firstPause<<min(failures-1, 10), mostPause)
 }

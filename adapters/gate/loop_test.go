@@ -11,12 +11,14 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// newPlay makes a loop between a source with one work and a cluster, both of which always answer.
+// newPlay makes a loop between a source with one work and a cluster, neither of which fails.
 func newPlay(t *testing.T, settings Settings, works ...Work) (*Loop, *fakeSource, *fakeQuorate) {
 	t.Helper()
 	always := &callBudget{unlimited: true}
 	quorate := &fakeQuorate{callBudget: always, limit: 10}
-	source := &fakeSource{callBudget: always, quorate: quorate, fail: t.Fatalf, works: works, told: map[string]Status{}}
+	source := &fakeSource{
+		callBudget: always, quorate: quorate, fail: t.Fatalf, works: works, statuses: map[string]Status{},
+	}
 	settings.Prefix, settings.Parallel, settings.Log = "p", 1, slog.New(slog.DiscardHandler)
 	loop, err := New(settings, source, quorate)
 	if err != nil {
@@ -97,12 +99,12 @@ func (q renewals) Renew(ctx context.Context, r *quoratev1.RenewRequest) (*quorat
 func TestUsersAreTold(t *testing.T) {
 	loop, source, _ := newPlay(t, Settings{}, oneWork(11))
 	loop.pass(t.Context())
-	if got := source.told["w"]; got != (Status{StatusDenied, "it does not fit"}) {
+	if got := source.statuses["w"]; got != (Status{StatusDenied, "it does not fit"}) {
 		t.Errorf("got %+v", got)
 	}
 	loop, source, _ = newPlay(t, Settings{}, oneWork(2))
 	loop.tellUnavailable(t.Context(), errors.New(strings.Repeat("ä", MaxText)))
-	got := source.told["w"]
+	got := source.statuses["w"]
 	if got.Kind != StatusFailed || len(got.Text) > MaxText || len(got.Text) < MaxText-4 ||
 		!strings.HasSuffix(got.Text, "ä…") || !strings.HasPrefix(got.Text, "no server of Quorate answers: ") {
 		t.Errorf("%d bytes: %+v", len(got.Text), got)
@@ -113,10 +115,10 @@ func TestRunFollowsBothSides(t *testing.T) {
 	loop, source, quorate := newPlay(t, Settings{}, oneWork(2))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	told := make(chan Status, 100)
-	loop.source = tellers{source, told}
+	statuses := make(chan Status, 100)
+	loop.source = tellers{source, statuses}
 	go func() { done <- loop.Run(ctx) }()
-	for s := range told {
+	for s := range statuses {
 		if s.Kind == StatusGranted {
 			break
 		}
@@ -132,11 +134,11 @@ func TestRunFollowsBothSides(t *testing.T) {
 
 type tellers struct {
 	*fakeSource
-	told chan<- Status
+	statuses chan<- Status
 }
 
 func (s tellers) Tell(_ context.Context, _ Work, status Status) error {
-	s.told <- status
+	s.statuses <- status
 	return nil
 }
 

@@ -17,11 +17,11 @@ import (
 // fakeSource is a scheduler. What it lists may be older than what is there.
 type fakeSource struct {
 	*callBudget
-	quorate *fakeQuorate
-	fail    func(string, ...any)
-	works   []Work
-	lagging []Work // what List returns; nil for the present
-	told    map[string]Status
+	quorate  *fakeQuorate
+	fail     func(string, ...any)
+	works    []Work
+	lagging  []Work // what List returns; nil for the present
+	statuses map[string]Status
 }
 
 func copyWorks(works []Work) []Work {
@@ -68,11 +68,11 @@ func (s *fakeSource) IsIdle(_ context.Context, key string, _ map[string]string) 
 // Open opens a gate, and checks that the work holds what its open members need.
 func (s *fakeSource) Open(_ context.Context, w Work, m Member) error {
 	carryOut, crash := s.spend()
-	is := s.member(w.Key, m.Key)
-	if !carryOut || is == nil || is.State != Closed {
+	current := s.member(w.Key, m.Key)
+	if !carryOut || current == nil || current.State != Closed {
 		return crash
 	}
-	is.State = Open
+	current.State = Open
 	if running, held := s.running(w.Key), s.quorate.heldFor(w.Key); running > held {
 		s.fail("%s was opened: %d run and %d are held", m.Key, running, held)
 	}
@@ -93,18 +93,18 @@ func (s *fakeSource) running(key string) (sum int64) {
 
 func (s *fakeSource) Evict(_ context.Context, w Work, m Member, _ time.Time, _ string) error {
 	carryOut, crash := s.spend()
-	if is := s.member(w.Key, m.Key); carryOut && is != nil && is.State == Open {
-		is.State = Stopping
+	if current := s.member(w.Key, m.Key); carryOut && current != nil && current.State == Open {
+		current.State = Stopping
 	}
 	return crash
 }
 
 func (s *fakeSource) Tell(_ context.Context, w Work, status Status) error {
-	s.told[w.Key] = status
+	s.statuses[w.Key] = status
 	return nil
 }
 
-// world is both sides and the process between them.
+// world has both sides and the process between them.
 type world struct {
 	*rapid.T
 	source  *fakeSource
@@ -120,7 +120,7 @@ type world struct {
 func newWorld(t *rapid.T) *world {
 	w := &world{T: t, budget: &callBudget{}, clock: time.Unix(1_000_000, 0)}
 	w.quorate = &fakeQuorate{callBudget: w.budget, limit: 10}
-	w.source = &fakeSource{callBudget: w.budget, quorate: w.quorate, fail: t.Fatalf, told: map[string]Status{}}
+	w.source = &fakeSource{callBudget: w.budget, quorate: w.quorate, fail: t.Fatalf, statuses: map[string]Status{}}
 	w.start(false)
 	return w
 }
@@ -147,7 +147,7 @@ func (w *world) resyncs() error {
 	return err
 }
 
-// pass lets time pass and the process act, and starts it anew if it was killed.
+// pass lets time pass and the process act, and starts it again if it was killed.
 func (w *world) pass() {
 	w.clock = w.clock.Add(mostPause)
 	w.loop.pass(w.Context())
@@ -167,7 +167,7 @@ func (w *world) addWork() {
 	w.source.works = append(w.source.works, work)
 }
 
-// anyMember draws a member in one of the states; nil if there is none.
+// anyMember returns nil if no member is in one of the states.
 func (w *world) anyMember(states ...MemberState) *Member {
 	var found []*Member
 	for i := range w.source.works {
@@ -196,7 +196,6 @@ func (w *world) anyAllocation(ranks ...int) *quoratev1.Allocation {
 	return rapid.SampledFrom(found).Draw(w.T, "allocation")
 }
 
-// actions are what may happen.
 func (w *world) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"add": func(*rapid.T) { w.addWork() },
@@ -249,7 +248,8 @@ func (w *world) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// check is true at all times: what runs is within the limit, unless the cluster itself has taken an allocation away.
+// check is an invariant at all times: what runs is within the limit, unless the cluster itself has taken an allocation
+// away.
 func (w *world) check() {
 	if running := w.source.running(""); running > w.quorate.limit && !w.evictable {
 		w.Fatalf("%d run of a limit of %d", running, w.quorate.limit)
@@ -291,12 +291,12 @@ func (w *world) checkSettled() {
 		}
 	}
 	for _, work := range w.source.works {
-		denied := w.source.told[work.Key].Kind == StatusDenied
+		denied := w.source.statuses[work.Key].Kind == StatusDenied
 		switch active := work.count(Closed, Open, Stopping) > 0; {
 		case !active && seen[work.Key] > 0, seen[work.Key] > 1:
 			w.Fatalf("%s has %d allocations: %+v", work.Key, seen[work.Key], work)
 		case active && work.isComplete() && seen[work.Key] == 0 && !denied:
-			w.Fatalf("%s has no request and was told %v: %+v", work.Key, w.source.told[work.Key], work)
+			w.Fatalf("%s has no request and was told %v: %+v", work.Key, w.source.statuses[work.Key], work)
 		}
 		if free := w.quorate.heldFor(work.Key) - w.source.running(work.Key); free >= 5 && work.count(Closed) > 0 {
 			w.Fatalf("%s stays closed although %d of its grant are free: %+v", work.Key, free, work)

@@ -47,7 +47,6 @@ const (
 	coalescePause = 20 * time.Millisecond
 )
 
-// complete checks the settings and sets the defaults.
 func (s Settings) complete() (Settings, error) {
 	if !validPrefix.MatchString(s.Prefix) {
 		return s, fmt.Errorf("prefix: %q is not 1 to 63 letters, digits, dots, dashes or underscores, "+

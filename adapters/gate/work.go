@@ -52,7 +52,6 @@ type Work struct {
 	Problem string
 }
 
-// count returns how many members are in one of the states.
 func (w *Work) count(states ...MemberState) int {
 	count := 0
 	for i := range w.Members {
@@ -63,10 +62,9 @@ func (w *Work) count(states ...MemberState) int {
 	return count
 }
 
-// isComplete reports whether all members of the work have arrived.
 func (w *Work) isComplete() bool { return len(w.Members) >= max(1, w.Wanted) }
 
-// total sums the claims of the members in the given states, sorted by tree and node.
+// total is sorted by tree and node.
 func (w *Work) total(states ...MemberState) []Claim {
 	sum := claimSum{}
 	for i := range w.Members {
@@ -77,10 +75,8 @@ func (w *Work) total(states ...MemberState) []Claim {
 	return sum.claims()
 }
 
-// place is a node of a tree.
 type place struct{ tree, node string }
 
-// claimSum is a sum of claims.
 type claimSum map[place]map[string]int64
 
 func (s claimSum) add(claims []Claim) {

@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// askAny makes the last call one for an amount at a or, if that is full, at b.
+// askAny asks for an amount at a or, if that is full, at b.
 func (s *script) askAny(amount int64) *script {
 	o := &s.ops[len(s.ops)-1]
 	o.AnyOf = [][]history.Claim{claimOf("a", amount), claimOf("b", amount)}
@@ -21,7 +21,7 @@ func (s *script) grantAny(from, to int64, id string, amount int64, number int, i
 	return s
 }
 
-// denyAny denies an amount at a and at b. The first reason is that of a, and the others are those of b.
+// denyAny takes the reason of a first, and those of b after it.
 func (s *script) denyAny(from, to int64, id string, amount int64, why ...history.Violation) *script {
 	for i := range why {
 		why[i].Alternative = 1 + min(i, 1)
@@ -29,19 +29,16 @@ func (s *script) denyAny(from, to int64, id string, amount int64, why ...history
 	return s.deny(from, to, id, "a", amount, why...).askAny(amount)
 }
 
-// asWaiting makes the last call one that may wait.
 func (s *script) asWaiting() *script {
 	s.ops[len(s.ops)-1].Mode = history.Wait
 	return s
 }
 
-// askAt makes the last call one for a unit at a node.
 func (s *script) askAt(node string) *script {
 	s.ops[len(s.ops)-1].Claims = claimOf(node, 1)
 	return s
 }
 
-// waitAny lets one unit at a or b wait.
 func (s *script) waitAny(from, to int64, id string, index uint64) *script {
 	return s.waitFor(from, to, id, 0, index).askAny(1)
 }
@@ -75,7 +72,6 @@ func TestValidAlternativesPass(t *testing.T) {
 	}
 }
 
-// withReason adds a reason to the last denial.
 func (s *script) withReason(x history.Violation, alternative int) *script {
 	x.Alternative = alternative
 	o := &s.ops[len(s.ops)-1]

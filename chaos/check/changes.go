@@ -11,12 +11,12 @@ import (
 type holdingChange struct {
 	*holdingVersion
 
-	of *allocationHistory
+	allocation *allocationHistory
 	// before are the versions that the change may have replaced.
 	before []*holdingVersion
 }
 
-// certainChanges returns the changes that were certainly made, by the lowest index that they may have.
+// certainChanges are sorted by the lowest index that they may have.
 func (s *timeline) certainChanges() []holdingChange {
 	var all []holdingChange
 	for _, l := range s.byFence {
@@ -24,7 +24,7 @@ func (s *timeline) certainChanges() []holdingChange {
 			if i == 0 || !v.certain {
 				continue
 			}
-			c := holdingChange{holdingVersion: v, of: l}
+			c := holdingChange{holdingVersion: v, allocation: l}
 			for _, earlier := range slices.Backward(l.versions[:i]) {
 				if c.before = append(c.before, earlier); earlier.certain {
 					break
@@ -52,7 +52,7 @@ func (s *timeline) checkChangesInLimits(v *Verdict) {
 	}
 }
 
-// checkChangeInLimits checks one change; held are allocations that were granted before it.
+// checkChangeInLimits takes the allocations in held that were granted before the change.
 func (s *timeline) checkChangeInLimits(v *Verdict, c holdingChange, held []*allocationHistory) {
 	v.Count("changes of what is held", 1)
 	for _, at := range levelsOf(c.after()) {
@@ -63,21 +63,20 @@ func (s *timeline) checkChangeInLimits(v *Verdict, c holdingChange, held []*allo
 		v.Count("limits", 1)
 		used := amountAt(c.after(), at)
 		for _, other := range held {
-			if other != c.of && other.heldIndex > c.maxIndex {
+			if other != c.allocation && other.heldIndex > c.maxIndex {
 				used += other.leastHeld(at, c.minIndex, c.maxIndex)
 			}
 		}
 		if used > limit {
-			v.AddViolation("with change %d of %s (index %d to %d) %s", c.generation, c.of.id, c.minIndex, c.maxIndex,
+			v.AddViolation("with change %d of %s (index %d to %d) %s", c.generation, c.allocation.id, c.minIndex, c.maxIndex,
 				at.describeExcess(used, limit))
 		}
 	}
 }
 
-// after returns everything that is held after the change, by the allocation and by the parts that it makes.
+// after includes the parts that the change makes.
 func (v *holdingVersion) after() []history.Claim { return claimsWith(v.claims, v.parts) }
 
-// claimsWith returns the claims of an allocation and of its parts.
 func claimsWith(claims []history.Claim, parts []history.Part) []history.Claim {
 	all := slices.Clone(claims)
 	for _, p := range parts {
@@ -86,7 +85,7 @@ func claimsWith(claims []history.Claim, parts []history.Part) []history.Claim {
 	return all
 }
 
-// raises reports whether the change certainly raises the use at a node.
+// raises is true only if the change certainly raises the use at a node.
 func (c *holdingChange) raises(at limitKey) bool {
 	after := amountAt(c.after(), at)
 	return !slices.ContainsFunc(c.before, func(b *holdingVersion) bool { return amountAt(b.claims, at) >= after })
@@ -135,7 +134,7 @@ func (l *allocationHistory) checkChoice(v *Verdict, seen observation) {
 // grant, and a repeated split not as another one.
 func (l *allocationHistory) checkRefusedChanges(v *Verdict) {
 	for i, o := range l.changeCalls { // by generation
-		if o.Outcome != history.Refused || o.ResizeWaits() { // an earlier attempt may have waited in vain
+		if o.Outcome != history.Refused || o.ResizeWaits() { // an earlier attempt may have waited without a grant
 			continue
 		}
 		v.Count("refused changes", 1)

@@ -11,7 +11,7 @@ import (
 // the model each choice is a version of what the allocation holds. What was requested with choices is not changed
 // afterwards in trees that are searched.
 
-// maxSteps returns how many steps the request may get; 0 for other requests.
+// maxSteps is 0 for requests without ranges.
 func (l *allocationHistory) maxSteps() int64 {
 	if claims := l.firstRequest().Claims; len(claims) > 0 {
 		return claims[0].Steps
@@ -24,7 +24,7 @@ func (l *allocationHistory) hasChoices() bool {
 	return l.maxSteps() > 0 || len(l.firstRequest().AnyOf) > 0
 }
 
-// choices returns the lists of claims that may be granted, in order.
+// choices are in the order of the request.
 func (l *allocationHistory) choices() (all [][]history.Claim) {
 	switch ask := l.firstRequest(); {
 	case len(ask.AnyOf) > 0:
@@ -38,7 +38,7 @@ func (l *allocationHistory) choices() (all [][]history.Claim) {
 	return all
 }
 
-// choiceGranted returns the index of the choice that an answer shows as granted; -1 if none does.
+// choiceGranted returns -1 if no answer shows what was granted.
 func (l *allocationHistory) choiceGranted() int {
 	for _, s := range l.observations {
 		if s.fence == 0 || len(s.claims) == 0 || s.generation > 0 {
@@ -65,7 +65,7 @@ func (l *allocationHistory) grantedClaims() []history.Claim {
 	return choices[len(choices)-1]
 }
 
-// possibleClaims returns the claims of all versions of what the allocation may hold.
+// possibleClaims are those of all versions of what the allocation may hold.
 func (l *allocationHistory) possibleClaims() (all [][]history.Claim) {
 	if l.hasChoices() {
 		return l.choices()
@@ -88,10 +88,10 @@ func (g *modelContext) grantChoice(to *modelState, s *modelStep) bool {
 	return true
 }
 
-// hasRoom reports whether amounts fit, one for each limit.
-func (g *modelContext) hasRoom(of modelState, amounts []int64) bool {
+// hasRoom takes one amount for each limit.
+func (g *modelContext) hasRoom(state modelState, amounts []int64) bool {
 	for i, more := range amounts {
-		if more > 0 && of.limits[i] != history.Unlimited && of.used[i]+more > of.limits[i] {
+		if more > 0 && state.limits[i] != history.Unlimited && state.used[i]+more > state.limits[i] {
 			return false
 		}
 	}
@@ -99,23 +99,22 @@ func (g *modelContext) hasRoom(of modelState, amounts []int64) bool {
 }
 
 // isDenied reports whether nothing that a step asks for fits, and the reasons are those of all alternatives.
-func (g *modelContext) isDenied(of modelState, s *modelStep) bool {
-	if s.kind == opDenyChange && of.versionOf(s) < 0 {
+func (g *modelContext) isDenied(state modelState, s *modelStep) bool {
+	if s.kind == opDenyChange && state.versionOf(s) < 0 {
 		return false
 	}
 	for number, claims := range s.alternatives() {
 		one := *s
 		one.claims, one.reasons = claims, reasonsOf(s.reasons, number)
-		why := g.exceededLimits(of, &one)
-		if len(why) == 0 || g.checkReasons && !g.hasReasons(of, &one, why) {
+		why := g.exceededLimits(state, &one)
+		if len(why) == 0 || g.checkReasons && !g.hasReasons(state, &one, why) {
 			return false
 		}
 	}
 	return true
 }
 
-// alternatives returns the lists of claims of which a step asks for one, by their number in the request; 0 if it has
-// one list.
+// alternatives has one list under the number 0 if the step asks for one list.
 func (s *modelStep) alternatives() map[int][]history.Claim {
 	if len(s.anyOf) == 0 {
 		return map[int][]history.Claim{0: s.claims}
@@ -127,7 +126,6 @@ func (s *modelStep) alternatives() map[int][]history.Claim {
 	return all
 }
 
-// reasonsOf returns the reasons why one alternative was denied.
 func reasonsOf(all []history.Violation, number int) (some []history.Violation) {
 	for _, x := range all {
 		if x.Alternative == number {

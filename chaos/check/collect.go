@@ -58,8 +58,7 @@ func advanceTime(ctx context.Context, url string, client connect.HTTPClient) {
 		&quoratev1.ReleaseRequest{Id: "unknown-id-of-the-collector"}) // it is refused
 }
 
-// collectOnce makes one attempt. It reads the first server linearizably and the others once they have reached its
-// index.
+// collectOnce reads the first server linearizably and the others once they have reached its index.
 func collectOnce(ctx context.Context, servers []string, client connect.HTTPClient) (f Finals, err error) {
 	index := uint64(0)
 	for _, url := range servers {
@@ -76,7 +75,6 @@ func collectOnce(ctx context.Context, servers []string, client connect.HTTPClien
 	return f, nil
 }
 
-// stateCollector reads the state of one server.
 type stateCollector struct {
 	state       State
 	minIndex    uint64
@@ -118,7 +116,7 @@ func (c *stateCollector) readOptions() *quoratev1.ReadOptions {
 
 var errMoved = errors.New("its state moved while it was read")
 
-// checkIndex notes the index of one part of the state. All parts must be of the same index.
+// checkIndex requires that all parts of the state are of the same index.
 func (c *stateCollector) checkIndex(r *quoratev1.ReadInfo) error {
 	if c.state.Index > 0 && r.GetIndex() != c.state.Index {
 		return errMoved

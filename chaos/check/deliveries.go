@@ -77,7 +77,6 @@ func compareDeliveries(a, b Delivery) int {
 	return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Number, b.Number))
 }
 
-// mayMiss is true if an event between two indexes may be in a gap.
 func (d *Deliveries) mayMiss(least, most uint64) bool {
 	if most == 0 {
 		most = math.MaxUint64

@@ -34,7 +34,7 @@ func collectDigests(ctx context.Context, servers []string, client connect.HTTPCl
 	}
 }
 
-// digestsOnce makes one checkpoint and waits a while until the server knows the digests of all nodes.
+// digestsOnce waits a while until the server knows the digests of all nodes.
 func digestsOnce(ctx context.Context, server quoratev1connect.ClusterServiceClient, nodes int) ([]Digest, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -65,7 +65,6 @@ func digestsOnce(ctx context.Context, server quoratev1connect.ClusterServiceClie
 	}
 }
 
-// checkDigests compares the digests of all nodes.
 func (f *Finals) checkDigests(v *Verdict) {
 	for _, d := range f.Digests {
 		v.Count("digests", 1)

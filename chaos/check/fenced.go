@@ -71,7 +71,7 @@ func (s *timeline) checkAllOrNothing() *Verdict {
 	return v
 }
 
-// claimDifference describes how the held claims differ from the requested ones. It is empty if they do not.
+// claimDifference returns an empty text if there is no difference.
 func claimDifference(asked, held []history.Claim) string {
 	if len(asked) != len(held) {
 		return "the number of claims held differs from the number requested"

@@ -6,7 +6,6 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// hold puts a node on hold.
 func (s *script) hold(from, to int64, index uint64, node string) *script {
 	return s.setHold(from, to, index, node, 0)
 }

@@ -55,13 +55,11 @@ func newIndexChain(steps []porcupine.Operation) indexChain {
 	return c
 }
 
-// countBelow returns how many steps of the chain are before a key.
 func (c indexChain) countBelow(key uint64) int {
 	i, _ := slices.BinarySearch(c.keys, key)
 	return i
 }
 
-// countUpTo returns how many steps of the chain are before a key or at it.
 func (c indexChain) countUpTo(key uint64) int {
 	if key == math.MaxUint64 {
 		return len(c.keys)
@@ -69,7 +67,6 @@ func (c indexChain) countUpTo(key uint64) int {
 	return c.countBelow(key + 1)
 }
 
-// lastCallUpTo returns when the last step up to a key was called.
 func (c indexChain) lastCallUpTo(key uint64) int64 {
 	if i := c.countUpTo(key); i > 0 {
 		return c.lastCalls[i-1]
@@ -77,7 +74,7 @@ func (c indexChain) lastCallUpTo(key uint64) int64 {
 	return math.MinInt64
 }
 
-// firstReturnFrom returns when the first step from a key on returned.
+// firstReturnFrom returns when the first step at or after a key returned.
 func (c indexChain) firstReturnFrom(key uint64) int64 {
 	if i := c.countBelow(key); i < len(c.keys) {
 		return c.firstReturns[i]

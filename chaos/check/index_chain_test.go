@@ -51,7 +51,6 @@ func stepsOf(t *testing.T, s *timeline, model *modelContext, trees map[string]bo
 	return steps
 }
 
-// fakeLedger simulates a ledger with one limit and clients whose calls overlap and are not always answered.
 type fakeLedger struct {
 	random *rand.Rand
 	ops    []history.Op
@@ -143,7 +142,6 @@ func (p *fakeLedger) addRelease(o *history.Op) {
 	o.Index, o.State = p.index, history.Released
 }
 
-// falsifyAnswer changes one answer.
 func (p *fakeLedger) falsifyAnswer() {
 	o := &p.ops[1+p.random.IntN(len(p.ops)-1)]
 	switch {

@@ -56,7 +56,6 @@ func (l lockState) applyOp(t *lockOp) (bool, any) {
 	return l.held && l.fence == t.fence, next
 }
 
-// checkItems searches a linearization for every item.
 func (s *timeline) checkItems(v *Verdict, o Options) {
 	turns := map[string][]porcupine.Operation{}
 	for _, l := range s.byFence {
@@ -78,7 +77,7 @@ func (s *timeline) checkItems(v *Verdict, o Options) {
 	}
 }
 
-// lockOps returns the grant of an allocation, and its end if the index of the end is known.
+// lockOps has the end only if its index is known.
 func (l *allocationHistory) lockOps() []porcupine.Operation {
 	client := l.firstRequest().Client
 	take := &lockOp{

@@ -33,7 +33,7 @@ func newIndexFloors(ops []history.Op) indexFloors {
 	return f
 }
 
-// highestBefore returns the highest index that had been answered before an instant; 0 if none had.
+// highestBefore returns 0 if nothing had been answered.
 func (f indexFloors) highestBefore(t int64) uint64 {
 	i, _ := slices.BinarySearch(f.at, t)
 	if i == 0 {
@@ -42,10 +42,9 @@ func (f indexFloors) highestBefore(t int64) uint64 {
 	return f.index[i-1]
 }
 
-// limitKey identifies a limit.
 type limitKey struct{ tree, node, resource string }
 
-// limitValue is one value that a limit was set to, or may have been set to.
+// limitValue may be one that was only perhaps set.
 type limitValue struct {
 	// minIndex and maxIndex bound the index of the change.
 	minIndex, maxIndex uint64
@@ -66,7 +65,7 @@ type limitChange struct {
 	called, back int64
 }
 
-// changesOf returns the changes that were made or may have been made, in the order of the requests.
+// changesOf includes changes that may have been made; they are in the order of the requests.
 func changesOf(ops []history.Op, f indexFloors) []limitChange {
 	attempts := map[string][]*history.Op{}
 	var ids []string
@@ -150,5 +149,4 @@ func (all limitHistory) highestBetween(at limitKey, from, to uint64) (most int64
 	return most, known
 }
 
-// isFixed reports whether a limit was set only once.
 func (all limitHistory) isFixed(at limitKey) bool { return len(all[at]) == 1 && all[at][0].certain }

@@ -61,7 +61,6 @@ func joinGroups(groups map[string][]string, a, b string) {
 	}
 }
 
-// checkGroup searches a linearization for one group of trees.
 func (s *timeline) checkGroup(v *Verdict, o Options, explained *Verdict, group []string) {
 	trees := map[string]bool{}
 	for _, tree := range group {

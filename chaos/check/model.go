@@ -27,7 +27,6 @@ const (
 	opDenyChange
 )
 
-// modelStep is one operation of the model.
 type modelStep struct {
 	kind   opKind
 	id     string
@@ -58,7 +57,6 @@ type modelStep struct {
 	onlyIfHeld bool
 }
 
-// hasKnownIndex reports whether the step certainly took effect at a known index.
 func (s *modelStep) hasKnownIndex() bool { return s.minKey == s.maxKey && !s.optional }
 
 // logKey orders writes and reads by index: a read shows the state after the entry of its index.
@@ -82,7 +80,6 @@ type modelState struct {
 	held []heldVersion
 }
 
-// heldVersion says which version of a tracked allocation is in force.
 type heldVersion struct{ tracked, version int }
 
 // modelContext is what all model states of one group share.
@@ -112,7 +109,6 @@ func newModelContext(limits limitHistory, trees map[string]bool) *modelContext {
 	return g
 }
 
-// porcupineModel returns the model in the form that porcupine searches.
 func (g *modelContext) porcupineModel() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any {
@@ -137,7 +133,6 @@ func equalModelStates(a, b any) bool {
 		slices.Equal(x.used, y.used) && slices.Equal(x.limits, y.limits) && slices.Equal(x.held, y.held)
 }
 
-// nextStates returns the states that may follow.
 func (g *modelContext) nextStates(from modelState, s *modelStep) []any {
 	if from.key > s.maxKey || from.chainedSteps < s.minPredecessors || from.chainedSteps > s.maxPredecessors {
 		return nil
@@ -157,7 +152,7 @@ func (g *modelContext) nextStates(from modelState, s *modelStep) []any {
 	return follow
 }
 
-// applyStep applies a step to a copy of a state. It returns false if the step is impossible there.
+// applyStep changes a copy of a state. It returns false if the step is impossible there.
 func (g *modelContext) applyStep(to *modelState, s *modelStep) bool {
 	switch s.kind {
 	case opGrant:
@@ -201,14 +196,13 @@ func (g *modelContext) addClaims(used []int64, claims []history.Claim, sign int6
 	return used
 }
 
-// exceededLimits returns the limits that a request would exceed.
-func (g *modelContext) exceededLimits(of modelState, s *modelStep) []int {
+func (g *modelContext) exceededLimits(state modelState, s *modelStep) []int {
 	var all []int
 	for i, p := range g.limitKeys {
-		if of.limits[i] == history.Unlimited {
+		if state.limits[i] == history.Unlimited {
 			continue
 		}
-		if more := amountAt(s.claims, p) - g.amountReplaced(of, s, i); more > 0 && of.used[i]+more > of.limits[i] {
+		if more := amountAt(s.claims, p) - g.amountReplaced(state, s, i); more > 0 && state.used[i]+more > state.limits[i] {
 			all = append(all, i)
 		}
 	}
@@ -217,7 +211,7 @@ func (g *modelContext) exceededLimits(of modelState, s *modelStep) []int {
 
 // hasReasons reports whether a denial names exactly the exceeded limits, with what was used there. The denial of a
 // change names no other limits beside holds.
-func (g *modelContext) hasReasons(of modelState, s *modelStep, why []int) bool {
+func (g *modelContext) hasReasons(state modelState, s *modelStep, why []int) bool {
 	isOther := func(i int) bool { return g.limitKeys[i].resource != history.OnHold }
 	if onlyHolds := slices.DeleteFunc(slices.Clone(why), isOther); s.kind == opDenyChange && len(onlyHolds) > 0 {
 		why = onlyHolds
@@ -227,17 +221,17 @@ func (g *modelContext) hasReasons(of modelState, s *modelStep, why []int) bool {
 	}
 	for _, x := range s.reasons {
 		i, known := g.indexOf[violatedLimit(x)]
-		if !known || !slices.Contains(why, i) || isOther(i) && (x.Limit != of.limits[i] || x.Used != of.used[i]) {
+		if !known || !slices.Contains(why, i) || isOther(i) && (x.Limit != state.limits[i] || x.Used != state.used[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func (g *modelContext) matchesUsage(of modelState, usage []history.Usage) bool {
+func (g *modelContext) matchesUsage(state modelState, usage []history.Usage) bool {
 	for _, u := range usage {
 		i, known := g.indexOf[limitKey{u.Tree, u.Node, u.Resource}]
-		if known && (u.Used != of.used[i] || u.Limit != of.limits[i]) {
+		if known && (u.Used != state.used[i] || u.Limit != state.limits[i]) {
 			return false
 		}
 	}

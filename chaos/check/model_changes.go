@@ -16,7 +16,7 @@ func (g *modelContext) track(l *allocationHistory) int {
 	return g.tracked[l]
 }
 
-// versionOf returns the version that is in force of the allocation of a step; -1 if it is not held.
+// versionOf returns -1 if the allocation of the step is not held.
 func (m *modelState) versionOf(s *modelStep) int {
 	for _, h := range m.held {
 		if h.tracked == s.tracked {
@@ -26,7 +26,7 @@ func (m *modelState) versionOf(s *modelStep) int {
 	return -1
 }
 
-// setVersion sets the version of a tracked allocation that is in force; -1 if it is not held any more.
+// setVersion takes -1 for an allocation that is not held any more.
 func (m *modelState) setVersion(tracked, version int) {
 	if tracked == 0 {
 		return
@@ -43,7 +43,6 @@ func (m *modelState) setVersion(tracked, version int) {
 	}
 }
 
-// endHolding ends what the allocation of a step holds.
 func (g *modelContext) endHolding(to *modelState, s *modelStep) {
 	if s.tracked == 0 {
 		to.used = g.addClaims(to.used, s.claims, -1)
@@ -80,10 +79,9 @@ func (g *modelContext) applyChange(to *modelState, s *modelStep) bool {
 	return true
 }
 
-// amountReplaced returns what a change gives up at a limit; 0 for other steps.
-func (g *modelContext) amountReplaced(of modelState, s *modelStep, limit int) int64 {
+func (g *modelContext) amountReplaced(state modelState, s *modelStep, limit int) int64 {
 	if s.kind != opChange && s.kind != opDenyChange {
 		return 0
 	}
-	return g.versions[s.tracked-1][of.versionOf(s)][limit]
+	return g.versions[s.tracked-1][state.versionOf(s)][limit]
 }

@@ -57,7 +57,7 @@ func (l *allocationHistory) checkDeclaredEnd(v *Verdict, times []int64) {
 	}
 }
 
-// ledgerTimes returns the ledger times that answers told, in ascending order.
+// ledgerTimes are in ascending order.
 func (s *timeline) ledgerTimes() []int64 {
 	var times []int64
 	for i := range s.ops {
@@ -115,7 +115,7 @@ func (l *allocationHistory) guaranteedUntil() int64 {
 	return l.guaranteedUntilBefore(never)
 }
 
-// guaranteedUntilBefore is guaranteedUntil that only counts answers before an instant.
+// guaranteedUntilBefore counts only answers before an instant.
 func (l *allocationHistory) guaranteedUntilBefore(before int64) int64 {
 	until := int64(0)
 	for _, s := range l.observations {
@@ -132,7 +132,7 @@ func (l *allocationHistory) guaranteedUntilBefore(before int64) int64 {
 	return until
 }
 
-// renewedTTL returns by how long a renewal extended the lease, in milliseconds.
+// renewedTTL is in milliseconds.
 func (l *allocationHistory) renewedTTL(s observation) int64 {
 	if s.op.TTL > 0 {
 		return s.op.TTL
@@ -140,7 +140,7 @@ func (l *allocationHistory) renewedTTL(s observation) int64 {
 	return l.firstRequest().TTL
 }
 
-// longestTTL returns the longest TTL that the lease ever had, in milliseconds.
+// longestTTL is in milliseconds.
 func (l *allocationHistory) longestTTL() int64 {
 	longest := l.firstRequest().TTL
 	for _, o := range l.renewCalls {

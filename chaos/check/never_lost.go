@@ -117,7 +117,7 @@ func (s *timeline) checkWatches(v *Verdict) {
 		client  int
 		session int64
 	}
-	first, last, saw := map[watch]uint64{}, map[watch]uint64{}, map[watch]map[string]bool{}
+	first, last, grants := map[watch]uint64{}, map[watch]uint64{}, map[watch]map[string]bool{}
 	for i := range s.ops {
 		o := &s.ops[i]
 		if o.Kind != history.Change {
@@ -126,19 +126,19 @@ func (s *timeline) checkWatches(v *Verdict) {
 		w := watch{o.Client, o.Session}
 		switch {
 		case o.Change == history.WatchBegins:
-			first[w], last[w], saw[w] = o.Index, o.Index, map[string]bool{}
-		case saw[w] != nil:
+			first[w], last[w], grants[w] = o.Index, o.Index, map[string]bool{}
+		case grants[w] != nil:
 			last[w] = max(last[w], o.Index)
 			if o.Change == "GRANTED" {
-				saw[w][o.ID] = true
+				grants[w][o.ID] = true
 			}
 		}
 	}
-	for w := range saw {
+	for w := range grants {
 		for _, l := range s.byFence {
 			if l.minGrantIndex > first[w] && l.maxGrantIndex < last[w] {
 				v.Count("watched grants", 1)
-				if !saw[w][l.id] {
+				if !grants[w][l.id] {
 					v.AddViolation("%s was granted at index %d to %d, but watch %d of client %d (%d to %d) missed it",
 						l.id, l.minGrantIndex, l.maxGrantIndex, w.session, w.client, first[w], last[w])
 				}

@@ -69,7 +69,6 @@ func (s *timeline) checkGrant(v *Verdict, l *allocationHistory, held []*allocati
 	}
 }
 
-// describeExcess says what is wrong with what is held.
 func (at limitKey) describeExcess(used, limit int64) string {
 	if at.resource == history.OnHold {
 		return fmt.Sprintf("something new is held at %s:%s or below, which is on hold", at.tree, at.node)
@@ -93,7 +92,6 @@ func levelsOf(claims []history.Claim) []limitKey {
 	return all
 }
 
-// pathToRoot returns a node and everything above it, the root last.
 func pathToRoot(node string) []string {
 	var all []string
 	for ; node != ""; node = node[:max(strings.LastIndex(node, "/"), 0)] {
@@ -102,7 +100,6 @@ func pathToRoot(node string) []string {
 	return append(all, "")
 }
 
-// isWithin reports whether a node is another one or below it.
 func isWithin(node, above string) bool {
 	return above == "" || node == above || strings.HasPrefix(node, above+"/")
 }

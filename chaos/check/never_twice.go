@@ -80,7 +80,7 @@ func (l *allocationHistory) heldThroughout(o *history.Op) bool {
 	})
 }
 
-// itemHold is a span in which an allocation or a Boskos owner certainly held an item.
+// itemHold is a span in which the holder certainly held the item.
 type itemHold struct {
 	holder   string
 	from, to int64

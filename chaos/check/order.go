@@ -61,8 +61,8 @@ func (s *timeline) checkOvertaking(v *Verdict, b, a *allocationHistory) {
 		a.fence, waits.index)
 }
 
-// arrivedAfter reports whether a request certainly arrived after an observation: it was sent after that was answered,
-// or the log says so.
+// arrivedAfter is true only if that is certain: the request was sent after the observation was answered, or the log
+// says so.
 func arrivedAfter(b *allocationHistory, at observation) bool {
 	if b.askedAt > at.returned {
 		return true
@@ -113,7 +113,6 @@ func (s *timeline) checkExplained() *Verdict {
 	return v
 }
 
-// invalidReason describes why the reason of a denial is invalid; empty if it is valid.
 func (s *timeline) invalidReason(o *history.Op, x history.Violation) string {
 	at := violatedLimit(x)
 	switch {
@@ -134,7 +133,6 @@ func (s *timeline) invalidReason(o *history.Op, x history.Violation) string {
 	return ""
 }
 
-// violatedLimit returns the limit that a denial names.
 func violatedLimit(x history.Violation) limitKey {
 	if x.Kind == history.Hold {
 		return limitKey{x.Tree, x.Node, history.OnHold}

@@ -6,7 +6,6 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// readsAt reads at the present, with the ledger time of that half second.
 func (s *script) readsAt(from, to, ledger int64) *script {
 	return s.addOp(from, to, history.Op{
 		Kind: history.ReadUsage, Index: 1, ServedBy: "n1", Claims: []history.Claim{{Tree: "t"}}, Usage: usageOf(0, 0, 0),
@@ -14,8 +13,7 @@ func (s *script) readsAt(from, to, ledger int64) *script {
 	})
 }
 
-// readsEvery reads at the present five times in each half second, with a ledger time that is behind by some half
-// seconds.
+// readsEvery reads five times in each half second, with a ledger time that is behind by some half seconds.
 func (s *script) readsEvery(from, to, behind int64) *script {
 	for at := 5 * from; at < 5*to; at++ {
 		s.readsAt(0, 0, 0)
@@ -25,7 +23,7 @@ func (s *script) readsEvery(from, to, behind int64) *script {
 	return s
 }
 
-// TestPunctualHistoriesPass: leaders that cost what they may cost are no violation.
+// TestPunctualHistoriesPass: leaders that take no longer than allowed are not a violation.
 func TestPunctualHistoriesPass(t *testing.T) {
 	tests := map[string]*script{
 		"nothing happens":             treeScript().readsEvery(2, 60, 0),

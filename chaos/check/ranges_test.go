@@ -21,12 +21,10 @@ func (s *script) grantRange(from, to int64, id, node string, steps int64, index,
 	})
 }
 
-// askRange requests the range without an answer.
 func (s *script) askRange(from, to int64, id, node string) *script {
 	return s.unanswered(from, to, history.Allocate, id, node, 1).asRange()
 }
 
-// asRange makes the last request one for a range.
 func (s *script) asRange() *script {
 	o := &s.ops[len(s.ops)-1]
 	o.Claims = rangeOf(o.Claims[0].Node, 1)
@@ -97,7 +95,6 @@ func TestWrongRangesAreFound(t *testing.T) {
 	}
 }
 
-// got changes what the last answer shows as held.
 func (s *script) got(claims []history.Claim) *script {
 	s.ops[len(s.ops)-1].Granted = claims
 	return s

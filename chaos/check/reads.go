@@ -146,8 +146,7 @@ func questionOf(o *history.Op) string {
 	return ""
 }
 
-// sameAnswers compares all but the times of reads: a read tells the time at which it was answered, an event that of its
-// entry.
+// sameAnswers ignores the times of reads: a read tells the time at which it was answered, an event that of its entry.
 func sameAnswers(a, b *history.Op) bool {
 	isEvent := a.Kind == history.Change || a.Kind == history.Crossing
 	if isEvent && (a.Ledger != b.Ledger || a.Civil != b.Civil) {
@@ -160,11 +159,10 @@ func sameAnswers(a, b *history.Op) bool {
 		sameList(a.Granted, b.Granted)
 }
 
-// sameList compares lists; a missing list equals an empty one.
+// sameList takes a missing list as empty.
 func sameList[E any](a, b []E) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }
 
-// stateDifference describes the difference of two states; empty if they are equal. Their times are those at which they
-// were read.
+// stateDifference ignores the times at which the states were read.
 func stateDifference(a, b *State) string {
 	switch {
 	case a.Index != b.Index:

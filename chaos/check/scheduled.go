@@ -54,7 +54,7 @@ func windowsOf(ops []history.Op, views []scheduleView) []*scheduledWindow {
 	return all
 }
 
-// addView adds what an answer shows; answers come by index.
+// addView must be called in the order of the index.
 func (w *scheduledWindow) addView(view scheduleView) {
 	shown, isScheduled := view.shows(w.ID)
 	switch {
@@ -71,7 +71,6 @@ func (w *scheduledWindow) addView(view scheduleView) {
 	}
 }
 
-// isKnownTo reports whether the limit was certainly scheduled at or before the index of an answer.
 func (w *scheduledWindow) isKnownTo(view scheduleView) bool {
 	return w.knownIndex > 0 && view.index > w.knownIndex || view.isExact && view.called > w.knownAt
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// change adds a call that changes what the allocation x, of fence 1, holds. Without an index it is unanswered.
+// change adds a call about the allocation x, of fence 1. Without an index it is unanswered.
 func (s *script) change(
 	from, to int64, kind history.Kind, generation, index uint64, claims []history.Claim,
 ) *script {
@@ -21,12 +21,11 @@ func (s *script) resize(from, to int64, generation, index uint64, amount int64) 
 	return s.change(from, to, history.Resize, generation, index, claimOf("a", amount))
 }
 
-// transfer moves x to b.
 func (s *script) transfer(from, to int64, generation, index uint64, amount int64) *script {
 	return s.change(from, to, history.Transfer, generation, index, claimOf("b", amount))
 }
 
-// split leaves an amount of x at a, and makes the part p of fence 7 of another amount at a node.
+// split leaves the amount rest of x at a, and makes the part p of fence 7 of another amount at a node.
 func (s *script) split(from, to int64, generation, index uint64, rest int64, node string, amount int64) *script {
 	s.change(from, to, history.Split, generation, index, claimOf("a", rest))
 	o := &s.ops[len(s.ops)-1]
@@ -36,7 +35,6 @@ func (s *script) split(from, to int64, generation, index uint64, rest int64, nod
 	return s
 }
 
-// denySplit is split, denied.
 func (s *script) denySplit(
 	from, to int64, generation, index uint64, rest int64, node string, amount int64, why ...history.Violation,
 ) *script {
@@ -50,7 +48,6 @@ func changedRecord(generation uint64, claims []history.Claim) history.Record {
 	return history.Record{ID: "x", State: history.Held, Fence: 1, Claims: claims, Generation: generation}
 }
 
-// denyResize adds a resize that was denied at an index.
 func (s *script) denyResize(
 	from, to int64, generation, index uint64, amount int64, why ...history.Violation,
 ) *script {
@@ -66,7 +63,6 @@ func (s *script) refuseChange(
 	})
 }
 
-// readChanged reads x as it is after a change.
 func (s *script) readChanged(from, to int64, generation, index uint64, claims []history.Claim) *script {
 	return s.addOp(from, to, history.Op{
 		Kind: history.ReadAllocation, ID: "x", Index: index, ServedBy: "n1",
@@ -74,7 +70,6 @@ func (s *script) readChanged(from, to int64, generation, index uint64, claims []
 	})
 }
 
-// readPart reads the part p.
 func (s *script) readPart(from, to int64, index uint64, amount int64) *script {
 	return s.addOp(from, to, history.Op{
 		Kind: history.ReadAllocation, ID: "p", Index: index, ServedBy: "n1",
@@ -82,7 +77,6 @@ func (s *script) readPart(from, to int64, index uint64, amount int64) *script {
 	})
 }
 
-// setLimit sets the limit of a.
 func (s *script) setLimit(from, to int64, index uint64, amount int64) *script {
 	return s.addOp(from, to, history.Op{
 		Kind: history.Configure, ID: "c", Index: index, Limits: []history.Limit{limitOf("a", amount)},
@@ -96,7 +90,6 @@ func (s *script) asSplit() *script {
 	return s
 }
 
-// setLimitOf gives a node another limit from the first index on.
 func (s *script) setLimitOf(node string, amount int64) *script {
 	for i, l := range s.ops[0].Limits {
 		if l.Node == node {

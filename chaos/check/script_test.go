@@ -38,7 +38,6 @@ func limitOf(node string, amount int64) history.Limit {
 	return history.Limit{Tree: "t", Node: node, Resource: "units", Amount: amount}
 }
 
-// treeScript begins with a tree t whose root has limit 10, and a and b 6.
 func treeScript() *script {
 	return new(script).addOp(0, 1, history.Op{
 		Kind: history.Configure, ID: "setup", Index: 1, Limits: []history.Limit{
@@ -94,7 +93,6 @@ func (s *script) deny(from, to int64, id, node string, amount int64, why ...hist
 	})
 }
 
-// setIndex sets the index of the last answer.
 func (s *script) setIndex(i uint64) *script {
 	s.ops[len(s.ops)-1].Index = i
 	return s
@@ -107,7 +105,6 @@ func violationAt(node string, limit, used, requested int64) history.Violation {
 	}
 }
 
-// readUsage reads the usage of the root, a and b.
 func (s *script) readUsage(from, to int64, index uint64, root, a, b int64) *script {
 	return s.addOp(from, to, history.Op{
 		Kind: history.ReadUsage, Index: index, ServedBy: "n1",
@@ -138,7 +135,6 @@ func (s *script) addChange(
 	})
 }
 
-// addFinal adds the final state of a node at an index.
 func (s *script) addFinal(index uint64, u []history.Usage, held ...history.Record) *script {
 	s.finals.States = append(s.finals.States, check.State{
 		Node:  "n" + string(rune('1'+len(s.finals.States))),
@@ -162,8 +158,7 @@ func heldRecord(id, node string, amount int64, fence uint64) history.Record {
 	return history.Record{ID: id, State: history.Held, Fence: fence, Claims: claimOf(node, amount)}
 }
 
-// wantBroken judges the history and wants a promise broken with a message that contains some words, or no promise if
-// it is empty.
+// wantBroken expects a promise broken with a message that contains some words, or no promise if it is empty.
 func (s *script) wantBroken(t *testing.T, promise, words string) {
 	t.Helper()
 	verdicts := check.JudgeWith(history.History{Ops: s.ops}, s.finals, check.Options{Timeout: 20 * time.Second})

@@ -14,7 +14,6 @@ import (
 // unseenEnds is why a group is not searched: allocations expire there, and no answer may tell when.
 const unseenEnds = "allocations end by themselves"
 
-// modelBuilder collects the model steps of a group of trees.
 type modelBuilder struct {
 	*timeline
 
@@ -24,7 +23,7 @@ type modelBuilder struct {
 	doubts int
 }
 
-// modelSteps returns the model steps of a group of trees, or why the group cannot be searched.
+// modelSteps also returns why the group cannot be searched, or an empty text.
 func (s *timeline) modelSteps(
 	model *modelContext, trees map[string]bool,
 ) (steps []porcupine.Operation, why string) {
@@ -50,13 +49,11 @@ func (b *modelBuilder) addStep(s *modelStep, client int, call, back int64) {
 	b.steps = append(b.steps, porcupine.Operation{ClientId: client, Input: s, Call: call, Return: back})
 }
 
-// newDoubtBit returns a bit for another uncertain allocation.
 func (b *modelBuilder) newDoubtBit() uint64 {
 	b.doubts++
 	return 1 << ((b.doubts - 1) % maxDoubts)
 }
 
-// addAllocation adds the steps of one allocation.
 func (b *modelBuilder) addAllocation(l *allocationHistory) {
 	for _, o := range l.requests {
 		if o.Outcome == history.Refused && o.Reason == history.Denied {
@@ -157,7 +154,6 @@ func (b *modelBuilder) addReads() {
 	}
 }
 
-// addLimitChanges adds the changes of limits.
 func (b *modelBuilder) addLimitChanges() {
 	for _, c := range b.changes {
 		if !slices.ContainsFunc(c.limits, func(l history.Limit) bool { return b.trees[l.Tree] }) {

@@ -6,8 +6,7 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// trackedNumber returns the number of an allocation whose holding changes, or 0 if no call asked
-// for a change or a choice.
+// trackedNumber is 0 if no call asked for a change or a choice.
 func (b *modelBuilder) trackedNumber(l *allocationHistory) int {
 	if len(l.changeCalls) == 0 && l.splitBy == nil && !l.hasChoices() {
 		return 0
@@ -40,7 +39,6 @@ func (b *modelBuilder) addChanges(l *allocationHistory) {
 	}
 }
 
-// addDeniedChange adds a change that was denied.
 func (b *modelBuilder) addDeniedChange(o *history.Op, tracked int) {
 	s := &modelStep{
 		kind: opDenyChange, id: o.ID, claims: wantedAfter(o), reasons: o.Violations, tracked: tracked,
@@ -52,7 +50,6 @@ func (b *modelBuilder) addDeniedChange(o *history.Op, tracked int) {
 	b.addStep(s, o.Client, o.Call, o.Return)
 }
 
-// wantedAfter returns everything that a change asks for.
 func wantedAfter(o *history.Op) []history.Claim { return claimsWith(o.Claims, o.Parts) }
 
 // addPart adds the end of an allocation that a split made. The split itself is a step of the allocation that it was

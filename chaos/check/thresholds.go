@@ -7,7 +7,6 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// thresholdKey is one threshold of one limit.
 type thresholdKey struct {
 	limitKey
 
@@ -95,13 +94,13 @@ func (w *thresholdWatch) check(v *Verdict, set *history.Op) {
 			v.Count("crossings", 1)
 			key := thresholdKey{at, o.Percents[0]}
 			crosses := o.Change == history.Crossed
-			if was, known := isCrossed[key]; known && was == crosses {
+			if previous, known := isCrossed[key]; known && previous == crosses {
 				v.AddViolation("%d%% of %s:%s is %s at index %d, and was so before", key.percent, u.Tree, u.Node, o.Change,
 					o.Index)
 			}
-			is, certain := thresholdState(u, key.percent, set.Margin)
+			isReached, certain := thresholdState(u, key.percent, set.Margin)
 			clears := !crosses && isAtMargin(u, key.percent, set.Margin)
-			if !clears && (!certain || is != crosses) {
+			if !clears && (!certain || isReached != crosses) {
 				v.AddViolation("%d%% of %s:%s is %s at index %d, with %d of %d", key.percent, u.Tree, u.Node, o.Change, o.Index,
 					u.Used, u.Limit)
 			}
@@ -114,19 +113,19 @@ func (w *thresholdWatch) check(v *Verdict, set *history.Op) {
 func checkReadThreshold(
 	v *Verdict, o *history.Op, u history.Usage, key thresholdKey, margin int64, isCrossed map[thresholdKey]bool,
 ) {
-	is, certain := thresholdState(u, key.percent, margin)
+	isReached, certain := thresholdState(u, key.percent, margin)
 	if !certain {
 		return
 	}
 	v.Count("usages", 1)
-	if was, known := isCrossed[key]; known && was != is {
+	if previous, known := isCrossed[key]; known && previous != isReached {
 		v.AddViolation("%s:%s uses %d of %d at index %d, which was not told for %d%%", u.Tree, u.Node, u.Used, u.Limit,
 			o.Index, key.percent)
 	}
-	isCrossed[key] = is
+	isCrossed[key] = isReached
 }
 
-// isAtMargin reports whether a use is the margin below a threshold, which clears it.
+// isAtMargin is true if the use clears the threshold: it is the margin below.
 func isAtMargin(u history.Usage, percent, margin int64) bool {
 	return 100*u.Used == (percent-margin)*u.Limit
 }

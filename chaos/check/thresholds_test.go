@@ -16,14 +16,13 @@ func (s *script) setThresholds(from, to int64, index uint64) *script {
 	})
 }
 
-// watchThresholds begins a watch, of which more messages have the same session.
+// watchThresholds begins a watch; its later messages have the same session.
 func (s *script) watchThresholds(at int64, index uint64, session int64) *script {
 	return s.addOp(at, at, history.Op{
 		Kind: history.Crossing, Change: history.WatchBegins, Index: index, Session: session,
 	})
 }
 
-// cross tells of a threshold of a.
 func (s *script) cross(at int64, index uint64, within uint32, session int64, what string, percent, used int64) *script {
 	return s.addOp(at, at, history.Op{
 		Kind: history.Crossing, Change: what, Index: index, Position: within, Session: session, Percents: []int64{percent},
@@ -31,14 +30,12 @@ func (s *script) cross(at int64, index uint64, within uint32, session int64, wha
 	})
 }
 
-// atRoot makes the last message that of the root, which has the limit 10.
 func (s *script) atRoot() *script {
 	u := &s.ops[len(s.ops)-1].Usage[0]
 	u.Node, u.Limit = "", 10
 	return s
 }
 
-// beat is a heartbeat.
 func (s *script) beat(at int64, index uint64, session int64) *script {
 	return s.addOp(at, at, history.Op{Kind: history.Crossing, Index: index, Session: session})
 }

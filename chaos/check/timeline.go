@@ -141,7 +141,6 @@ func (s *timeline) allocationOf(id string) *allocationHistory {
 	return s.allocations[id]
 }
 
-// addOp adds one operation.
 func (s *timeline) addOp(o *history.Op) {
 	for i, r := range o.Records {
 		at := observation{index: o.Index, called: o.Call, returned: o.Return, op: o}
@@ -179,7 +178,7 @@ var otherIDs = []history.Kind{
 	history.BoskosAcquire, history.BoskosRelease, history.BoskosUpdate, history.Configure, history.Schedule,
 }
 
-// addCall adds a call that may have been carried out.
+// addCall takes calls that may have been carried out.
 func (l *allocationHistory) addCall(o *history.Op) {
 	if o.Kind == history.Allocate {
 		l.requests = append(l.requests, o)
@@ -213,7 +212,6 @@ func (s *timeline) addRecord(r history.Record, at observation) {
 	l.observations = append(l.observations, at)
 }
 
-// summarize derives bounds from the single observations.
 func (l *allocationHistory) summarize() {
 	slices.SortStableFunc(l.observations, func(a, b observation) int { return cmp.Compare(a.index, b.index) })
 	for _, o := range l.requests {
@@ -255,7 +253,7 @@ func (l *allocationHistory) summarize() {
 	}
 }
 
-// minNonZero returns the smaller number, where 0 stands for none.
+// minNonZero takes 0 as no number.
 func minNonZero(a, b uint64) uint64 {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -270,13 +268,13 @@ func (s *timeline) boundGrantIndexes() {
 		l.minGrantIndex = max(from, l.grantIndex, s.indexFloors.highestBefore(l.askedAt)+1, l.waitedIndex+1)
 		from = l.minGrantIndex
 	}
-	by := uint64(math.MaxUint64)
+	latest := uint64(math.MaxUint64)
 	for _, l := range slices.Backward(s.byFence) {
 		if l.grantIndex > 0 {
 			l.maxGrantIndex = l.grantIndex
 		}
-		l.maxGrantIndex = min(l.maxGrantIndex, by)
-		by = l.maxGrantIndex
+		l.maxGrantIndex = min(l.maxGrantIndex, latest)
+		latest = l.maxGrantIndex
 		l.minGrantIndex = min(l.minGrantIndex, l.maxGrantIndex) // if fences are out of order, checkFenced reports it
 	}
 }

@@ -18,9 +18,8 @@ const civilSlack = 2000
 // older by up to a tick.
 const maxStandstill = civilSlack + 1000 + 1500
 
-// scheduleView is what one answer shows of scheduled limits.
 type scheduleView struct {
-	by          string
+	server      string
 	index       uint64
 	civil, wall int64
 	ledger      int64
@@ -46,7 +45,6 @@ func scheduleViews(ops []history.Op, f Finals) []scheduleView {
 	return all
 }
 
-// shows returns a scheduled limit as the answer shows it.
 func (w *scheduleView) shows(id string) (history.ScheduledLimit, bool) {
 	i := slices.IndexFunc(w.scheduled, func(l history.ScheduledLimit) bool { return l.ID == id })
 	if i < 0 {
@@ -79,15 +77,15 @@ func (s *timeline) checkCivilTime(v *Verdict) {
 		v.Count("civil times", 1)
 		if ahead := view.civil - view.wall; ahead > civilSlack {
 			v.AddViolation("at index %d %s shows the civil time %v, %v ahead of the clocks of a majority", view.index,
-				view.by, formatWall(view.civil), time.Duration(ahead)*time.Millisecond)
+				view.server, formatWall(view.civil), time.Duration(ahead)*time.Millisecond)
 		}
 		if view.civil < last.civil {
 			v.AddViolation("civil time is %v at index %d (%s), but was %v at index %d (%s)", formatWall(view.civil),
-				view.index, view.by, formatWall(last.civil), last.index, last.by)
+				view.index, view.server, formatWall(last.civil), last.index, last.server)
 		}
 		if lost := lead - (view.civil - view.ledger); lost > maxStandstill {
 			v.AddViolation("civil time is %v at index %d (%s): it stood still for %v of ledger time",
-				formatWall(view.civil), view.index, view.by, time.Duration(lost)*time.Millisecond)
+				formatWall(view.civil), view.index, view.server, time.Duration(lost)*time.Millisecond)
 		}
 		last, lead = view, max(lead, view.civil-view.ledger)
 	}
@@ -106,10 +104,10 @@ func (s *timeline) checkWindow(v *Verdict, w *scheduledWindow) {
 		switch {
 		case isScheduled && shown.InForce && view.civil < w.From:
 			v.AddViolation("%s is in force at index %d (%s), at the civil time %v, and begins at %v", w.ID, view.index,
-				view.by, formatWall(view.civil), formatWall(w.From))
+				view.server, formatWall(view.civil), formatWall(w.From))
 		case !isScheduled && w.isKnownTo(view) && view.civil < w.Until:
 			v.AddViolation("%s has ended at index %d (%s), at the civil time %v, and ends at %v", w.ID, view.index,
-				view.by, formatWall(view.civil), formatWall(w.Until))
+				view.server, formatWall(view.civil), formatWall(w.Until))
 		}
 	}
 }

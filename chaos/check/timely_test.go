@@ -22,19 +22,17 @@ func (s *script) schedule(from, to int64, w history.ScheduledLimit) *script {
 	return s.addOp(from, to, history.Op{Kind: history.Schedule, ID: w.ID, Scheduled: []history.ScheduledLimit{w}})
 }
 
-// losesAnswer makes the outcome of the last call unknown.
 func (s *script) losesAnswer() *script {
 	s.ops[len(s.ops)-1].Outcome = history.Unknown
 	return s
 }
 
-// refused makes the last call refused.
 func (s *script) refused() *script {
 	s.ops[len(s.ops)-1].Outcome = history.Refused
 	return s
 }
 
-// readSchedule reads what is scheduled, with civil time as of the call.
+// readSchedule tells civil time as of the call.
 func (s *script) readSchedule(from, to int64, index uint64, list ...history.ScheduledLimit) *script {
 	return s.addOp(from, to, history.Op{
 		Kind: history.ReadSchedule, Index: index, ServedBy: "n1", Scheduled: list, Civil: wallAt(from), Wall: wallAt(to),
@@ -43,10 +41,10 @@ func (s *script) readSchedule(from, to int64, index uint64, list ...history.Sche
 }
 
 // civilOff changes civil time in the last answer, by half seconds; behind, because ledger time is.
-func (s *script) civilOff(by int64) *script {
+func (s *script) civilOff(halfSeconds int64) *script {
 	o := &s.ops[len(s.ops)-1]
-	o.Civil += wallAt(by) - wallAt(0)
-	o.Ledger += min(0, wallAt(by)-wallAt(0))
+	o.Civil += wallAt(halfSeconds) - wallAt(0)
+	o.Ledger += min(0, wallAt(halfSeconds)-wallAt(0))
 	return s
 }
 

@@ -120,13 +120,11 @@ func (s *script) declared(from, to int64, index uint64, end int64) *script {
 	return s
 }
 
-// atLedger sets the ledger time of the last answer.
 func (s *script) atLedger(now int64) *script {
 	s.ops[len(s.ops)-1].Ledger = now
 	return s
 }
 
-// advises makes the limit that was set last advisory.
 func (s *script) advises(amount int64) *script {
 	s.ops[len(s.ops)-1].Limits[0].Advises = amount
 	return s

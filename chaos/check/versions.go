@@ -23,7 +23,6 @@ type holdingVersion struct {
 	askedAt, seenAt int64
 }
 
-// addVersions finds the versions of all allocations.
 func (s *timeline) addVersions() {
 	for _, l := range s.allocations {
 		l.versions = []*holdingVersion{{claims: l.grantedClaims(), certain: true, maxIndex: l.maxGrantIndex}}
@@ -39,7 +38,7 @@ func (s *timeline) addVersions() {
 	}
 }
 
-// callsByGeneration returns the calls that change the allocation, one list for each generation.
+// callsByGeneration has one list for each generation.
 func (l *allocationHistory) callsByGeneration() [][]*history.Op {
 	slices.SortStableFunc(l.changeCalls, func(a, b *history.Op) int { return cmp.Compare(a.Generation, b.Generation) })
 	var all [][]*history.Op
@@ -76,7 +75,6 @@ func newHoldingVersion(calls []*history.Op) *holdingVersion {
 	return v
 }
 
-// narrowBySight narrows the bounds of a change by answers that show the allocation before and after it.
 func (v *holdingVersion) narrowBySight(l *allocationHistory) {
 	for _, s := range l.observations {
 		switch {
@@ -128,10 +126,10 @@ func (l *allocationHistory) orderVersions() {
 			from = v.minIndex
 		}
 	}
-	by := uint64(math.MaxUint64)
+	latest := uint64(math.MaxUint64)
 	for _, v := range slices.Backward(l.versions) {
-		if v.maxIndex = min(v.maxIndex, by); v.certain {
-			by = v.maxIndex
+		if v.maxIndex = min(v.maxIndex, latest); v.certain {
+			latest = v.maxIndex
 		}
 	}
 	l.versions = slices.DeleteFunc(l.versions, func(v *holdingVersion) bool {
@@ -139,7 +137,6 @@ func (l *allocationHistory) orderVersions() {
 	})
 }
 
-// versionsBetween returns the versions that may be in force at any index between two.
 func (l *allocationHistory) versionsBetween(from, to uint64) []*holdingVersion {
 	var all []*holdingVersion
 	for i, v := range l.versions {

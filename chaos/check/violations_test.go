@@ -222,7 +222,6 @@ func (s *script) grantWaiting(from, to int64, id string, priority int64, index, 
 	})
 }
 
-// addWaiting puts a request into the queue of the last final state.
 func (s *script) addWaiting(id string, place int64) *script {
 	last := &s.finals.States[len(s.finals.States)-1]
 	last.Waiting = append(last.Waiting, history.Record{
@@ -247,9 +246,9 @@ func grantCar(id, name string, index, fence uint64) history.Op {
 	}
 }
 
-func (s *script) boskosCall(from, to int64, kind history.Kind, who, name string) *script {
+func (s *script) boskosCall(from, to int64, kind history.Kind, owner, name string) *script {
 	return s.addOp(from, to, history.Op{
-		Kind: kind, ID: who, TTL: 4000,
+		Kind: kind, ID: owner, TTL: 4000,
 		Claims: []history.Claim{{Tree: "boskos", Items: []string{"van/" + name}}},
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// resizeWaiting asks for a and b and is answered at an index that x still holds an amount at a.
+// resizeWaiting resizes x to amounts at a and b; the answer shows that it still holds an amount at a.
 func (s *script) resizeWaiting(from, to int64, generation, index uint64, a, b, held int64) *script {
 	claims := append(claimOf("a", a), claimOf("b", b)...)
 	s.change(from, to, history.Resize, generation, index, claims).asWaiting()
@@ -14,7 +14,6 @@ func (s *script) resizeWaiting(from, to int64, generation, index uint64, a, b, h
 	return s
 }
 
-// resizeRefused repeats that resize, which is refused.
 func (s *script) resizeRefused(from, to int64, generation uint64, a, b int64, reason string) *script {
 	return s.refuseChange(from, to, generation, 0, append(claimOf("a", a), claimOf("b", b)...), reason).asWaiting()
 }

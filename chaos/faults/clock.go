@@ -23,24 +23,24 @@ func clockKinds() []Kind {
 
 // turnClock sets the wall clock of a node. It does not reserve the node, so other faults may hit it at the same time.
 // Only the clocks of a minority are wrong at one time: civil time may follow a majority.
-func turnClock(who nodeRole) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
+func turnClock(role nodeRole) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		const day = 24 * time.Hour
 		spans := []time.Duration{time.Second, 10 * time.Second, time.Minute, time.Hour, day, 365 * day}
-		by := spans[r.IntN(len(spans))]
+		offset := spans[r.IntN(len(spans))]
 		if r.IntN(2) == 0 {
-			by = -by
+			offset = -offset
 		}
-		p, node := chooseNode(r, who), 0
+		p, node := chooseNode(r, role), 0
 		return func(ctx context.Context, t *Target) error {
-				if node = t.Leader(ctx); node < 0 || who == roleAny {
+				if node = t.Leader(ctx); node < 0 || role == roleAny {
 					node = p.dice % len(t.Nodes)
 				}
 				if !t.reserveClock(node) {
 					return errNoFreeNode
 				}
-				t.Note(node, "wall clock set off by %v", by)
-				return t.Nodes[node].Clock.SetOffset(by)
+				t.Note(node, "wall clock set off by %v", offset)
+				return t.Nodes[node].Clock.SetOffset(offset)
 			}, func(_ context.Context, t *Target) error {
 				defer t.releaseClock(node)
 				t.Note(node, "wall clock corrected")

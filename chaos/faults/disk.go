@@ -72,10 +72,10 @@ func chooseNodeOrLeader(r *rand.Rand) nodeChoice {
 }
 
 func slowDisk(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
-	by := time.Duration(20+r.IntN(580)) * ms
-	return singleNode(chooseNodeOrLeader(r), fmt.Sprintf("each fsync takes %v longer", by), "the disk is fast again",
+	delay := time.Duration(20+r.IntN(580)) * ms
+	return singleNode(chooseNodeOrLeader(r), fmt.Sprintf("each fsync takes %v longer", delay), "the disk is fast again",
 		func(_ context.Context, t *Target, node int) error {
-			t.Nodes[node].Disk.Slow(by)
+			t.Nodes[node].Disk.Slow(delay)
 			return nil
 		}, func(_ context.Context, t *Target, node int) error {
 			t.Nodes[node].Disk.ClearFaults()
@@ -108,7 +108,6 @@ func fullDisk(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 		})
 }
 
-// killAndStart kills a node if it runs and starts it.
 func (t *Target) killAndStart(node int) error {
 	return errors.Join(t.Nodes[node].Kill(), t.startNode(node))
 }

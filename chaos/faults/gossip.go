@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quorate/quorate/chaos/forge"
+	"github.com/quorate/quorate/cluster/gossip/forge"
 )
 
 const (
@@ -56,8 +56,7 @@ func hostileGossip(r *rand.Rand) (begin, end func(context.Context, *Target) erro
 		}
 }
 
-// gossipTo sends one message as a datagram or over a stream, with the key or without. Errors are ignored: the node
-// may be down.
+// gossipTo sends a datagram or uses a stream, with the key or without. Errors are ignored: the node may be down.
 func (t *Target) gossipTo(ctx context.Context, node int, message []byte, way int) {
 	protocol, stream, plain := "udp", way == 1, way == 2
 	if stream {
@@ -81,7 +80,6 @@ func (t *Target) gossipTo(ctx context.Context, node int, message []byte, way int
 	}
 }
 
-// forgeMessage draws a message that is not true.
 func (t *Target) forgeMessage(dice *rand.Rand, bomb []byte) []byte {
 	about := dice.IntN(len(t.Nodes))
 	incarnation := uint32(dice.IntN(maxIncarnation))
@@ -104,7 +102,6 @@ func (t *Target) forgeMessage(dice *rand.Rand, bomb []byte) []byte {
 	return forge.Alive(t.falseMember(dice, about, incarnation))
 }
 
-// falseMember is a member with an invented state and level and with the addresses of another member.
 func (t *Target) falseMember(dice *rand.Rand, about int, incarnation uint32) forge.Node {
 	other := (about + 1) % len(t.Nodes)
 	at, err := net.ResolveUDPAddr("udp", t.GossipAddress(about))

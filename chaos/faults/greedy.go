@@ -52,20 +52,19 @@ func greedyClient(r *rand.Rand) (begin, end func(context.Context, *Target) error
 		}
 }
 
-// startGreedyCalls keeps calls open at a node until ctx ends. A call that ends is replaced by another. All present the
-// token, unless it is empty.
+// startGreedyCalls replaces a call that ends by another. All present the token, unless it is empty.
 func startGreedyCalls(ctx context.Context, calls *sync.WaitGroup, url, token string) {
 	overHTTP2, overHTTP1 := greedyTransport(true), greedyTransport(false)
-	keep := func(count int, by *http.Transport, path, kind string, body func() io.ReadCloser, length int64) {
+	keep := func(count int, transport *http.Transport, path, kind string, body func() io.ReadCloser, length int64) {
 		header := http.Header{"Content-Type": {kind}}
 		if token != "" {
 			header.Set("Authorization", "Bearer "+token)
 		}
 		for range count {
 			calls.Go(func() {
-				defer by.CloseIdleConnections()
+				defer transport.CloseIdleConnections()
 				for ctx.Err() == nil {
-					greedyCall(ctx, by, url+path, header, body(), length)
+					greedyCall(ctx, transport, url+path, header, body(), length)
 				}
 			})
 		}
@@ -80,7 +79,6 @@ func startGreedyCalls(ctx context.Context, calls *sync.WaitGroup, url, token str
 		func() io.ReadCloser { return io.NopCloser(strings.NewReader(question)) }, int64(len(question)))
 }
 
-// greedyTransport returns a transport with its own connections.
 func greedyTransport(http2 bool) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(!http2)
@@ -90,7 +88,7 @@ func greedyTransport(http2 bool) *http.Transport {
 
 // greedyCall makes one call and ignores its result: nodes come and go.
 func greedyCall(
-	ctx context.Context, by http.RoundTripper, url string, header http.Header, body io.ReadCloser, length int64,
+	ctx context.Context, transport http.RoundTripper, url string, header http.Header, body io.ReadCloser, length int64,
 ) {
 	within, cancel := context.WithTimeout(ctx, greedySpan)
 	defer cancel()
@@ -101,7 +99,7 @@ func greedyCall(
 		return
 	}
 	request.ContentLength, request.Header = length, header.Clone()
-	if answer, err := by.RoundTrip(request); err == nil {
+	if answer, err := transport.RoundTrip(request); err == nil {
 		_, _ = io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()
 	}

@@ -10,13 +10,11 @@ import (
 	"github.com/quorate/quorate/chaos/nodes"
 )
 
-// direction is the link from one node to another.
 type direction struct{ from, to int }
 
 // linkLayer is what one fault does to the network. The layers of several faults are combined.
 type linkLayer struct{ links map[direction]nodes.Link }
 
-// addLayer adds the links of a fault.
 func (t *Target) addLayer(l *linkLayer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,7 +127,6 @@ func splitCluster(r *rand.Rand, size, _ int) (map[direction]nodes.Link, string) 
 	return cutBetween(side), fmt.Sprintf("%s cut off from the others", nodeNames(apart))
 }
 
-// cutBetween cuts all links between two sides.
 func cutBetween(side []bool) map[direction]nodes.Link {
 	links := map[direction]nodes.Link{}
 	for from := range side {
@@ -178,7 +175,7 @@ func bridgeHalves(r *rand.Rand, size, _ int) (map[direction]nodes.Link, string) 
 	return links, fmt.Sprintf("only n%d reaches all nodes", middle+1)
 }
 
-// everyLink draws one bad link and applies it to all links, or to those of one node.
+// everyLink draws one bad link for all links, or for those of one node.
 func everyLink(what string, bad func(*rand.Rand) nodes.Link) linkPattern {
 	return func(r *rand.Rand, size, _ int) (map[direction]nodes.Link, string) {
 		link, all, node := bad(r), r.IntN(2) == 0, r.IntN(size)
@@ -197,7 +194,6 @@ func everyLink(what string, bad func(*rand.Rand) nodes.Link) linkPattern {
 	}
 }
 
-// flapLeaderLinks cuts off the present leader again and again until it ends.
 func flapLeaderLinks(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	seed, l, done := r.Uint64(), &linkLayer{}, make(chan struct{})
 	var cancel context.CancelFunc

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/chaos/nodes"
 )
 
-// reachableFrom counts the nodes that a node reaches directly, itself included.
+// reachableFrom counts direct links only; the node itself is included.
 func reachableFrom(links map[direction]nodes.Link, size, from int) int {
 	count := 0
 	for to := range size {

@@ -48,7 +48,6 @@ func processKinds() []Kind {
 	}
 }
 
-// singleNode makes a fault of one node that no other fault has reserved.
 func singleNode(
 	p nodeChoice, what, undone string, begin, end func(ctx context.Context, t *Target, node int) error,
 ) (func(context.Context, *Target) error, func(context.Context, *Target) error) {
@@ -67,23 +66,22 @@ func singleNode(
 		}
 }
 
-func killNode(who nodeRole) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
+func killNode(role nodeRole) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
-		return singleNode(chooseNode(r, who), "killed", "started",
+		return singleNode(chooseNode(r, role), "killed", "started",
 			func(_ context.Context, t *Target, node int) error { return t.Nodes[node].Kill() },
 			func(_ context.Context, t *Target, node int) error { return t.startNode(node) })
 	}
 }
 
-func pauseNode(who nodeRole) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
+func pauseNode(role nodeRole) func(*rand.Rand) (begin, end func(context.Context, *Target) error) {
 	return func(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
-		return singleNode(chooseNode(r, who), "paused", "resumed",
+		return singleNode(chooseNode(r, role), "paused", "resumed",
 			func(_ context.Context, t *Target, node int) error { return t.Nodes[node].Pause() },
 			func(_ context.Context, t *Target, node int) error { return t.Nodes[node].Resume() })
 	}
 }
 
-// startNode starts a node unless it runs already.
 func (t *Target) startNode(node int) error {
 	if t.Nodes[node].Running() {
 		return nil
@@ -147,7 +145,6 @@ func rollingRestart(*rand.Rand) (begin, end func(context.Context, *Target) error
 	}, func(ctx context.Context, t *Target) error { return t.AwaitHealthy(ctx, Patience) }
 }
 
-// restartNode stops a node with SIGTERM and starts it again.
 func (t *Target) restartNode(node int) error {
 	t.Note(node, "asked to stop")
 	if err := errors.Join(t.Nodes[node].Terminate(stopTimeout), t.startNode(node)); err != nil {

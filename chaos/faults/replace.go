@@ -121,7 +121,6 @@ func lastLine(text string) string {
 	return text[strings.LastIndex(text, "\n")+1:]
 }
 
-// damageLog damages one of the files with the log, the votes and the term.
 func damageLog(r *rand.Rand, dir string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "wal", "*"))
 	if err != nil {

@@ -133,7 +133,7 @@ func Drive(ctx context.Context, t *Target, s *Schedule) (Counts, error) {
 	}
 }
 
-// runStep runs the faults of a step at overlapping times and returns how many of them happened.
+// runStep returns how many of the faults of a step happened. Their times overlap.
 func runStep(ctx context.Context, t *Target, step Step) (Counts, error) {
 	happened, failed := make([]bool, len(step.Faults)), make([]error, len(step.Faults))
 	var group sync.WaitGroup
@@ -150,7 +150,7 @@ func runStep(ctx context.Context, t *Target, step Step) (Counts, error) {
 	return counts, errors.Join(failed...)
 }
 
-// runFault runs one fault and reports whether it happened.
+// runFault reports whether the fault happened.
 func runFault(ctx context.Context, t *Target, f Fault, after time.Duration) (bool, error) {
 	if !Sleep(ctx, after) {
 		return false, nil

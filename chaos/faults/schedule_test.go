@@ -10,7 +10,6 @@ import (
 	"github.com/quorate/quorate/chaos/nodes"
 )
 
-// firstSteps returns the first steps of a schedule.
 func firstSteps(t *testing.T, seed uint64, kinds []Kind, steps int) []Step {
 	t.Helper()
 	s, err := NewSchedule(seed, kinds)
@@ -93,8 +92,8 @@ func TestUpgradesComeEarly(t *testing.T) {
 }
 
 func TestOnlyUpgrades(t *testing.T) {
-	only := slices.DeleteFunc(All(), func(k Kind) bool { return k.Name != "upgrade" })
-	for _, step := range firstSteps(t, 5, only, 20) {
+	upgrades := slices.DeleteFunc(All(), func(k Kind) bool { return k.Name != "upgrade" })
+	for _, step := range firstSteps(t, 5, upgrades, 20) {
 		if step.Faults[0].Name != "upgrade" {
 			t.Errorf("%s came, which was not requested", step)
 		}

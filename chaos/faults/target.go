@@ -128,7 +128,6 @@ func (t *Target) addSpan(name string, from time.Time) {
 	t.spans = append(t.spans, Span{name, from, time.Now()})
 }
 
-// nodeStatus asks one node for its own status.
 func (t *Target) nodeStatus(ctx context.Context, node int) (*quoratev1.GetStatusResponse, error) {
 	if !t.Nodes[node].Running() {
 		return nil, fmt.Errorf("%s does not run", t.Nodes[node].ID)
@@ -138,7 +137,7 @@ func (t *Target) nodeStatus(ctx context.Context, node int) (*quoratev1.GetStatus
 	return t.clients[node].Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{Local: true})
 }
 
-// nodeStatuses asks all nodes at once. The status of a node that does not answer is nil.
+// nodeStatuses asks concurrently. The status of a node that does not answer is nil.
 func (t *Target) nodeStatuses(ctx context.Context) []*quoratev1.GetStatusResponse {
 	all := make([]*quoratev1.GetStatusResponse, len(t.Nodes))
 	var group sync.WaitGroup
@@ -196,7 +195,6 @@ func (t *Target) Healthy(ctx context.Context) error {
 	return t.awaitApplied(ctx, applied)
 }
 
-// awaitApplied waits until all nodes have applied an index.
 func (t *Target) awaitApplied(ctx context.Context, index uint64) error {
 	return retryUntil(ctx, Patience, func() error {
 		for i, s := range t.nodeStatuses(ctx) {
@@ -220,7 +218,6 @@ func (t *Target) AwaitHealthy(ctx context.Context, patience time.Duration) error
 	})
 }
 
-// retryUntil calls try until it succeeds or patience is over, and returns the last error.
 func retryUntil(ctx context.Context, patience time.Duration, try func() error) error {
 	for deadline := time.Now().Add(patience); ; {
 		err := try()
@@ -246,7 +243,6 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// nodeRole selects the nodes that a fault may hit.
 type nodeRole uint8
 
 // All roles.

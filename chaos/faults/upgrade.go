@@ -77,7 +77,6 @@ func (t *Target) upgradeNext(ctx context.Context) error {
 	return nil
 }
 
-// raiseLevel raises the feature level, as an administrator does after upgrading all nodes.
 func (t *Target) raiseLevel(ctx context.Context) error {
 	return retryUntil(ctx, Patience, func() error {
 		asking, cancel := context.WithTimeout(ctx, askTimeout)
@@ -90,7 +89,6 @@ func (t *Target) raiseLevel(ctx context.Context) error {
 	})
 }
 
-// finishUpgrade upgrades the remaining nodes.
 func (t *Target) finishUpgrade(ctx context.Context) error {
 	for t.isMixed() {
 		if err := t.upgradeNext(ctx); err != nil {

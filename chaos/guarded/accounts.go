@@ -33,7 +33,6 @@ func (w *Workload) Run(ctx context.Context) {
 	busy.Wait()
 }
 
-// caller makes calls one after the other.
 type caller struct {
 	*Workload
 
@@ -47,12 +46,11 @@ func (w *Workload) newCaller(number int) *caller {
 
 func (c *caller) randomURL() string { return c.config.Servers[c.random.IntN(len(c.config.Servers))] }
 
-// pauseAbout waits for a random time with the given mean, or until ctx ends.
 func (c *caller) pauseAbout(ctx context.Context, mean time.Duration) {
 	pauseFor(ctx, time.Duration(c.random.Int64N(int64(2*mean))))
 }
 
-// accountCall is a call of an account. Its id begins with that of its token.
+// accountCall has an id that begins with the id of its token.
 type accountCall struct {
 	account        int
 	token, url, id string
@@ -89,7 +87,7 @@ func (w *Workload) tokensOf(account int) []string {
 	return w.tokens[account]
 }
 
-// takeOldest takes the oldest allocation of an account that has too many; "" if it has not.
+// takeOldest returns an empty id unless the account has too many allocations.
 func (w *Workload) takeOldest(account int) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +117,7 @@ func (w *Workload) allocate(ctx context.Context, a accountCall) {
 	w.noteAnswer(a, actionAllocate, answer.GetIndex(), answer.GetRepeated())
 }
 
-// release releases an allocation, which the account keeps if the call fails.
+// release lets the account keep the allocation if the call fails.
 func (w *Workload) release(ctx context.Context, a accountCall) {
 	ctx, cancel := w.within(ctx)
 	defer cancel()
@@ -148,14 +146,14 @@ func (w *Workload) setLimit(ctx context.Context, a accountCall, amount int64) {
 		return
 	}
 	if len(answer.GetResult().GetChanges()) > 0 {
-		w.told.Changes = append(w.told.Changes, Change{"SetLimits", a.id})
+		w.evidence.Changes = append(w.evidence.Changes, Change{"SetLimits", a.id})
 	}
 }
 
 // noteAnswer must be called with the lock held. The index of a repeated answer may be later than that of the command.
 func (w *Workload) noteAnswer(a accountCall, action string, index uint64, repeated bool) {
 	if !repeated {
-		w.told.Answers = append(w.told.Answers, Answer{accountName(a.account), tokenID(a.token), action, index})
+		w.evidence.Answers = append(w.evidence.Answers, Answer{accountName(a.account), tokenID(a.token), action, index})
 	}
 }
 
@@ -163,6 +161,6 @@ func (w *Workload) noteAnswer(a accountCall, action string, index uint64, repeat
 func (w *Workload) noteRefusal(err error) {
 	if code := connect.CodeOf(err); code == connect.CodeUnauthenticated || code == connect.CodePermissionDenied ||
 		code == connect.CodeNotFound {
-		w.told.Refusals++
+		w.evidence.Refusals++
 	}
 }

@@ -16,7 +16,6 @@ const (
 	crowdedTokens = 6
 )
 
-// adminCaller is the administrator.
 type adminCaller struct {
 	*caller
 
@@ -65,7 +64,7 @@ func (c *adminCaller) attackWhile(ctx context.Context, account int, change func(
 	busy.Wait()
 }
 
-// until repeats a call until it succeeds or ctx ends, and reports whether it did.
+// until reports whether the call succeeded before ctx ended.
 func (c *adminCaller) until(ctx context.Context, call func(ctx context.Context, url string) error) bool {
 	for {
 		attempt, cancel := c.within(ctx)
@@ -81,7 +80,7 @@ func (c *adminCaller) until(ctx context.Context, call func(ctx context.Context, 
 func (w *Workload) noteChange(action, object string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told.Changes = append(w.told.Changes, Change{action, object})
+	w.evidence.Changes = append(w.evidence.Changes, Change{action, object})
 }
 
 // createToken is not repeated: each attempt may have made a token.
@@ -97,7 +96,7 @@ func (c *adminCaller) createToken(ctx context.Context, account int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tokens[account] = append(c.tokens[account], answer.GetSecret())
-	c.told.Accounts[id] = accountName(account)
+	c.evidence.Accounts[id] = accountName(account)
 }
 
 // revokeToken revokes the newest token that is live, or the oldest, while it is used.
@@ -144,7 +143,6 @@ func (c *adminCaller) updateAccount(ctx context.Context, account int) {
 	})
 }
 
-// applyTree applies the tree with the bindings that accounts have now.
 func (c *adminCaller) applyTree(ctx context.Context) {
 	c.serial++
 	id, changed := fmt.Sprintf("apply-%d", c.serial), false

@@ -7,7 +7,6 @@ import (
 	"github.com/quorate/quorate/chaos/check"
 )
 
-// auditChain is the audit records of the whole cluster, from the first to the last.
 type auditChain struct {
 	records []Record
 	// gap says why the records are not complete; empty if they are.
@@ -33,7 +32,7 @@ func joinRecords(e *Evidence, v *check.Verdict) *auditChain {
 	return chain
 }
 
-// addFrom adds the records of one source, and reports the first one that is wrong.
+// addFrom reports only the first record of the source that is wrong.
 func (c *auditChain) addFrom(source string, list []Record, v *check.Verdict) {
 	for i, r := range list {
 		switch {
@@ -58,13 +57,11 @@ func (c *auditChain) addFrom(source string, list []Record, v *check.Verdict) {
 	}
 }
 
-// moment is a point of the log. Times are those of the ledger, in milliseconds.
 type moment struct{ index, time int64 }
 
 func (m moment) indexAt() int64 { return m.index }
 func (m moment) timeAt() int64  { return m.time }
 
-// rightChange is a change of what an account may do.
 type rightChange struct {
 	moment
 
@@ -76,10 +73,10 @@ type rightsHistory []rightChange
 
 // allowedAt reports whether the account could do it at a point of the log. If it changed at that very point, both
 // count: an entry has many commands.
-func (h rightsHistory) allowedAt(of func(moment) int64, at int64) bool {
+func (h rightsHistory) allowedAt(indexOf func(moment) int64, at int64) bool {
 	may := false
 	for _, c := range h {
-		switch key := of(c.moment); {
+		switch key := indexOf(c.moment); {
 		case key < at:
 			may = c.may
 		case key == at:
@@ -96,7 +93,6 @@ type accessHistory struct {
 	bound, enabled map[string]rightsHistory
 }
 
-// historyOf reads from the records when which right held.
 func historyOf(records []Record) *accessHistory {
 	h := &accessHistory{
 		revoked: map[string]moment{}, bound: map[string]rightsHistory{}, enabled: map[string]rightsHistory{},

@@ -24,7 +24,7 @@ const (
 // meanwhile.
 func (w *Workload) Collect(ctx context.Context) Evidence {
 	w.mu.Lock()
-	e := w.told
+	e := w.evidence
 	w.mu.Unlock()
 	for {
 		err := w.collectOnce(ctx, &e)
@@ -39,8 +39,7 @@ func (w *Workload) Collect(ctx context.Context) Evidence {
 	}
 }
 
-// collectOnce makes one attempt. It reads the first member linearizably, and the others once they have reached its
-// index.
+// collectOnce reads the first member linearizably, and the others once they have reached its index.
 func (w *Workload) collectOnce(ctx context.Context, e *Evidence) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
 	defer cancel()
@@ -80,7 +79,6 @@ func (w *Workload) readMember(ctx context.Context, url string, read *quoratev1.R
 	return m, index, err
 }
 
-// readRecords reads all audit records after a number.
 func (w *Workload) readRecords(ctx context.Context, url string, after uint64, read *quoratev1.ReadOptions,
 ) (list []Record, index uint64, err error) {
 	api := quoratev1connect.NewAuditServiceClient(w.as(w.admin), url)
@@ -130,12 +128,12 @@ func (c *caller) followRecords(ctx context.Context) {
 		}
 		last = list[len(list)-1].Number
 		c.mu.Lock()
-		c.told.Seen = append(c.told.Seen, list...)
+		c.evidence.Seen = append(c.evidence.Seen, list...)
 		c.mu.Unlock()
 	}
 }
 
-// toRecord converts a record and computes the hash that its content has.
+// toRecord computes the hash from the content.
 func toRecord(shown *quoratev1.AuditRecord) Record {
 	full := audit.Record{
 		Chain: audit.ChainName(shown.GetChain()), Number: shown.GetNumber(), Index: shown.GetIndex(),

@@ -145,15 +145,15 @@ func (j *judge) checkHeld(v *check.Verdict) {
 }
 
 // checkCommand checks a command at a point of the log. A release needs no binding: the owner may always release.
-func (j *judge) checkCommand(v *check.Verdict, a Answer, of func(moment) int64, at int64) {
-	if end, revoked := j.access.revoked[a.Token]; revoked && at > of(end) {
+func (j *judge) checkCommand(v *check.Verdict, a Answer, indexOf func(moment) int64, at int64) {
+	if end, revoked := j.access.revoked[a.Token]; revoked && at > indexOf(end) {
 		v.AddViolation("token %s was revoked at %+v, and %s was applied with it at %d", a.Token, end, a.Action, at)
 	}
-	if !j.access.enabled[a.Account].allowedAt(of, at) {
+	if !j.access.enabled[a.Account].allowedAt(indexOf, at) {
 		v.AddViolation("%s of the disabled account %s was applied at %d: %v", a.Action, a.Account, at,
 			j.access.enabled[a.Account])
 	}
-	if a.Action == actionAllocate && !j.access.bound[a.Account].allowedAt(of, at) {
+	if a.Action == actionAllocate && !j.access.bound[a.Account].allowedAt(indexOf, at) {
 		v.AddViolation("%s of %s was applied at %d without the binding: %v", a.Action, a.Account, at,
 			j.access.bound[a.Account])
 	}

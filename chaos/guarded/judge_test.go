@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// record is an audit record at an index, whose ledger time is ten times the index. Its hash is its number.
+// record has a ledger time of ten times the index. Its hash is its number.
 func record(number, index uint64, action string, changes ...guarded.FieldChange) guarded.Record {
 	hash := func(n uint64) string { return fmt.Sprint("hash ", n) }
 	return guarded.Record{

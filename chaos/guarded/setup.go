@@ -17,7 +17,7 @@ const tokenLife = 400 * 24 * time.Hour
 // SetUp makes the first administrator with the bootstrap secret of the servers, guards the cluster, and makes the
 // accounts and their tree. It retries until the cluster has done so or ctx ends.
 func SetUp(ctx context.Context, config Config, secret string) (*Workload, error) {
-	w := &Workload{config: config.withDefaults(), told: Evidence{Accounts: map[string]string{}}}
+	w := &Workload{config: config.withDefaults(), evidence: Evidence{Accounts: map[string]string{}}}
 	for _, step := range []struct {
 		what string
 		call func(ctx context.Context, url string) error
@@ -104,5 +104,4 @@ func treeWith(mayHold [accountCount]bool) *quoratev1.Tree {
 	return tree
 }
 
-// ownNode is the node whose limits an account sets.
 func ownNode(account int) string { return accountName(account) + "/own" }

@@ -67,22 +67,20 @@ type Workload struct {
 
 	mu sync.Mutex
 	// tokens are all secrets that an account was ever given, and held are allocations that it has.
-	tokens [accountCount][]string
-	held   [accountCount][]string
-	told   Evidence
+	tokens   [accountCount][]string
+	held     [accountCount][]string
+	evidence Evidence
 }
 
 // AdminHTTP returns an HTTP client that presents the token of the administrator, who may do everything.
 func (w *Workload) AdminHTTP() connect.HTTPClient { return w.as(w.admin) }
 
-// TenantToken returns a token of an account that may hold nothing and does not work, for calls that are no part of the
+// TenantToken returns a token of an account that may hold nothing and does not work, for calls that are not part of the
 // workload.
 func (w *Workload) TenantToken() string { return w.tenant }
 
-// as returns an HTTP client that presents a token.
 func (w *Workload) as(token string) connect.HTTPClient { return tokenClient{w.config.HTTP, token} }
 
-// tokenClient presents a token with each call.
 type tokenClient struct {
 	connect.HTTPClient
 
@@ -108,7 +106,6 @@ func (w *Workload) allocationAPI(token, url string) quoratev1connect.AllocationS
 	return quoratev1connect.NewAllocationServiceClient(w.as(token), url)
 }
 
-// tokenID is the public part of a token.
 func tokenID(token string) string { return strings.Split(token, "_")[1] }
 
 // within bounds a call, which may outlive ctx: a call that is under way when the run ends still gets its answer.
@@ -116,7 +113,6 @@ func (w *Workload) within(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(context.WithoutCancel(ctx), w.config.Timeout)
 }
 
-// pauseFor waits for a time or until ctx ends.
 func pauseFor(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():

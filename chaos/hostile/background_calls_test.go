@@ -20,8 +20,7 @@ import (
 // retrySpan is how long a client retries a failed call. A server recovers within that time.
 const retrySpan = 15 * time.Second
 
-// backgroundCalls has one client for each server, which reads and writes continuously with the present certificates
-// of the client.
+// backgroundCalls has one client for each server. It always uses the present certificates of the client.
 type backgroundCalls struct {
 	end     context.CancelFunc
 	callers sync.WaitGroup
@@ -52,7 +51,6 @@ func (c *cluster) startTraffic(t *testing.T) *backgroundCalls {
 	return traffic
 }
 
-// readAndWrite makes a linearizable read and a write at one server, over new connections.
 func (c *cluster) readAndWrite(ctx context.Context, n *node, id string) error {
 	files := pki.Files{CA: c.certs.CA(), Cert: c.certs.Cert("client"), Key: c.certs.Key("client")}
 	config, err := pki.ClientConfig(files, "localhost")
@@ -74,7 +72,6 @@ func (c *cluster) readAndWrite(ctx context.Context, n *node, id string) error {
 	return nil
 }
 
-// retryCall repeats a failing call for retrySpan.
 func (f *backgroundCalls) retryCall(ctx context.Context, attempt func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, retrySpan)
 	defer cancel()
@@ -103,7 +100,6 @@ func (f *backgroundCalls) addRound(id string, err error) {
 	}
 }
 
-// awaitEach waits until the client of each server has completed so many more rounds.
 func (f *backgroundCalls) awaitEach(t *testing.T, more int) {
 	t.Helper()
 	begun, _ := f.currentRounds()

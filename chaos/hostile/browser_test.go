@@ -11,7 +11,6 @@ import (
 	"github.com/quorate/quorate/internal/servertest"
 )
 
-// browserCall makes a call with the headers of a browser.
 func browserCall(
 	t *testing.T, method, target, host string, headers map[string]string,
 ) (status int, answer http.Header, body string) {

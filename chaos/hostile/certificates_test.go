@@ -85,7 +85,6 @@ func TestExpiredCertificateIsReported(t *testing.T) {
 	c.awaitReady(t)
 }
 
-// replaceCertificate issues a new certificate for a node and replaces its files.
 func (c *cluster) replaceCertificate(t *testing.T, id string, from pki.Folder, span time.Duration) {
 	t.Helper()
 	authority, err := from.Authority()
@@ -100,7 +99,6 @@ func (c *cluster) replaceCertificate(t *testing.T, id string, from pki.Folder, s
 	replaceFile(t, c.certs.Cert(id), pair.Cert)
 }
 
-// replaceFile replaces the content of a file atomically.
 func replaceFile(t *testing.T, path string, text []byte) {
 	t.Helper()
 	if err := errors.Join(os.WriteFile(path+".next", text, 0o600), os.Rename(path+".next", path)); err != nil {
@@ -136,7 +134,6 @@ func (c *cluster) replaceAuthority(t *testing.T, traffic *backgroundCalls) {
 	}
 }
 
-// reloadCertificates makes a server read its certificates again.
 func (n *node) reloadCertificates(t *testing.T) {
 	t.Helper()
 	before := n.countReloads()
@@ -144,7 +141,6 @@ func (n *node) reloadCertificates(t *testing.T) {
 	waitFor(t, n.ID+" does not read its certificates again", func() bool { return n.countReloads() > before })
 }
 
-// countReloads returns how often a server has read new certificates.
 func (n *node) countReloads() int { return strings.Count(n.Stderr.String(), "certificates read again") }
 
 func readFile(t *testing.T, path string) []byte {
@@ -187,7 +183,6 @@ func (c *cluster) openConnections(t *testing.T) map[string]bool {
 	return found
 }
 
-// ownSockets returns the inodes of the sockets of this process.
 func ownSockets(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")
@@ -200,7 +195,7 @@ func ownSockets(t *testing.T) map[string]bool {
 		if err != nil {
 			continue // it was closed meanwhile
 		}
-		if inode, is := strings.CutPrefix(target, "socket:["); is {
+		if inode, found := strings.CutPrefix(target, "socket:["); found {
 			own[strings.TrimSuffix(inode, "]")] = true
 		}
 	}

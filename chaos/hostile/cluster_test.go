@@ -32,20 +32,17 @@ type clusterOptions struct {
 	args []string
 }
 
-// node is one server of a cluster.
 type node struct {
 	*servertest.Server
 
 	boskos string // host:port
 }
 
-// cluster is a set of servers; the first is n1.
 type cluster struct {
 	nodes []*node
 	certs pki.Folder // empty in plain text
 }
 
-// startCluster starts servers and waits until all of them are ready.
 func startCluster(t *testing.T, o clusterOptions) *cluster {
 	t.Helper()
 	c := &cluster{}
@@ -141,7 +138,6 @@ func (c *cluster) treeClient(t *testing.T, n *node) quoratev1connect.TreeService
 	return quoratev1connect.NewTreeServiceClient(c.httpClient(t, ""), n.URL())
 }
 
-// awaitReady waits until every server that runs answers /readyz with 200.
 func (c *cluster) awaitReady(t *testing.T) {
 	t.Helper()
 	for _, n := range c.nodes {
@@ -151,14 +147,13 @@ func (c *cluster) awaitReady(t *testing.T) {
 	}
 }
 
-// isReady reports whether /readyz of a server answers 200.
 func (c *cluster) isReady(t *testing.T, n *node) bool {
 	t.Helper()
 	status, _ := c.httpGet(t, n, "/readyz")
 	return status == http.StatusOK
 }
 
-// httpGet makes a GET request. Status 0 means that the server did not answer.
+// httpGet returns status 0 if the server did not answer.
 func (c *cluster) httpGet(t *testing.T, n *node, path string) (status int, body string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -179,7 +174,7 @@ func (c *cluster) httpGet(t *testing.T, n *node, path string) (status int, body 
 	return answer.StatusCode, string(content)
 }
 
-// findLeader waits until a server leads, and returns it and another one.
+// findLeader also returns a server that does not lead.
 func (c *cluster) findLeader(t *testing.T) (leader, follower *node) {
 	t.Helper()
 	waitFor(t, "there is no leader", func() bool {
@@ -200,7 +195,6 @@ func (c *cluster) findLeader(t *testing.T) (leader, follower *node) {
 	return leader, follower
 }
 
-// applyTree applies tree "t" with a root limit of so many cores.
 func (c *cluster) applyTree(t *testing.T, cores int64) {
 	t.Helper()
 	tree := &quoratev1.Tree{
@@ -213,7 +207,6 @@ func (c *cluster) applyTree(t *testing.T, cores int64) {
 	}
 }
 
-// requestCores returns a request for cores of tree "t".
 func requestCores(id string, cores int64) *quoratev1.AllocateRequest {
 	return &quoratev1.AllocateRequest{
 		Id:     id,

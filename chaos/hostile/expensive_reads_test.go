@@ -17,13 +17,11 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// readKind is one kind of read.
 type readKind struct {
 	kind string
 	read func(context.Context, serviceClients) error
 }
 
-// serviceClients are clients of one server.
 type serviceClients struct {
 	trees       quoratev1connect.TreeServiceClient
 	allocations quoratev1connect.AllocationServiceClient
@@ -104,7 +102,6 @@ func largeTree() *quoratev1.Tree {
 	return tree
 }
 
-// queueUp makes requests wait in tree "full".
 func (c *cluster) queueUp(t *testing.T, n *node, count int) {
 	t.Helper()
 	full := &quoratev1.Tree{

@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/quorate/quorate/chaos/forge"
+	"github.com/quorate/quorate/cluster/gossip/forge"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/verify"

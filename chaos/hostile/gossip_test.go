@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/chaos/forge"
+	"github.com/quorate/quorate/cluster/gossip/forge"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/internal/pki"
@@ -33,7 +33,6 @@ func (c *cluster) newGossiper(t *testing.T) gossiper {
 	return g
 }
 
-// sendDatagram sends one datagram to a server.
 func (g gossiper) sendDatagram(t *testing.T, to *node, message []byte) {
 	t.Helper()
 	if g.key != nil {
@@ -52,7 +51,7 @@ func (g gossiper) sendRaw(t *testing.T, to *node, packet []byte) {
 	_, _ = c.Write(packet) // the port may be closed
 }
 
-// sendStream sends one message over a stream and waits until the server closes it.
+// sendStream waits until the server closes the stream.
 func (g gossiper) sendStream(t *testing.T, to *node, message []byte) {
 	t.Helper()
 	if g.key != nil {
@@ -87,7 +86,7 @@ func udpAddress(address string) *net.UDPAddr {
 	return to
 }
 
-// awaitCheckpoint makes all members compute their digests and returns the index of the checkpoint.
+// awaitCheckpoint returns the index at which all members have computed their digests.
 func (c *cluster) awaitCheckpoint(t *testing.T, n *node) uint64 {
 	t.Helper()
 	waitFor(t, "the members do not compare their states", func() bool {
@@ -122,7 +121,7 @@ func (c *cluster) checkServing(t *testing.T, when string) {
 	}
 }
 
-// onEachTransport runs an attack with the key on encrypted gossip, and in make verify on plain gossip too.
+// onEachTransport runs an attack on encrypted gossip, and in make verify on plain gossip too.
 func onEachTransport(t *testing.T, attack func(t *testing.T, c *cluster, g gossiper)) {
 	t.Helper()
 	for name, o := range map[string]clusterOptions{"plain": {}, "with the key": {encrypted: true}} {

@@ -78,7 +78,6 @@ func TestLostLogLosesNoAcknowledgedWrite(t *testing.T) {
 	}
 }
 
-// thirdNode returns the third of three servers.
 func (c *cluster) thirdNode(a, b *node) *node {
 	for _, n := range c.nodes {
 		if n != a && n != b {

@@ -23,13 +23,11 @@ func TestMain(m *testing.M) {
 	os.Exit(servertest.Main(m))
 }
 
-// commandResult is the result of a command.
 type commandResult struct {
 	code           int
 	stdout, stderr string
 }
 
-// runCommand runs a command to its end.
 func runCommand(t *testing.T, args ...string) commandResult {
 	t.Helper()
 	p := servertest.StartProcess(t, "quorate "+strings.Join(args, " "), servertest.Command(t, args...))
@@ -42,7 +40,6 @@ func lastLines(text string, count int) string {
 	return strings.Join(lines[max(0, len(lines)-count):], "")
 }
 
-// waitFor waits until a condition holds, at most for waitTimeout.
 func waitFor(t *testing.T, failure string, condition func() bool) {
 	t.Helper()
 	for end := time.Now().Add(waitTimeout); !condition(); time.Sleep(100 * time.Millisecond) {

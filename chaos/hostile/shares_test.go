@@ -68,7 +68,6 @@ func (c *cluster) playHolders(t *testing.T, careful string) int64 {
 	return mostInUse(t, dir)
 }
 
-// playHolder runs one holder, pauses it a few times and kills it.
 func (c *cluster) playHolder(t *testing.T, log, careful string, random *rand.Rand, end time.Time) {
 	t.Helper()
 	holder := exec.Command(os.Args[0])
@@ -93,7 +92,6 @@ func (c *cluster) playHolder(t *testing.T, log, careful string, random *rand.Ran
 	_ = holder.Wait()
 }
 
-// usePoint is a moment from which on more or less is in use.
 type usePoint struct{ at, units int64 }
 
 // mostInUse reads what all holders used, and returns the most at one time.

@@ -27,7 +27,7 @@ type stolenKey struct {
 	pair tls.Certificate
 }
 
-// stealKey copies the key of a node, or issues one for a node that never joined.
+// stealKey issues a key if the node never joined.
 func (c *cluster) stealKey(t *testing.T, id string) stolenKey {
 	t.Helper()
 	folder := c.certs
@@ -108,14 +108,12 @@ func (s stolenKey) peerClient(t *testing.T, address, protocol string) peerv1conn
 // nodeProtocol is the TLS protocol of calls between nodes on the raft port.
 const nodeProtocol = "quorate-node/1"
 
-// awaitServing waits until all servers are ready and checks that they carry out calls.
 func (c *cluster) awaitServing(t *testing.T, when string) {
 	t.Helper()
 	for _, n := range c.nodes {
 		waitFor(t, when+" "+n.ID+" is not ready", func() bool { return c.isReady(t, n) })
-		if rate := c.pairsPerSecond(t, n, 2, time.Second); rate == 0 {
-			t.Errorf("%s %s carries out nothing", when, n.ID)
-		}
+		waitFor(t, when+" "+n.ID+" carries out nothing",
+			func() bool { return c.pairsPerSecond(t, n, 2, 300*time.Millisecond) > 0 })
 	}
 }
 
@@ -192,12 +190,12 @@ func TestKeyOfAnotherMember(t *testing.T) {
 	key := c.stealKey(t, id)
 	for _, names := range []string{id, leader.ID} {
 		notice := &peerv1.NotifyRequest{LeaderId: names}
-		for where, peers := range map[string]peerv1connect.PeerServiceClient{
+		for port, peers := range map[string]peerv1connect.PeerServiceClient{
 			"the port of raft":     key.peerClient(t, victim.Raft, nodeProtocol),
 			"the port for clients": key.peerClient(t, victim.HTTP, "h2"),
 		} {
 			if _, err := peers.Notify(t.Context(), notice); err == nil {
-				t.Errorf("%s takes a notice of %s in the name of %s at %s", victim.ID, id, names, where)
+				t.Errorf("%s takes a notice of %s in the name of %s at %s", victim.ID, id, names, port)
 			}
 		}
 	}

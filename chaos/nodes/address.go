@@ -73,8 +73,7 @@ func (c *Cluster) DialGossip(ctx context.Context, node int, protocol string) (ne
 	return conn, nil
 }
 
-// assignAddresses assigns the addresses of all nodes: IP addresses of their own in namespaces, else ports on
-// loopback.
+// assignAddresses uses IP addresses of their own in namespaces, else ports on loopback.
 func (c *Cluster) assignAddresses(size int) ([]nodeAddresses, error) {
 	list := make([]nodeAddresses, size)
 	if c.network != nil {
@@ -96,7 +95,6 @@ func (c *Cluster) assignAddresses(size int) ([]nodeAddresses, error) {
 	return list, err
 }
 
-// exposeAPI makes the APIs of a node reachable from this process.
 func (c *Cluster) exposeAPI(node int) error {
 	api, boskos := c.APIAddress(node), c.addressOf(node).boskos
 	if c.network != nil {
@@ -126,7 +124,6 @@ func (c *Cluster) ListenForNodes() (list []net.Listener, address string, err err
 	return []net.Listener{one}, one.Addr().String(), nil
 }
 
-// freePorts finds ports on loopback that are free for both TCP and UDP.
 func freePorts(n int) ([]string, error) {
 	ctx, listen := context.Background(), net.ListenConfig{}
 	var found []string

@@ -29,13 +29,13 @@ func newClock(path string) (*Clock, error) {
 
 // SetOffset sets the wall clock off by whole seconds until the next call. The monotonic clock goes on unchanged, as
 // on a machine whose administrator sets the time.
-func (c *Clock) SetOffset(by time.Duration) error {
+func (c *Clock) SetOffset(offset time.Duration) error {
 	file, err := os.OpenFile(c.path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("turn a clock: %w", err)
 	}
 	var value [clockBytes]byte
-	binary.NativeEndian.PutUint64(value[:], uint64(int64(by/time.Second)))
+	binary.NativeEndian.PutUint64(value[:], uint64(int64(offset/time.Second)))
 	if _, err := file.WriteAt(value[:], 0); err != nil {
 		_ = file.Close() // the first error is more useful
 		return fmt.Errorf("turn a clock: %w", err)

@@ -57,7 +57,8 @@ const gossipKeyBytes = 32
 // serverEnvironment holds settings that older servers do not know as flags. The nodes' network is closed to others,
 // their disks are small, and runs are short.
 var serverEnvironment = []string{ //nolint:gochecknoglobals // constant
-	"QUORATE_INSECURE=true", "QUORATE_DISK_RESERVE=16", "QUORATE_STABILIZATION_TIME=1s", "QUORATE_RAISE_LEVEL_AFTER=2s",
+	"QUORATE_SERVER_INSECURE=true", "QUORATE_SERVER_DISK_RESERVE=16", "QUORATE_SERVER_STABILIZATION_TIME=1s",
+	"QUORATE_SERVER_RAISE_LEVEL_AFTER=2s",
 }
 
 // Cluster is a set of servers of one cluster.
@@ -158,9 +159,9 @@ func (c *Cluster) makeKey(config Config) error {
 
 // gossipSettings are environment variables for the same reason as serverEnvironment.
 func (c *Cluster) gossipSettings(config Config) []string {
-	list := []string{"QUORATE_GOSSIP_KEYS_FILE=" + c.keyFile}
+	list := []string{"QUORATE_SERVER_GOSSIP_KEYS_FILE=" + c.keyFile}
 	if config.Mixed {
-		list = append(list, "QUORATE_GOSSIP_VERIFY_INCOMING=false", "QUORATE_GOSSIP_VERIFY_OUTGOING=false")
+		list = append(list, "QUORATE_SERVER_GOSSIP_VERIFY_INCOMING=false", "QUORATE_SERVER_GOSSIP_VERIFY_OUTGOING=false")
 	}
 	return list
 }
@@ -202,7 +203,7 @@ func (c *Cluster) addNode(config Config, i int) error {
 			config.Env),
 	}
 	if count := len(config.LogStores); count > 0 {
-		n.env = append(n.env, "QUORATE_LOG_STORE="+config.LogStores[i%count])
+		n.env = append(n.env, "QUORATE_SERVER_LOG_STORE="+config.LogStores[i%count])
 	}
 	if c.network != nil {
 		n.enterNamespace = func() error { return c.network.enterNamespace(i) }

@@ -28,7 +28,6 @@ type Disk struct {
 	hung atomic.Pointer[chan struct{}]
 }
 
-// plainDisk is a folder without faults.
 func plainDisk(below string) (*Disk, error) {
 	path := filepath.Join(below, "data")
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -44,7 +43,7 @@ func (d *Disk) Limited() bool { return d.limited || d.faulty }
 func (d *Disk) Faulty() bool { return d.faulty }
 
 // Slow delays each fsync; 0 ends that.
-func (d *Disk) Slow(by time.Duration) { d.slow.Store(int64(by)) }
+func (d *Disk) Slow(delay time.Duration) { d.slow.Store(int64(delay)) }
 
 // Hang keeps every fsync from returning until ClearFaults. A process that waits for one cannot be killed before that.
 func (d *Disk) Hang() {
@@ -108,7 +107,7 @@ func (d *Disk) FreeSpace() error {
 	return nil
 }
 
-// removeContents empties the disk. The node must not run.
+// removeContents needs the node to be stopped.
 func (d *Disk) removeContents() error {
 	entries, err := os.ReadDir(d.Backing)
 	if err != nil {
@@ -122,7 +121,7 @@ func (d *Disk) removeContents() error {
 	return nil
 }
 
-// unmountAll removes the mounts in reverse order. The node must not run.
+// unmountAll needs the node to be stopped. It works in reverse order.
 func (d *Disk) unmountAll() error {
 	var failed []error
 	for _, undo := range slices.Backward(d.unmounts) {

@@ -25,7 +25,7 @@ const mountMark = "quorate-chaos-"
 
 func mountName() string { return mountMark + strconv.Itoa(os.Getpid()) }
 
-// newDisk creates a disk in a folder with all faults that the machine supports. without says which are not supported.
+// newDisk has all faults that the machine supports. without says which are not supported.
 func newDisk(below string) (d *Disk, without []string, err error) {
 	d = &Disk{Backing: filepath.Join(below, "disk", "data"), Dir: filepath.Join(below, "data")}
 	if err := os.MkdirAll(filepath.Dir(d.Backing), 0o700); err != nil {
@@ -44,7 +44,6 @@ func newDisk(below string) (d *Disk, without []string, err error) {
 	return d, without, nil
 }
 
-// mountLimited mounts a file system of limited size.
 func (d *Disk) mountLimited(at string) error {
 	if err := unix.Mount(mountName(), at, "tmpfs", 0, "mode=0700,size="+diskSize); err != nil {
 		return fmt.Errorf("mount a small disk: %w", err)
@@ -119,7 +118,6 @@ func setCloseOnExec(path string) error {
 	return nil
 }
 
-// detachMount unmounts a file system even if it is in use.
 func detachMount(at string) error {
 	if err := unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
 		return fmt.Errorf("unmount %s: %w", at, err)
@@ -127,7 +125,6 @@ func detachMount(at string) error {
 	return nil
 }
 
-// unmountOrphans removes mounts of harnesses that have ended.
 func unmountOrphans() error {
 	file, err := os.Open("/proc/self/mounts")
 	if err != nil {
@@ -151,7 +148,6 @@ func unmountOrphans() error {
 	return errors.Join(failed...)
 }
 
-// isOrphaned reports whether a mount belongs to a process that has ended.
 func isOrphaned(source string) bool {
 	number, ours := strings.CutPrefix(source, mountMark)
 	if _, err := strconv.Atoi(number); !ours || err != nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// writeSynced writes and syncs a file.
 func writeSynced(path string, size int) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -19,7 +18,6 @@ func writeSynced(path string, size int) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// faultyDisk makes a disk for the test, which is skipped if the machine does not support faults of disks.
 func faultyDisk(t *testing.T) *Disk {
 	t.Helper()
 	d, without, err := newDisk(t.TempDir())

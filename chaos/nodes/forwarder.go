@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// forwarder accepts connections on loopback and forwards them to another address.
+// forwarder listens on loopback.
 type forwarder struct {
 	listener    net.Listener
 	ctx         context.Context //nolint:containedctx // it ends with the forwarder

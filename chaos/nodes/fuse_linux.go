@@ -56,7 +56,6 @@ func (n *faultyNode) wrapFile(handle fs.FileHandle) fs.FileHandle {
 	return handle
 }
 
-// faultyFile is an open file.
 type faultyFile struct {
 	*fs.LoopbackFile
 	disk *Disk
@@ -99,8 +98,8 @@ func (f *faultyFile) Fsync(ctx context.Context, flags uint32) syscall.Errno {
 
 // faultySync applies the faults of every fsync.
 func (d *Disk) faultySync() syscall.Errno {
-	if by := time.Duration(d.slow.Load()); by > 0 {
-		time.Sleep(by)
+	if delay := time.Duration(d.slow.Load()); delay > 0 {
+		time.Sleep(delay)
 	}
 	if hung := d.hung.Load(); hung != nil {
 		<-*hung

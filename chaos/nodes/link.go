@@ -24,7 +24,6 @@ type Link struct {
 // minOvertaken is the least additional delay of an overtaken packet.
 const minOvertaken = 2 * time.Millisecond
 
-// packet is one delayed IP packet.
 type packet struct {
 	due    time.Time
 	number uint64 // breaks ties in the order of arrival
@@ -32,7 +31,7 @@ type packet struct {
 	data   []byte
 }
 
-// packetHeap is a heap of delayed packets, the next one first.
+// packetHeap is ordered by the time of delivery.
 type packetHeap []packet
 
 func (p packetHeap) Len() int { return len(p) }
@@ -56,7 +55,6 @@ func (p *packetHeap) Pop() any {
 	return last
 }
 
-// packetSwitch carries packets between the nodes and applies the faults of links.
 type packetSwitch struct {
 	mu      sync.Mutex
 	links   [][]Link      // from, to
@@ -95,7 +93,6 @@ func (f *packetSwitch) setLink(from, to int, link Link) {
 	}
 }
 
-// sender returns the node that sent a packet, by its source address.
 func (p packet) sender() int { return int(p.data[15]) - 1 }
 
 // sendPacket takes a packet from a node. It does not retain data.
@@ -120,7 +117,7 @@ func (f *packetSwitch) sendPacket(from, to int, data []byte) {
 	}
 }
 
-// delayPacket queues a packet. The caller holds the lock.
+// delayPacket needs the lock to be held.
 func (f *packetSwitch) delayPacket(link Link, from int, p packet) {
 	if link.Jitter > 0 {
 		p.due = p.due.Add(time.Duration(f.random.Int64N(int64(link.Jitter))))
@@ -139,7 +136,6 @@ func (f *packetSwitch) delayPacket(link Link, from int, p packet) {
 	heap.Push(&f.held, p)
 }
 
-// deliverLoop delivers delayed packets until the switch is closed.
 func (f *packetSwitch) deliverLoop() {
 	for {
 		timer := time.NewTimer(f.deliverDue(time.Now()))

@@ -7,14 +7,12 @@ import (
 	"time"
 )
 
-// numberedPacket is a packet from a node that carries a number.
 func numberedPacket(from, number int) []byte {
 	data := make([]byte, 24)
 	data[15], data[23] = byte(from+1), byte(number)
 	return data
 }
 
-// arrivals collects what a packet switch delivers.
 type arrivals struct {
 	mu      sync.Mutex
 	numbers []int

@@ -42,7 +42,6 @@ func (n *namespace) runInside(do func() error) error {
 	})
 }
 
-// enterThread moves the current thread to the namespace.
 func (n *namespace) enterThread() error {
 	if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("enter a network namespace: %w", err)

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// network is a namespace for each node and a packet switch between them.
 type network struct {
 	namespaces []*namespace
 	ports      []*os.File
@@ -17,7 +16,6 @@ type network struct {
 	forwarders []*forwarder
 }
 
-// newNetwork creates and connects the namespaces of all nodes.
 func newNetwork(size int, seed uint64) (*network, error) {
 	n := &network{}
 	n.packets = newPacketSwitch(size, seed, n.deliverPacket)

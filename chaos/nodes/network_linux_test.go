@@ -34,7 +34,6 @@ func TestNetwork(t *testing.T) {
 	callForwarderUntilAnswered(t, n)
 }
 
-// serveWord listens in the current namespace and answers each connection with a word.
 func serveWord(t *testing.T, address string) error {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", address)
@@ -55,7 +54,6 @@ func serveWord(t *testing.T, address string) error {
 	return nil
 }
 
-// callThroughNetwork calls node 1 from node 0.
 func callThroughNetwork(t *testing.T, n *network, within time.Duration) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -77,7 +75,6 @@ func readWord(conn net.Conn, within time.Duration) (string, error) {
 	return string(buffer[:length]), err
 }
 
-// callUntilAnswered repeats a call until it is answered.
 func callUntilAnswered(t *testing.T, n *network) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; {
@@ -91,7 +88,6 @@ func callUntilAnswered(t *testing.T, n *network) {
 	}
 }
 
-// callForwarderUntilAnswered calls node 1 from outside, through its forwarder.
 func callForwarderUntilAnswered(t *testing.T, n *network) {
 	t.Helper()
 	address, err := n.openForwarder(1, func() string { return nodeHostPort(1, apiPort) })

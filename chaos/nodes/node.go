@@ -38,7 +38,6 @@ type Exit struct {
 	Code int
 }
 
-// nodeProcess is one process of a node.
 type nodeProcess struct {
 	cmd *exec.Cmd
 	// ending is true once the harness stops the process. The node's lock protects it.
@@ -71,7 +70,7 @@ func (n *Node) Start() error {
 	return nil
 }
 
-// awaitExit waits for the end of a process and records it if it was unexpected.
+// awaitExit records the end of a process if it was unexpected.
 func (n *Node) awaitExit(r *nodeProcess) {
 	_ = r.cmd.Wait() // ProcessState has the result
 	n.mu.Lock()
@@ -104,7 +103,6 @@ func (n *Node) SetBinary(path string) {
 	n.binary = path
 }
 
-// setArgs sets the arguments of the next Start.
 func (n *Node) setArgs(args []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -165,7 +163,7 @@ func (n *Node) Wait(patience time.Duration) bool {
 	}
 }
 
-// sendSignal sends a signal to the process group of the node. It returns nil if the node has no process.
+// sendSignal returns nil if the node has no process.
 func (n *Node) sendSignal(s syscall.Signal, ending bool) (*nodeProcess, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

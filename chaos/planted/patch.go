@@ -26,7 +26,7 @@ type hunk struct {
 	old, new string // whole lines
 }
 
-// parsePatch reads a unified diff. The numbers in the headers of hunks are not used.
+// parsePatch ignores the numbers in the headers of hunks.
 func parsePatch(text string) (patch, error) {
 	var p patch
 	started := false
@@ -57,7 +57,6 @@ func parsePatch(text string) (patch, error) {
 	return p, p.validate()
 }
 
-// addLine adds a line of the diff to the last hunk.
 func (f *filePatch) addLine(line string) error {
 	if len(f.hunks) == 0 {
 		return errors.New("text between the name of a file and its first hunk")
@@ -95,7 +94,6 @@ func (p patch) validate() error {
 	return nil
 }
 
-// addTo adds the patched files to an overlay.
 func (p patch) addTo(root string, o *overlay.Overlay) error {
 	for _, f := range p {
 		path := filepath.Join(root, filepath.FromSlash(f.path))
@@ -114,7 +112,6 @@ func (p patch) addTo(root string, o *overlay.Overlay) error {
 	return nil
 }
 
-// applyTo returns the source with all hunks applied.
 func (f filePatch) applyTo(source string) (string, error) {
 	for _, h := range f.hunks {
 		found := "\n" + source // so that a match begins at the beginning of a line

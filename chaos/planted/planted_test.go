@@ -45,13 +45,11 @@ func TestPatchesFitTheSources(t *testing.T) {
 	}
 }
 
-// patchedBuild is a build with several planted bugs.
 type patchedBuild struct {
 	bugs, paths []string
 	overlay     *overlay.Overlay
 }
 
-// compile builds the packages of the patched files.
 func (b *patchedBuild) compile(t *testing.T) {
 	t.Helper()
 	file, err := b.overlay.Write()

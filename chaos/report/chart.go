@@ -25,12 +25,10 @@ type chart struct {
 	Lines             []chartLine
 }
 
-// chartLine is one series as an SVG path.
 type chartLine struct {
 	Name, Color, Path string
 }
 
-// throughputChart shows answers per second by outcome.
 func (s timeScale) throughputChart(ops []history.Op) chart {
 	series := map[history.Outcome][]float64{}
 	perSecond := bucketCount / s.length.Seconds()
@@ -50,7 +48,7 @@ func (s timeScale) throughputChart(ops []history.Op) chart {
 		most = max(most, slices.Max(one))
 	}
 	c.Most, c.Half = fmt.Sprintf("%.0f", most), fmt.Sprintf("%.0f", most/2)
-	for _, of := range []struct {
+	for _, line := range []struct {
 		outcome history.Outcome
 		color   string
 	}{
@@ -59,14 +57,13 @@ func (s timeScale) throughputChart(ops []history.Op) chart {
 		{history.Failed, "#7f8c8d"},
 		{history.Unknown, "#c0392b"},
 	} {
-		if series[of.outcome] != nil {
-			c.Lines = append(c.Lines, chartLine{string(of.outcome), of.color, svgPath(series[of.outcome], most)})
+		if series[line.outcome] != nil {
+			c.Lines = append(c.Lines, chartLine{string(line.outcome), line.color, svgPath(series[line.outcome], most)})
 		}
 	}
 	return c
 }
 
-// latencyChart shows the median and the longest latency of each bucket.
 func (s timeScale) latencyChart(ops []history.Op) chart {
 	took := make([][]time.Duration, bucketCount)
 	for i := range ops {
@@ -93,7 +90,6 @@ func (s timeScale) latencyChart(ops []history.Op) chart {
 	}
 }
 
-// svgPath draws values between 0 and most.
 func svgPath(values []float64, most float64) string {
 	var b strings.Builder
 	for i, value := range values {

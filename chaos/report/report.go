@@ -71,7 +71,6 @@ func Write(dir string, r Run) error {
 	return nil
 }
 
-// pageView is the data of the page template.
 type pageView struct {
 	Run
 
@@ -84,7 +83,6 @@ type pageView struct {
 	Pictures []string
 }
 
-// callCounts says how the calls of one kind ended.
 type callCounts struct {
 	Kind                             history.Kind
 	OK, Refused, Failed, Unknown     int

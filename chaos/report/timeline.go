@@ -37,13 +37,11 @@ func (s timeScale) xAt(at time.Duration) float64 {
 	return gutterWidth + (chartWidth-gutterWidth)*float64(min(max(at, 0), s.length))/float64(s.length)
 }
 
-// timeTick is a time below a picture.
 type timeTick struct {
 	X    float64
 	Text string
 }
 
-// timeTicks returns ticks at round times.
 func (s timeScale) timeTicks() (list []timeTick) {
 	steps := []time.Duration{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600}
 	i := slices.IndexFunc(steps, func(step time.Duration) bool { return s.length/(step*time.Second) < maxTicks })
@@ -56,7 +54,6 @@ func (s timeScale) timeTicks() (list []timeTick) {
 	return list
 }
 
-// timeBar is a span or an instant in its lane.
 type timeBar struct {
 	X, Width float64
 	Y        int
@@ -64,7 +61,6 @@ type timeBar struct {
 	Color    string
 }
 
-// laneLabel is the name of a lane.
 type laneLabel struct {
 	Name string
 	Y    int
@@ -79,7 +75,7 @@ type laneChart struct {
 
 var laneColors = []string{"#c0392b", "#2980b9", "#8e44ad", "#d35400", "#16a085", "#7f8c8d", "#2c3e50", "#b7950b"}
 
-// drawLanes draws spans, sorted by their beginning, and events.
+// drawLanes needs the spans sorted by their beginning.
 func (s timeScale) drawLanes(spans []Span, events []Event) laneChart {
 	var l laneChart
 	for _, span := range spans {
@@ -111,7 +107,6 @@ func (s timeScale) drawLanes(spans []Span, events []Event) laneChart {
 // Full returns the height of the picture, times included.
 func (l laneChart) Full() int { return l.Bottom + axisHeight + 2 }
 
-// laneFor returns the position of a lane, which is added if it is new.
 func (l *laneChart) laneFor(name string) int {
 	i := slices.IndexFunc(l.Rows, func(r laneLabel) bool { return r.Name == name })
 	if i < 0 {
@@ -121,7 +116,6 @@ func (l *laneChart) laneFor(name string) int {
 	return l.Rows[i].Y
 }
 
-// laneName returns the lane of a node, or of the cluster.
 func laneName(node string) string {
 	if node == "" {
 		return "cluster"

@@ -79,7 +79,7 @@ func (o options) execute(ctx context.Context) error {
 	return o.playAll(ctx, turnable, &oldServers{options: &o, build: build})
 }
 
-// playAll plays runs with consecutive seeds until the time is up. It goes on after a failed run.
+// playAll uses consecutive seeds until the time is up. It goes on after a failed run.
 func (o options) playAll(ctx context.Context, turnable bool, older *oldServers) error {
 	sizes, err := parseSizes(o.sizes)
 	if err != nil {
@@ -122,7 +122,6 @@ func (o options) playAll(ctx context.Context, turnable bool, older *oldServers) 
 	return all.failureError()
 }
 
-// playRun plays one run and prints its result.
 func playRun(ctx context.Context, config runner.Config) (runner.Result, error) {
 	fmt.Printf("== %s\n", config.Command())
 	result, err := runner.Run(ctx, config)

@@ -22,7 +22,6 @@ const (
 	maxClients = 100
 )
 
-// options are the flags.
 type options struct {
 	scenario, workloads, sizes string
 	seed                       uint64
@@ -33,7 +32,6 @@ type options struct {
 	clients                    int
 }
 
-// registerFlags defines the flags.
 func (o *options) registerFlags(f *flag.FlagSet) {
 	f.StringVar(&o.scenario, "scenario", "", "faults, separated by commas; all if empty")
 	f.StringVar(&o.workloads, "workloads", "", "workloads, separated by commas; all if empty")
@@ -53,7 +51,6 @@ func (o *options) registerFlags(f *flag.FlagSet) {
 	f.IntVar(&o.clients, "clients", 0, "clients of each workload; the default if 0")
 }
 
-// validate finds errors before anything is built or started.
 func (o *options) validate(rest []string) error {
 	var bugs, kinds []string
 	for _, bug := range planted.Bugs() {
@@ -75,7 +72,7 @@ func (o *options) validate(rest []string) error {
 		checkCount("clients", o.clients, maxClients), rejectArguments(rest))
 }
 
-// plantedBugs returns the requested bug, if any. A server has at most one.
+// plantedBugs has at most one bug: a server has no more.
 func (o *options) plantedBugs() []string {
 	if o.planted == "" {
 		return nil
@@ -83,7 +80,6 @@ func (o *options) plantedBugs() []string {
 	return []string{o.planted}
 }
 
-// buildsPlanted refuses to plant a bug in a given binary.
 func (o *options) buildsPlanted() error {
 	if o.binary != "" && (o.planted != "" || o.selftest) {
 		return errors.New("binary cannot be combined with planted or selftest: bugs are planted in the build")

@@ -17,7 +17,6 @@ import (
 // maxAttempts bounds the runs that look for one planted bug.
 const maxAttempts = 5
 
-// findPlanted builds a server with each planted bug and plays runs until one of them finds the bug.
 func (o options) findPlanted(ctx context.Context, build runner.Build) error {
 	var missed []string
 	for _, bug := range planted.Bugs() {
@@ -44,7 +43,6 @@ func (o options) findPlanted(ctx context.Context, build runner.Build) error {
 	return nil
 }
 
-// findBug plays runs until one of them breaks a promise.
 func (o options) findBug(ctx context.Context, bug planted.Bug, binary string) (bool, error) {
 	began := time.Now()
 	for i := range maxAttempts {

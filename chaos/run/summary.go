@@ -28,7 +28,7 @@ type runSummary struct {
 
 func newSummary() *runSummary { return &runSummary{faults: faults.Counts{}} }
 
-// addRun adds a run, or why it could not be played. It deletes the large history of a run that passed, with what lies
+// addRun adds a run, or why it could not be played. It deletes the large history of a run that passed, with the files
 // beside it; the report remains.
 func (s *runSummary) addRun(r *runner.Result, failure error) error {
 	s.runs++
@@ -57,7 +57,6 @@ func (s *runSummary) addRun(r *runner.Result, failure error) error {
 	return failed
 }
 
-// writePage writes the summary of all runs so far.
 func (s *runSummary) writePage(dir string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s.\n\n", s, cmp.Or(s.faults.String(), "No faults"))

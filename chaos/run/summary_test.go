@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/chaos/runner"
 )
 
-// resultWith returns the result of a run with two operations and a fault, in its own folder with its files.
+// resultWith has two operations and a fault, and files in its own folder.
 func resultWith(t *testing.T, dir string, seed uint64, failures ...string) *runner.Result {
 	t.Helper()
 	config := runner.Config{Dir: filepath.Join(dir, "run"), Size: 3, Seed: seed}

@@ -54,7 +54,7 @@ func (b Build) Make(ctx context.Context, dir string) (string, error) {
 	return binary, nil
 }
 
-// writeOverlay writes the replaced sources and returns the path of the overlay file.
+// writeOverlay returns the path of the overlay file.
 func (b Build) writeOverlay(dir string) (string, error) {
 	o, err := overlay.New(dir)
 	if err != nil {
@@ -73,7 +73,6 @@ func (b Build) writeOverlay(dir string) (string, error) {
 	return o.Write()
 }
 
-// binaryName returns the file name of the binary.
 func (b Build) binaryName() string {
 	name := "quorate"
 	if b.Version != "" {

@@ -30,7 +30,7 @@ func (r *activeRun) makeSecret() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the bootstrap secret: %w", err)
 	}
-	return []string{"QUORATE_BOOTSTRAP_SECRET_FILE=" + path}, nil
+	return []string{"QUORATE_SERVER_BOOTSTRAP_SECRET_FILE=" + path}, nil
 }
 
 // guardCluster guards a healthy cluster and makes its accounts. From then on the harness calls the nodes with the token

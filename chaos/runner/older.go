@@ -65,7 +65,7 @@ func (b Build) readReleases() (list [][]string, err error) {
 	return list, nil
 }
 
-// resolveCommit returns the commit of a released version or of a git revision.
+// resolveCommit takes a released version or a git revision.
 func (b Build) resolveCommit(ctx context.Context, name string) (string, error) {
 	list, err := b.readReleases()
 	if err != nil {

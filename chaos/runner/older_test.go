@@ -55,7 +55,6 @@ func TestPreviousIsTheNewestRelease(t *testing.T) {
 	}
 }
 
-// createBinary creates an empty file where the binary of a revision belongs.
 func createBinary(t *testing.T, b Build, dir, name string) string {
 	t.Helper()
 	commit, err := b.resolveCommit(t.Context(), name)

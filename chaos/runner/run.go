@@ -78,7 +78,6 @@ type Result struct {
 	Failures, Undecided []string
 }
 
-// activeRun is a run in progress.
 type activeRun struct {
 	Config
 	cluster  *nodes.Cluster
@@ -118,7 +117,6 @@ func Run(ctx context.Context, config Config) (result Result, err error) {
 	return result, nil
 }
 
-// lastBytes returns the end of a long text.
 func lastBytes(text string) string {
 	const most = 8 << 10
 	return text[max(0, len(text)-most):]
@@ -218,8 +216,7 @@ func (r *activeRun) playFaults(ctx context.Context) error {
 	return r.judgeHistory(ctx, healed)
 }
 
-// runWorkload runs the workload and the faults, then heals. It returns why the cluster did not become healthy again,
-// if so.
+// runWorkload returns why the cluster did not become healthy again after the faults, if so.
 func (r *activeRun) runWorkload(ctx context.Context, schedule *faults.Schedule) (healed, err error) {
 	config := workload.Config{
 		Servers: r.cluster.URLs(), Boskos: r.cluster.Boskos(), Seed: r.Seed, Names: r.Workloads, Clients: r.Clients,
@@ -308,7 +305,6 @@ func panicIn(log string) string {
 	return ""
 }
 
-// writeReport writes the report of the run, and its timeline as text.
 func (r *activeRun) writeReport() error {
 	page := report.Run{
 		Seed: r.Seed, Nodes: r.Size, Scenario: strings.Join(r.Scenario, ","), Faults: r.result.Faults.String(),
@@ -335,7 +331,7 @@ func (r *activeRun) addFailure(format string, args ...any) {
 	r.result.Failures = append(r.result.Failures, fmt.Sprintf(format, args...))
 }
 
-// keepDisks stops the nodes and copies their data, because the disks vanish with the cluster.
+// keepDisks stops the nodes first. The data is copied because the disks vanish with the cluster.
 func (r *activeRun) keepDisks() error {
 	var failed []error
 	for _, n := range r.cluster.Nodes {

@@ -45,13 +45,12 @@ func (r *activeRun) makeWebhookSecret() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the secret of the webhook: %w", err)
 	}
-	return []string{"QUORATE_WEBHOOK_HOSTS=http://127.0.0.1:*", "QUORATE_WEBHOOK_SECRETS_DIR=" + dir}, nil
+	return []string{"QUORATE_SERVER_WEBHOOK_HOSTS=http://127.0.0.1:*", "QUORATE_SERVER_WEBHOOK_SECRETS_DIR=" + dir}, nil
 }
 
 // webhookSecret signs deliveries in runs.
 var webhookSecret = []byte("webhooks of chaos, 32 bytes long")
 
-// receiver is the HTTP receiver of a run.
 type receiver struct {
 	server *http.Server
 	url    string
@@ -146,7 +145,6 @@ func (v *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// deliveredBody is what the check needs of a body, of an event or of a gap.
 type deliveredBody struct {
 	Type string
 	Data struct {

@@ -23,7 +23,6 @@ const (
 	boskosPort = "3"
 )
 
-// simCluster is a cluster whose nodes serve the API over wires.
 type simCluster struct {
 	*clustertest.Cluster
 
@@ -35,7 +34,7 @@ type simCluster struct {
 	secretFile string
 }
 
-// newSimCluster starts a cluster. secretFile is the bootstrap secret of its nodes; empty for none.
+// newSimCluster takes the bootstrap secret of its nodes; an empty file name is none.
 func newSimCluster(t *testing.T, seed uint64, size int, secretFile string) *simCluster {
 	t.Helper()
 	w := &simCluster{
@@ -56,7 +55,6 @@ func newSimCluster(t *testing.T, seed uint64, size int, secretFile string) *simC
 	return w
 }
 
-// serveNodes serves the API of every running node that is not served yet.
 func (w *simCluster) serveNodes() {
 	w.t.Helper()
 	for _, n := range w.Nodes() {
@@ -96,7 +94,6 @@ func (w *simCluster) nodeURLs(port string) []string {
 	return urls
 }
 
-// crashNodes stops nodes without warning.
 func (w *simCluster) crashNodes(ids ...string) {
 	for _, id := range ids {
 		if w.isRunning(id) {
@@ -154,7 +151,6 @@ func (w *simCluster) leaderOrFirst() string {
 	return w.ids[0]
 }
 
-// faultInjector injects faults from a seed.
 type faultInjector struct {
 	*simCluster
 

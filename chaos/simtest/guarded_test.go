@@ -41,7 +41,6 @@ func TestGuardedSeeds(t *testing.T) {
 	}
 }
 
-// caseCounts counts what all runs examined, by kind.
 type caseCounts struct {
 	mu    sync.Mutex
 	cases map[string]int
@@ -57,7 +56,6 @@ func (c *caseCounts) add(all check.Verdicts) {
 	}
 }
 
-// playGuarded runs one seed in virtual time.
 func playGuarded(t *testing.T, seed uint64, total *caseCounts) {
 	t.Helper()
 	secret := strings.Repeat("s", 43)
@@ -97,13 +95,12 @@ func playGuarded(t *testing.T, seed uint64, total *caseCounts) {
 	access := guarded.Judge(evidence, recorded)
 	total.add(access)
 	if err := append(verdicts, access...).Err(); err != nil || t.Failed() {
-		t.Errorf("%v\n%s%s\nfaults: %v\nagain: go test ./chaos/simtest -run TestGuardedSeeds -args -seeds 1 -first %d",
+		t.Errorf("%v\n%s%s\nfaults: %v\nagain: go test -C chaos ./simtest -run TestGuardedSeeds -args -seeds 1 -first %d",
 			err, verdicts, access, injected, seed)
 		keepEvidence(t, seed, recorded, finals)
 	}
 }
 
-// guardCluster guards the cluster and makes the accounts.
 func (w *simCluster) guardCluster(seed uint64, secret string) *guarded.Workload {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)

@@ -31,7 +31,6 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	}
 }
 
-// buildWith builds this test with a planted bug.
 func buildWith(t *testing.T, bug string) string {
 	t.Helper()
 	o, err := overlay.New(t.TempDir())
@@ -77,7 +76,6 @@ func playSeeds(ctx context.Context, binary string, args []string, seeds, first i
 	return string(out), err
 }
 
-// firstViolation returns the first violation in the output of a test.
 func firstViolation(out string) string {
 	for line := range strings.Lines(out) {
 		line = strings.TrimSpace(line)

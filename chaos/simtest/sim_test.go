@@ -46,7 +46,6 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// examinedCounts counts what all runs examined, by promise.
 type examinedCounts struct {
 	mu       sync.Mutex
 	examined map[string]int
@@ -87,7 +86,6 @@ func TestRegressions(t *testing.T) {
 	}
 }
 
-// chooseWorkloads returns the workloads of a run: three that write, one that reads and one that watches.
 func chooseWorkloads(seed uint64) []string {
 	if *workName != "" {
 		return strings.Split(*workName, ",")
@@ -127,7 +125,7 @@ func playSeed(t *testing.T, seed uint64, names []string, total *examinedCounts) 
 	verdicts := check.JudgeWith(recorded, finals, check.Options{Pictures: *evidenceFolder})
 	total.addVerdicts(verdicts)
 	if err := verdicts.Err(); err != nil || t.Failed() {
-		t.Errorf("%v\n%s\nfaults: %v\nagain: go test ./chaos/simtest -run TestSeeds -args -seeds 1 -first "+
+		t.Errorf("%v\n%s\nfaults: %v\nagain: go test -C chaos ./simtest -run TestSeeds -args -seeds 1 -first "+
 			"%d -workload %s",
 			err, verdicts, injected, seed, strings.Join(names, ","))
 		keepEvidence(t, seed, recorded, finals)
@@ -168,7 +166,6 @@ func (n *faultInjector) healAndCollect(config workload.Config) check.Finals {
 	return finals
 }
 
-// keepEvidence writes the history and the final states if a folder was given.
 func keepEvidence(t *testing.T, seed uint64, h history.History, f check.Finals) {
 	t.Helper()
 	if *evidenceFolder == "" {
@@ -181,7 +178,7 @@ func keepEvidence(t *testing.T, seed uint64, h history.History, f check.Finals) 
 	if err := check.WriteFinals(check.FinalsBeside(path), f); err != nil {
 		t.Error(err)
 	}
-	t.Logf("judge again: CHAOS_EVIDENCE=%s go test -run TestJudgeAgain ./chaos/...", path)
+	t.Logf("judge again: CHAOS_EVIDENCE=%s go test -C chaos -run TestJudgeAgain ./...", path)
 }
 
 // TestAnIdleClusterIsNotLate: states show civil time as of the last command.

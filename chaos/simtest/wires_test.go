@@ -20,7 +20,6 @@ const callerSide = "outside"
 // lossTimeout is how long a client takes to notice that a wire is cut.
 const lossTimeout = 2 * time.Second
 
-// nodeEndpoint serves the calls of one node until the node stops.
 type nodeEndpoint struct {
 	ports   map[string]http.Handler
 	running context.Context //nolint:containedctx // it ends with the node, not with a call
@@ -45,14 +44,12 @@ func newSimWires(seed uint64) *simWires {
 	}
 }
 
-// update changes the wires.
 func (w *simWires) update(how func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	how()
 }
 
-// healAll removes all faults of wires.
 func (w *simWires) healAll() {
 	w.update(func() { w.cut, w.loss, w.delay = map[[2]string]bool{}, 0, time.Millisecond })
 }
@@ -63,7 +60,6 @@ func (w *simWires) endpointOf(id string) *nodeEndpoint {
 	return w.endpoints[id]
 }
 
-// letsPass reports whether a message gets over a wire now.
 func (w *simWires) letsPass(from, to string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +110,6 @@ func (e wireTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// awaitTimeout waits until the caller notices a loss.
 func awaitTimeout(ctx context.Context, what string) error {
 	select {
 	case <-ctx.Done():
@@ -124,7 +119,6 @@ func awaitTimeout(ctx context.Context, what string) error {
 	}
 }
 
-// serveCall serves a call until the caller or the node stops.
 func (h *nodeEndpoint) serveCall(r *http.Request, port string) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	body := &bodyStream{more: make(chan struct{})}
@@ -197,7 +191,6 @@ type bodyStream struct {
 	more  chan struct{}
 }
 
-// update changes the stream and wakes its reader.
 func (s *bodyStream) update(how func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,22 +26,22 @@ func startBatch(c *caller) func(context.Context) {
 	}
 }
 
-// acquireMany sends several requests in one call and repeats the unanswered ones one by one.
+// acquireMany sends one batch and repeats the unanswered requests one by one.
 func (h *holder) acquireMany(ctx context.Context, count int) {
-	var wants []requestSpec
+	var requests []requestSpec
 	for range count {
 		node := []string{"x", "y"}[h.random.IntN(2)]
-		wants = append(wants, requestSpec{
+		requests = append(requests, requestSpec{
 			id:     h.newID(),
 			claims: []history.Claim{claimAt("batch", node, 1+h.random.Int64N(4))},
 		})
 	}
-	for i, o := range h.batchAllocate(ctx, wants) {
+	for i, o := range h.batchAllocate(ctx, requests) {
 		switch o.Outcome {
 		case history.OK:
-			h.held = append(h.held, holding{id: wants[i].id, claims: wants[i].claims})
+			h.held = append(h.held, holding{id: requests[i].id, claims: requests[i].claims})
 		case history.Unknown:
-			h.acquireOne(ctx, wants[i])
+			h.acquireOne(ctx, requests[i])
 		case history.Refused, history.Failed:
 		}
 	}
@@ -61,13 +61,13 @@ func (h *holder) releaseMany(ctx context.Context, count int) {
 }
 
 // batchAllocate makes one attempt. Each request is an operation of its own; they share a session.
-func (c *caller) batchAllocate(ctx context.Context, wants []requestSpec) []history.Op {
+func (c *caller) batchAllocate(ctx context.Context, requests []requestSpec) []history.Op {
 	s := c.randomServer()
 	c.serial++
 	begun := c.beginOp(history.Allocate, s)
 	begun.Session = int64(c.serial)
 	request := &quoratev1.BatchAllocateRequest{}
-	for _, w := range wants {
+	for _, w := range requests {
 		request.Requests = append(request.Requests, w.toProto())
 	}
 	var answer *quoratev1.BatchAllocateResponse
@@ -76,7 +76,7 @@ func (c *caller) batchAllocate(ctx context.Context, wants []requestSpec) []histo
 		return err
 	})
 	var ended []history.Op
-	for i, w := range wants {
+	for i, w := range requests {
 		o, failure := *begun, err
 		w.fillIn(&o)
 		if err == nil {
@@ -96,9 +96,13 @@ func (c *caller) batchRelease(ctx context.Context, ids []string) []history.Op {
 	c.serial++
 	begun := c.beginOp(history.Release, s)
 	begun.Session = int64(c.serial)
+	requests := make([]*quoratev1.ReleaseRequest, len(ids))
+	for i, id := range ids {
+		requests[i] = &quoratev1.ReleaseRequest{Id: id}
+	}
 	var answer *quoratev1.BatchReleaseResponse
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.allocations.BatchRelease(ctx, &quoratev1.BatchReleaseRequest{Ids: ids})
+		answer, err = s.allocations.BatchRelease(ctx, &quoratev1.BatchReleaseRequest{Requests: requests})
 		return err
 	})
 	var ended []history.Op
@@ -119,7 +123,6 @@ func (c *caller) batchRelease(ctx context.Context, ids []string) []history.Op {
 	return ended
 }
 
-// elementError is the error of one element of a batch.
 type elementError struct{ failure *quoratev1.Failure }
 
 // Error returns the message of the server.
@@ -133,7 +136,6 @@ func failureError(f *quoratev1.Failure) error {
 	return &elementError{f}
 }
 
-// refusalOf returns the refusal of a batch element, if err is one.
 func refusalOf(err error) (*quoratev1.Failure, bool) {
 	var r *elementError
 	if errors.As(err, &r) {

@@ -52,7 +52,7 @@ func startBoskos(c *caller) func(context.Context) {
 	}
 }
 
-// acquireVan returns the acquired resource, or "".
+// acquireVan returns an empty name if nothing was acquired.
 func (c *caller) acquireVan(ctx context.Context) string {
 	_, van := c.callBoskos(ctx, history.BoskosAcquire, "", url.Values{
 		"type": {"van"}, "state": {"free"},

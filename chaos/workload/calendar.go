@@ -17,7 +17,7 @@ const windowGap = 1200
 // calendarTrees returns a tree whose limits are changed for some seconds each, again and again.
 func calendarTrees() []treeSpec { return []treeSpec{newTreeSpec("calendar", "", 24, "x", 9, "y", 9)} }
 
-// startCalendar schedules limits from the first client. All clients allocate, and read what is scheduled.
+// startCalendar uses the first client to schedule limits. All clients allocate, and read what is scheduled.
 func startCalendar(c *caller) func(context.Context) {
 	nodes := []string{"x", "y"}
 	h := &holder{caller: c, maxHeld: 5, nodes: map[string][]string{"calendar": nodes}}
@@ -39,7 +39,7 @@ func startCalendar(c *caller) func(context.Context) {
 
 func wallMillis() int64 { return time.Now().UnixMilli() }
 
-// scheduleOne schedules a limit in a window behind the last one of the node. It returns when the node is free again.
+// scheduleOne uses a window behind the last one of the node. It returns when the node is free again.
 func (c *caller) scheduleOne(ctx context.Context, node string, last int64) int64 {
 	from := max(last+windowGap, wallMillis()+c.random.Int64N(1500))
 	want := history.ScheduledLimit{
@@ -52,7 +52,6 @@ func (c *caller) scheduleOne(ctx context.Context, node string, last int64) int64
 	return want.Until
 }
 
-// callSchedule makes one attempt to schedule a limit.
 func (c *caller) callSchedule(ctx context.Context, want history.ScheduledLimit) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(history.Schedule, s)

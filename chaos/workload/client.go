@@ -15,7 +15,6 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// server is one node as clients reach it.
 type server struct {
 	url         string
 	allocations quoratev1connect.AllocationServiceClient
@@ -43,7 +42,6 @@ func newServers(config Config) ([]*server, error) {
 	return servers, nil
 }
 
-// caller is a client that makes one call at a time.
 type caller struct {
 	config   Config
 	workload string
@@ -70,8 +68,8 @@ func (c *caller) pauseAbout(ctx context.Context, mean time.Duration) {
 	}
 }
 
-// oneIn returns true once in so many times.
-func (c *caller) oneIn(of int) bool { return c.random.IntN(of) == 0 }
+// oneIn returns true once in n times on average.
+func (c *caller) oneIn(n int) bool { return c.random.IntN(n) == 0 }
 
 func (c *caller) newID() string {
 	c.serial++
@@ -80,12 +78,10 @@ func (c *caller) newID() string {
 
 func (c *caller) randomServer() *server { return c.servers[c.random.IntN(len(c.servers))] }
 
-// beginOp starts the record of a call.
 func (c *caller) beginOp(kind history.Kind, s *server) *history.Op {
 	return &history.Op{Workload: c.workload, Client: c.number, Kind: kind, Server: s.url, Call: c.config.Recorder.Now()}
 }
 
-// endOp completes the record and adds it to the history.
 func (c *caller) endOp(o *history.Op, err error) history.Op {
 	o.Return = c.config.Recorder.Now()
 	c.setOutcome(o, err)
@@ -94,7 +90,6 @@ func (c *caller) endOp(o *history.Op, err error) history.Op {
 	return *o
 }
 
-// setOutcome derives the outcome of a call from its error.
 func (c *caller) setOutcome(o *history.Op, err error) {
 	o.Outcome = history.OK
 	if err == nil {
@@ -148,8 +143,7 @@ func enumName(name, prefix string) string {
 	return name
 }
 
-// withTimeout runs one attempt. The attempt may outlive ctx: a call that is under way when the run ends still gets
-// its answer.
+// withTimeout lets the attempt outlive ctx: a call that is under way when the run ends still gets its answer.
 func (c *caller) withTimeout(ctx context.Context, attempt func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.Timeout)
 	defer cancel()
@@ -157,7 +151,7 @@ func (c *caller) withTimeout(ctx context.Context, attempt func(context.Context) 
 }
 
 // retryUntilDecided repeats a call until it is decided or ctx ends, a few times at most. A call that the cluster does
-// not know yet is not repeated: that would be in vain until all nodes are upgraded.
+// not know yet is not repeated: that has no effect until all nodes are upgraded.
 func (c *caller) retryUntilDecided(ctx context.Context, attempt func() history.Op) history.Op {
 	const attempts = 8
 	for i := 1; ; i++ {

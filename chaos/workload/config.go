@@ -46,7 +46,6 @@ type Config struct {
 	Recorder *history.Recorder
 }
 
-// workloadSpec is one workload.
 type workloadSpec struct {
 	// trees are the trees that SetUp creates for it.
 	trees func() []treeSpec
@@ -56,7 +55,6 @@ type workloadSpec struct {
 	start func(*caller) func(context.Context)
 }
 
-// workloads returns all workloads by name.
 func workloads() map[string]workloadSpec {
 	return map[string]workloadSpec{
 		"deep":     {trees: deepTrees, start: startDeep},

@@ -15,9 +15,9 @@ type holding struct {
 	claims []history.Claim
 	// anyOf are the alternatives that were requested; none if there is one list.
 	anyOf [][]history.Claim
-	// has are the claims that it has by now, as far as this client knows. isUncertain is true if a change of them was
-	// not decided, and fence is 0 unless an answer told it.
-	has         []history.Claim
+	// heldClaims are the claims that it has by now, as far as this client knows. isUncertain is true if a change of them
+	// was not decided, and fence is 0 unless an answer told it.
+	heldClaims  []history.Claim
 	isUncertain bool
 	// isMoved is true if nodes of the claims depend on a change that was not decided.
 	isMoved bool
@@ -39,15 +39,13 @@ type holder struct {
 	nodes map[string][]string
 }
 
-// acquireOne repeats a request until it is decided, and remembers the allocation if it may be held.
 func (h *holder) acquireOne(ctx context.Context, w requestSpec) {
 	o := h.retryUntilDecided(ctx, func() history.Op { return h.callAllocate(ctx, w) })
 	if o.Outcome != history.Refused && o.Outcome != history.Failed {
-		h.held = append(h.held, holding{id: w.id, claims: w.claims, anyOf: w.anyOf, has: w.claims, fence: o.Fence})
+		h.held = append(h.held, holding{id: w.id, claims: w.claims, anyOf: w.anyOf, heldClaims: w.claims, fence: o.Fence})
 	}
 }
 
-// releaseOne releases a random allocation and repeats that until it is decided.
 func (h *holder) releaseOne(ctx context.Context) {
 	i := h.random.IntN(len(h.held))
 	id := h.held[i].id

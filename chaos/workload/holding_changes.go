@@ -8,7 +8,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// changeSpec is a change of what an allocation holds that can be tried more than once.
 type changeSpec struct {
 	kind       history.Kind
 	id         string
@@ -23,7 +22,6 @@ type changeSpec struct {
 	wait, poll int64
 }
 
-// changeAnswer is what the answers of all changes have in common.
 type changeAnswer interface {
 	GetAllocation() *quoratev1.Allocation
 	GetIndex() uint64
@@ -31,15 +29,16 @@ type changeAnswer interface {
 	GetRepeated() bool
 }
 
-// changeOne resizes one allocation, moves one of its claims to another node, or splits a part from it. Only a resize
-// has the same result whether an earlier change was made or not.
+// changeOne makes a random change. Only a resize has the same result whether an earlier change was made or not.
 func (h *holder) changeOne(ctx context.Context, i int) {
 	one := &h.held[i]
-	at := h.random.IntN(len(one.has))
-	claim := one.has[at]
+	at := h.random.IntN(len(one.heldClaims))
+	claim := one.heldClaims[at]
 	nodes := h.nodes[claim.Tree]
 	to := nodes[h.random.IntN(len(nodes))]
-	isTaken := slices.ContainsFunc(one.has, func(c history.Claim) bool { return c.Tree == claim.Tree && c.Node == to })
+	isTaken := slices.ContainsFunc(one.heldClaims, func(c history.Claim) bool {
+		return c.Tree == claim.Tree && c.Node == to
+	})
 	switch dice := h.random.IntN(4); {
 	case one.isMoved:
 		h.readAllocation(ctx, one.id, h.randomReadMode())
@@ -52,36 +51,34 @@ func (h *holder) changeOne(ctx context.Context, i int) {
 	}
 }
 
-// transferOne moves one claim of an allocation.
 func (h *holder) transferOne(ctx context.Context, one *holding, at int, to string) {
 	w := one.nextChange(history.Transfer)
-	moved := one.has[at]
+	moved := one.heldClaims[at]
 	w.moves = []*quoratev1.ClaimMove{{Tree: moved.Tree, From: moved.Node, To: to}}
 	moved.Node = to
-	w.claims = slices.Clone(one.has)
+	w.claims = slices.Clone(one.heldClaims)
 	w.claims[at] = moved
 	switch o, decided := h.tryChange(ctx, w); {
 	case o.Outcome == history.OK:
-		one.has = w.claims
+		one.heldClaims = w.claims
 	case !decided:
 		one.isMoved = true
 	}
 }
 
-// splitOne makes an allocation of half of a claim, at the same or another node.
 func (h *holder) splitOne(ctx context.Context, one *holding, at int, to string) {
 	w := one.nextChange(history.Split)
-	from := one.has[at]
+	from := one.heldClaims[at]
 	taken := from.Amounts[countedResource] / 2
-	part := holding{id: h.newID(), has: []history.Claim{claimAt(from.Tree, to, taken)}}
+	part := holding{id: h.newID(), heldClaims: []history.Claim{claimAt(from.Tree, to, taken)}}
 	w.parts = []*quoratev1.Part{{Id: part.id, Claims: []*quoratev1.PartClaim{
-		{Tree: from.Tree, From: from.Node, To: to, Amounts: part.has[0].Amounts},
+		{Tree: from.Tree, From: from.Node, To: to, Amounts: part.heldClaims[0].Amounts},
 	}}}
-	w.claims = slices.Clone(one.has)
+	w.claims = slices.Clone(one.heldClaims)
 	w.claims[at] = claimAt(from.Tree, from.Node, from.Amounts[countedResource]-taken)
 	switch o, decided := h.tryChange(ctx, w); {
 	case o.Outcome == history.OK:
-		one.has = w.claims
+		one.heldClaims = w.claims
 		part.fence = o.Records[1].Fence
 		h.held = append(h.held, part)
 	case !decided:
@@ -90,22 +87,20 @@ func (h *holder) splitOne(ctx context.Context, one *holding, at int, to string) 
 	}
 }
 
-// resizeOne gives every claim of an allocation another amount, so that the result does not depend on earlier changes
-// that were not decided.
+// resizeOne changes every claim, so that the result does not depend on earlier changes that were not decided.
 func (h *holder) resizeOne(ctx context.Context, one *holding) {
 	w := one.nextChange(history.Resize)
-	for _, claim := range one.has {
+	for _, claim := range one.heldClaims {
 		w.claims = append(w.claims, claimAt(claim.Tree, claim.Node, 1+h.random.Int64N(5)))
 	}
 	switch o, decided := h.tryChange(ctx, w); {
 	case o.Outcome == history.OK:
-		one.has, one.isUncertain = w.claims, false
+		one.heldClaims, one.isUncertain = w.claims, false
 	case !decided:
 		one.isUncertain = true
 	}
 }
 
-// nextChange is a change with the next generation.
 func (one *holding) nextChange(kind history.Kind) changeSpec {
 	one.generation++
 	return changeSpec{kind: kind, id: one.id, fence: one.fence, generation: one.generation}
@@ -123,7 +118,6 @@ func (h *holder) tryChange(ctx context.Context, w changeSpec) (o history.Op, dec
 	return o, o.Outcome == history.OK || !lost
 }
 
-// callChange makes one attempt.
 func (c *caller) callChange(ctx context.Context, w changeSpec) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(w.kind, s)
@@ -151,7 +145,6 @@ func (c *caller) callChange(ctx context.Context, w changeSpec) history.Op {
 	return c.endOp(o, err)
 }
 
-// partClaims returns what a part holds.
 func partClaims(p *quoratev1.Part) []history.Claim {
 	var all []history.Claim
 	for _, c := range p.GetClaims() {
@@ -160,7 +153,6 @@ func partClaims(p *quoratev1.Part) []history.Claim {
 	return all
 }
 
-// send makes the call.
 func (w *changeSpec) send(ctx context.Context, s *server) (changeAnswer, error) {
 	if w.kind == history.Transfer {
 		return s.allocations.Transfer(ctx, &quoratev1.TransferRequest{

@@ -12,7 +12,7 @@ func holdTrees() []treeSpec {
 	return []treeSpec{newTreeSpec("holds", "", 40, "p", 20, "p/x", 12, "p/y", 12, "q", 12)}
 }
 
-// startHolds puts nodes on hold and resumes them from the first client. The others, and it too, allocate.
+// startHolds uses the first client to put nodes on hold and to resume them. All clients allocate.
 func startHolds(c *caller) func(context.Context) {
 	nodes := []string{"p/x", "p/y", "q", "p"}
 	h := &holder{caller: c, maxHeld: 6, nodes: map[string][]string{"holds": nodes}}
@@ -38,7 +38,6 @@ func startHolds(c *caller) func(context.Context) {
 	}
 }
 
-// holdForAWhile puts a node on hold and resumes it.
 func (c *caller) holdForAWhile(ctx context.Context, tree, node string) {
 	for _, hold := range []bool{true, false} {
 		id := c.newID()
@@ -49,7 +48,6 @@ func (c *caller) holdForAWhile(ctx context.Context, tree, node string) {
 	}
 }
 
-// callHold makes one attempt to put a node on hold, or to resume it.
 func (c *caller) callHold(ctx context.Context, id, tree, node string, hold bool) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(history.Configure, s)

@@ -9,7 +9,7 @@ import (
 )
 
 // joinedAtOnce is how many calls a client of the workload "joined" makes at one time. With three clients and two
-// batches under way, about a third of the calls travel alone.
+// batches under way, about a third of the calls are sent alone.
 const joinedAtOnce = 5
 
 // joinedTrees has less room than the callers want.

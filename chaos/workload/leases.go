@@ -60,7 +60,6 @@ func (l *leaseHolder) dropLease(one *heldLease) {
 	l.held = slices.DeleteFunc(l.held, func(o *heldLease) bool { return o == one })
 }
 
-// acquireLease requests a lease and remembers it if it was granted.
 func (l *leaseHolder) acquireLease(ctx context.Context, w requestSpec) history.Op {
 	sent := l.config.Recorder.Now()
 	o := l.retryUntilDecided(ctx, func() history.Op { return l.callAllocate(ctx, w) })
@@ -70,7 +69,7 @@ func (l *leaseHolder) acquireLease(ctx context.Context, w requestSpec) history.O
 	return o
 }
 
-// nextStep renews a due lease, or else makes a random call: a new request, a release, or a read.
+// nextStep prefers to renew a due lease, and otherwise makes a random call.
 func (l *leaseHolder) nextStep(ctx context.Context, ask func() requestSpec) {
 	if one := l.dueLease(); one != nil {
 		l.renewLease(ctx, one)

@@ -6,7 +6,6 @@ import (
 	"github.com/quorate/quorate/chaos/history"
 )
 
-// rangeTrees returns a tree in which most requests would take all room.
 func rangeTrees() []treeSpec { return []treeSpec{newTreeSpec("ranges", "", 30, "x", 18, "y", 18)} }
 
 // startRanges requests ranges of amounts or one of two alternatives, and releases what it got.
@@ -27,7 +26,6 @@ func startRanges(c *caller) func(context.Context) {
 	}
 }
 
-// newChoice returns a request with alternatives one in three times, and else one that may have ranges.
 func (c *caller) newChoice() requestSpec {
 	if c.oneIn(3) {
 		return c.newAlternatives("ranges", history.Reject)
@@ -35,7 +33,6 @@ func (c *caller) newChoice() requestSpec {
 	return requestSpec{id: c.newID(), claims: c.newRanges()}
 }
 
-// newRanges returns claims at one node or at both. One in three has no range.
 func (c *caller) newRanges() []history.Claim {
 	nodes := []string{"x", "y"}
 	c.random.Shuffle(2, func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })

@@ -24,8 +24,6 @@ func (f readMode) protoOptions() *quoratev1.ReadOptions {
 	return r
 }
 
-// randomReadMode returns a linearizable read, a stale one, or a stale one that is not behind what this client has
-// seen.
 func (c *caller) randomReadMode() readMode {
 	switch c.random.IntN(4) {
 	case 0:
@@ -36,14 +34,13 @@ func (c *caller) randomReadMode() readMode {
 	return readMode{}
 }
 
-// beginRead starts the record of a read.
 func (c *caller) beginRead(kind history.Kind, s *server, f readMode) *history.Op {
 	o := c.beginOp(kind, s)
 	o.Stale, o.MinIndex = f.stale, f.minIndex
 	return o
 }
 
-// setReadInfo records at which log index a read was answered, and by which node.
+// setReadInfo records the log index and the node of the answer.
 func setReadInfo(o *history.Op, r *quoratev1.ReadInfo) {
 	if r == nil {
 		return
@@ -52,7 +49,6 @@ func setReadInfo(o *history.Op, r *quoratev1.ReadInfo) {
 	o.MarkedStale = r.GetConsistency() == quoratev1.Consistency_CONSISTENCY_STALE
 }
 
-// readUsage reads the usage of a whole tree at one index.
 func (c *caller) readUsage(ctx context.Context, tree string, f readMode) {
 	s := c.randomServer()
 	o := c.beginRead(history.ReadUsage, s, f)
@@ -94,7 +90,6 @@ func fromLimit(l *quoratev1.Limit) int64 {
 	return history.Unlimited
 }
 
-// readAllocation reads one allocation.
 func (c *caller) readAllocation(ctx context.Context, id string, f readMode) {
 	s := c.randomServer()
 	o := c.beginRead(history.ReadAllocation, s, f)
@@ -111,7 +106,7 @@ func (c *caller) readAllocation(ctx context.Context, id string, f readMode) {
 	c.endOp(o, err)
 }
 
-// listHeld lists the allocations of a tree if they fit on one page: each page has an index of its own.
+// listHeld records the list only if it fits on one page: each page has an index of its own.
 func (c *caller) listHeld(ctx context.Context, tree string, f readMode) {
 	s := c.randomServer()
 	o := c.beginRead(history.ListHeld, s, f)
@@ -134,7 +129,6 @@ func (c *caller) listHeld(ctx context.Context, tree string, f readMode) {
 	c.endOp(o, err)
 }
 
-// listWaiting lists the queue of a tree.
 func (c *caller) listWaiting(ctx context.Context, tree string, f readMode) {
 	s := c.randomServer()
 	o := c.beginRead(history.ListWaiting, s, f)

@@ -9,7 +9,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// requestSpec is a request that can be made more than once.
 type requestSpec struct {
 	id     string
 	claims []history.Claim
@@ -68,13 +67,11 @@ func toClaims(claims []history.Claim) []*quoratev1.Claim {
 	return all
 }
 
-// fillIn records what the operation requests.
 func (w requestSpec) fillIn(o *history.Op) {
 	o.ID, o.Claims, o.Mode, o.Priority, o.TTL = w.id, w.claims, w.mode, w.priority, w.ttl
 	o.AnyOf, o.For = w.anyOf, w.declared
 }
 
-// callAllocate makes one attempt.
 func (c *caller) callAllocate(ctx context.Context, w requestSpec) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(history.Allocate, s)
@@ -88,14 +85,12 @@ func (c *caller) callAllocate(ctx context.Context, w requestSpec) history.Op {
 	return c.endOp(o, err)
 }
 
-// setGrant records the answer, if there is one.
 func setGrant(o *history.Op, answer *quoratev1.AllocateResponse) {
 	o.Index, o.Fence, o.Repeated = answer.GetIndex(), answer.GetFence(), answer.GetRepeated()
 	o.Ledger = answer.GetLedgerTimeMs()
 	setAllocation(o, answer.GetAllocation())
 }
 
-// setAllocation records the allocation of an answer, if there is one.
 func setAllocation(o *history.Op, a *quoratev1.Allocation) {
 	if a == nil {
 		return

@@ -12,7 +12,7 @@ var warnPercents, warnMargin = []int64{50, 90}, int64(20)
 
 func warnTrees() []treeSpec { return []treeSpec{newTreeSpec("warn", "", 20, "x", 10, "y", 10)} }
 
-// startWarn sets thresholds and watches them from the first client. All clients allocate.
+// startWarn uses the first client to set thresholds and to watch them. All clients allocate.
 func startWarn(c *caller) func(context.Context) {
 	nodes := []string{"x", "y"}
 	h := &holder{caller: c, maxHeld: 4, nodes: map[string][]string{"warn": nodes}}
@@ -36,7 +36,6 @@ func startWarn(c *caller) func(context.Context) {
 	}
 }
 
-// callSetThresholds makes one attempt to set the thresholds.
 func (c *caller) callSetThresholds(ctx context.Context, id string) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(history.Configure, s)
@@ -58,7 +57,7 @@ func (c *caller) callSetThresholds(ctx context.Context, id string) history.Op {
 	return c.endOp(o, err)
 }
 
-// setCrossing records a threshold that was crossed or cleared; nothing if the message is a heartbeat.
+// setCrossing records nothing if the message is a heartbeat.
 func setCrossing(o *history.Op, x *quoratev1.ThresholdCrossing) {
 	if x == nil {
 		return

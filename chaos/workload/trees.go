@@ -20,7 +20,7 @@ type treeSpec struct {
 	change func(*quoratev1.Tree)
 }
 
-// newTreeSpec makes a tree from nodes and limits: newTreeSpec("t", "", 10, "a", 5).
+// newTreeSpec takes pairs of a node and a limit: newTreeSpec("t", "", 10, "a", 5).
 func newTreeSpec(name string, pairs ...any) treeSpec {
 	t := treeSpec{name: name}
 	for i := 0; i < len(pairs); i += 2 {
@@ -110,7 +110,6 @@ func SetUp(ctx context.Context, config Config) error {
 	}
 }
 
-// callApplyTrees makes one attempt to apply trees.
 func (c *caller) callApplyTrees(ctx context.Context, id string, trees []treeSpec) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(history.Configure, s)
@@ -133,7 +132,6 @@ func setConfiguration(o *history.Op, r *quoratev1.ConfigurationResult) {
 	o.Index, o.Repeated, o.Revision = r.GetIndex(), r.GetRepeated(), r.GetRevision()
 }
 
-// callSetLimits makes one attempt to change one limit.
 func (c *caller) callSetLimits(ctx context.Context, id string, l history.Limit) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(history.Configure, s)
@@ -150,7 +148,6 @@ func (c *caller) callSetLimits(ctx context.Context, id string, l history.Limit) 
 	return c.endOp(o, err)
 }
 
-// withStrictQueue sets the strict queue policy for the whole tree.
 func (t treeSpec) withStrictQueue() treeSpec {
 	t.change = func(p *quoratev1.Tree) { p.Queueing = quoratev1.Queueing_QUEUEING_STRICT }
 	return t

@@ -35,7 +35,6 @@ func (w *watcher) watchOnce(ctx context.Context) {
 	w.followServer(ctx)
 }
 
-// beginWatch begins a new watch after the index of a read.
 func (w *watcher) beginWatch(ctx context.Context) bool {
 	read := w.readLimits(ctx, "no tree has this name", readMode{})
 	if read.Outcome != history.OK {
@@ -67,7 +66,6 @@ func (w *watcher) followServer(ctx context.Context) {
 	_ = stream.Close() // the stream has ended
 }
 
-// dropForgotten drops a position that the server does not remember any more.
 func (w *watcher) dropForgotten(err error) {
 	if connect.CodeOf(err) == connect.CodeOutOfRange {
 		w.request = nil

@@ -79,7 +79,6 @@ func verifyPages(file *os.File) error {
 	return nil
 }
 
-// pageVerifier visits every page in use once.
 type pageVerifier struct {
 	file    *os.File
 	meta    meta
@@ -97,7 +96,6 @@ func (w *pageVerifier) verifyPage(id uint64, low, high []byte, bucket string) er
 	return w.verifyElements(raw, id, low, high, bucket)
 }
 
-// readPage returns the page id with its overflow pages, and marks them as used.
 func (w *pageVerifier) readPage(id uint64) ([]byte, error) {
 	if id < 2 || id >= w.meta.highWater {
 		return nil, newDamageError("page %d is referred to but does not exist", id)
@@ -127,7 +125,6 @@ func (w *pageVerifier) readPage(id uint64) ([]byte, error) {
 	return raw, err
 }
 
-// verifyElements verifies the elements of a page.
 func (w *pageVerifier) verifyElements(raw []byte, id uint64, low, high []byte, bucket string) error {
 	kind, count := binary.NativeEndian.Uint16(raw[8:]), int(binary.NativeEndian.Uint16(raw[10:]))
 	if kind != branchPage && kind != leafPage {
@@ -228,7 +225,7 @@ func (w *pageVerifier) verifyLeaf(e element, bucket string) error {
 	return nil
 }
 
-// verifyBucket verifies a bucket: a tree of its own or, while it is small, a page within the value.
+// verifyBucket verifies a tree of its own or, while the bucket is small, a page within the value.
 func (w *pageVerifier) verifyBucket(name string, value []byte) error {
 	if name != logsBucket && name != stableBucket {
 		return newDamageError("there is an unknown bucket %q", name)

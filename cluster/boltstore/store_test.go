@@ -20,7 +20,6 @@ import (
 
 const quickly = 50 * time.Millisecond // to wait for a lock
 
-// content is everything that a store holds for raft.
 type content struct {
 	First, Last uint64
 	Entries     []entry
@@ -28,7 +27,7 @@ type content struct {
 	Candidate   string
 }
 
-// entry is what raft acts on of a log entry; its data is a string so that thousands compare quickly.
+// entry has its data as a string so that thousands compare quickly.
 type entry struct {
 	Index, Term uint64
 	Type        raft.LogType
@@ -128,7 +127,6 @@ func openBytes(t *testing.T, raw []byte) (content, error) {
 	return all, err
 }
 
-// wantCorrupt requires the typed error that tells the operator what to do.
 func wantCorrupt(t *testing.T, err error) {
 	t.Helper()
 	var corrupt *boltstore.CorruptError

@@ -34,7 +34,6 @@ func evaContext(t *testing.T) context.Context {
 	return cluster.WithCaller(t.Context(), eva)
 }
 
-// startWithKnownDisks starts nodes whose logs a test can read.
 func startWithKnownDisks(t *testing.T, size int, options ...clustertest.Option,
 ) (*clustertest.Cluster, map[string]*simnet.Disk) {
 	t.Helper()
@@ -48,7 +47,6 @@ func startWithKnownDisks(t *testing.T, size int, options ...clustertest.Option,
 	return clustertest.Start(t, size, append(options, parts)...), disks
 }
 
-// loggedCallers returns, for each command in the log, who asked for it and what for, as text.
 func loggedCallers(t *testing.T, disk *simnet.Disk) []string {
 	t.Helper()
 	first, _ := disk.FirstIndex()
@@ -170,7 +168,6 @@ func TestARestoreBringsBackNoAccess(t *testing.T) {
 	})
 }
 
-// goldenBackup is a backup of a snapshot file.
 func goldenBackup(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -17,7 +17,7 @@ import (
 var seeds = flag.Uint64("seeds", verify.Scale[uint64](1, 4), "how many random schedules of faults to try")
 
 // Random faults, several at a time, while callers write and snapshots are taken continuously. In the end nothing
-// acknowledged is lost, nothing is charged twice, and all nodes hold identical bytes.
+// acknowledged is lost, nothing is charged twice, and all nodes have identical bytes.
 func TestRandomFaults(t *testing.T) {
 	for seed := range *seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

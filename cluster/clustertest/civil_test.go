@@ -13,7 +13,7 @@ import (
 
 const day = 24 * time.Hour
 
-// civilCluster is a cluster in which civil time has begun. wrong are the errors of the clocks from the start.
+// civilCluster begins civil time. wrong are the errors of the clocks from the start.
 func civilCluster(t *testing.T, size int, wrong map[string]time.Duration) *clustertest.Cluster {
 	t.Helper()
 	c := clustertest.Start(t, size, func(c *clustertest.Cluster) {
@@ -31,7 +31,7 @@ func civilError(t *testing.T, c *clustertest.Cluster) time.Duration {
 	t.Helper()
 	c.MustPropose(quota.Expire{Most: 1})
 	var civil quota.CivilTime
-	if _, err := c.Leader().Read(t.Context(), cluster.ReadOptions{}, func(v ledger.View) {
+	if _, err := c.Leader().Read(t.Context(), cluster.ReadOptions{}, func(v ledger.Reader) {
 		civil = v.CivilTime()
 	}); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,6 @@ func civilError(t *testing.T, c *clustertest.Cluster) time.Duration {
 	return time.Until(time.UnixMilli(int64(civil)))
 }
 
-// leadBy makes a node the leader as soon as it has what the leader has.
 func leadBy(t *testing.T, c *clustertest.Cluster, id string) {
 	t.Helper()
 	var err error
@@ -57,8 +56,8 @@ func leadBy(t *testing.T, c *clustertest.Cluster, id string) {
 
 func wantCivil(t *testing.T, c *clustertest.Cluster, when string, want time.Duration) {
 	t.Helper()
-	if is := civilError(t, c); (is - want).Abs() > 1100*time.Millisecond {
-		t.Errorf("%s civil time is wrong by %v, want %v", when, is, want)
+	if got := civilError(t, c); (got - want).Abs() > 1100*time.Millisecond {
+		t.Errorf("%s civil time is wrong by %v, want %v", when, got, want)
 	}
 }
 

@@ -13,10 +13,8 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// withCheckpoints makes the members compare their states every minute.
 func withCheckpoints(c *cluster.Config) { c.CheckpointEvery = time.Minute }
 
-// startWithCheckpoints runs nodes, each with a snapshot and something in the ledger.
 func startWithCheckpoints(t *testing.T, size int) *clustertest.Cluster {
 	t.Helper()
 	c := clustertest.Start(t, size, clustertest.WithConfig(withCheckpoints))
@@ -28,7 +26,6 @@ func startWithCheckpoints(t *testing.T, size int) *clustertest.Cluster {
 	return c
 }
 
-// injectDivergence stops a node, changes its state and starts it again.
 func injectDivergence(c *clustertest.Cluster, id string) {
 	c.Stop(id)
 	c.InjectDivergence(id, quota.Release{ID: "a3"})

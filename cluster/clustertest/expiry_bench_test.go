@@ -43,7 +43,6 @@ func BenchmarkExpiry(b *testing.B) {
 	}
 }
 
-// createLeasesUntil grants leases that end at one instant and returns it.
 func createLeasesUntil(b *testing.B, c *clustertest.Cluster, n int, in time.Duration) quota.Instant {
 	b.Helper()
 	due := ledgerTime(b, c.Leader()) + quota.Instant(in.Milliseconds())

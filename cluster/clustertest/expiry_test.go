@@ -18,11 +18,10 @@ func reserveRequest(id string, span time.Duration) quota.Allocate {
 	return c
 }
 
-// lookUp reads an allocation and the ledger time from one node, possibly stale.
 func lookUp(t *testing.T, n *cluster.Node, id string) (quota.AllocationInfo, quota.Instant) {
 	t.Helper()
 	var info quota.AllocationInfo
-	read, err := n.Read(t.Context(), cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+	read, err := n.Read(t.Context(), cluster.ReadOptions{Stale: true}, func(v ledger.Reader) {
 		var refused *quota.Error
 		if info, refused = v.Allocation(id); refused != nil {
 			t.Errorf("allocation %s: %v", id, refused)
@@ -157,7 +156,7 @@ func TestExclusiveReads(t *testing.T) {
 		_, err := n.Sandbox(t.Context(), cluster.ReadOptions{}, func(v ledger.Sandbox) {
 			go func() {
 				close(inside)
-				_, err := n.Read(t.Context(), cluster.ReadOptions{Stale: true}, func(ledger.View) {})
+				_, err := n.Read(t.Context(), cluster.ReadOptions{Stale: true}, func(ledger.Reader) {})
 				reading <- err
 			}()
 			<-inside

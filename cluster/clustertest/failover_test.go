@@ -98,7 +98,7 @@ func TestLedgerTimeIsInTheOrderOfTheLog(t *testing.T) {
 		}
 		load.Stop()
 		var last quota.AllocationInfo
-		_, err := c.Leader().Read(t.Context(), cluster.ReadOptions{}, func(v ledger.View) {
+		_, err := c.Leader().Read(t.Context(), cluster.ReadOptions{}, func(v ledger.Reader) {
 			for after := uint64(0); ; {
 				page, refused := v.Allocations(quota.AllocationFilter{}, after, 100)
 				if refused != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/quorate/quorate/fsm"
 )
 
-// failingLog refuses writes once it is told to.
 type failingLog struct {
 	raft.LogStore
 	full atomic.Bool

@@ -16,7 +16,7 @@ func localDelay(from, to raft.ServerID) time.Duration {
 	return time.Millisecond + time.Duration(3*from[1]+5*to[1])*time.Microsecond
 }
 
-// reachableNode returns a node if another one can send it requests, otherwise nil.
+// reachableNode is nil if either of them is cut off, or the second is down.
 func (c *Cluster) reachableNode(from, to string) *cluster.Node {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// readEvents reads the events of a node after a position until it has as many as wanted.
 func readEvents(t *testing.T, n *cluster.Node, after cluster.Position,
 	want int,
 ) (news []string, next cluster.Position) {

@@ -17,7 +17,6 @@ import (
 
 const preciousWrites = 20
 
-// onFolders runs nodes on real data folders below root, with a log store.
 func onFolders(t *testing.T, root, logStore string) clustertest.Option {
 	t.Helper()
 	return clustertest.WithParts(func(id string) cluster.Parts {
@@ -36,7 +35,7 @@ func openFolder(root, id, logStore string) (cluster.Parts, error) {
 	})
 }
 
-// TestEverySubsetOfADataFolderInACluster: only a leader and one follower hold twenty writes; all nodes stop, and the
+// TestEverySubsetOfADataFolderInACluster: only a leader and one follower have twenty writes; all nodes stop, and the
 // follower's folder loses a part. Together with the third node, which missed the writes, the follower must not lead:
 // the writes are on a majority and would be lost for all. With a complete folder the two of them continue.
 func TestEverySubsetOfADataFolderInACluster(t *testing.T) {
@@ -111,7 +110,6 @@ func (l lossOf) copyEarlier(t *testing.T, c *clustertest.Cluster, id string) {
 	c.AwaitConverged()
 }
 
-// damage removes the parts, or sets them back.
 func (l lossOf) damage(t *testing.T, id string) {
 	t.Helper()
 	for _, name := range l.names {
@@ -202,7 +200,6 @@ func loseParts(t *testing.T, c *clustertest.Cluster, loss lossOf) {
 	}
 }
 
-// wantAcknowledged reads all writes from the leader.
 func wantAcknowledged(t *testing.T, c *clustertest.Cluster) {
 	t.Helper()
 	if used, _, err := clustertest.ReadUsed(c.Leader(), cluster.ReadOptions{}); err != nil || used != 2*preciousWrites {

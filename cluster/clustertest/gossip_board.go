@@ -18,7 +18,6 @@ type gossipBoard struct {
 	forged      map[string]cluster.Peer // announcements that replace those of the nodes
 }
 
-// boardDiscovery is one node's end of the board: a cluster.Discovery.
 type boardDiscovery struct {
 	board   *gossipBoard
 	self    cluster.Peer

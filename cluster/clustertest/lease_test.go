@@ -21,7 +21,6 @@ func leaseRequest(id string, ttl time.Duration) quota.Allocate {
 	return c
 }
 
-// mustRenew renews a lease on the leader, with ProposeBatched.
 func mustRenew(t *testing.T, c *clustertest.Cluster, id string) ledger.Outcome {
 	t.Helper()
 	outcomes, _, err := c.Leader().ProposeBatched(t.Context(), quota.Renew{ID: id})
@@ -153,7 +152,6 @@ func TestRenewalsAreGathered(t *testing.T) {
 	})
 }
 
-// createLeases grants leases l0, l1, and so on.
 func createLeases(t testing.TB, c *clustertest.Cluster, n int, ttl time.Duration) {
 	t.Helper()
 	for from := 0; from < n; from += 1000 {

@@ -12,7 +12,6 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// raiseLevelAfter sets RaiseLevelAfter.
 func raiseLevelAfter(after time.Duration) clustertest.Option {
 	return clustertest.WithConfig(func(c *cluster.Config) { c.RaiseLevelAfter = after })
 }

@@ -47,7 +47,7 @@ func (l *Load) runCaller(caller int) {
 	}
 }
 
-// retryUntilGranted retries one request until it is acknowledged. It returns false if the load was stopped before.
+// retryUntilGranted is false if the load was stopped before.
 func (l *Load) retryUntilGranted(request quota.Allocate) bool {
 	for {
 		select {
@@ -109,7 +109,7 @@ func (l *Load) Check() {
 		l.c.t.Errorf("the ledger holds %d, want %d to %d", used, lo, hi)
 	}
 	ctx := l.c.t.Context()
-	_, err = l.c.Leader().Read(ctx, cluster.ReadOptions{}, func(v ledger.View) {
+	_, err = l.c.Leader().Read(ctx, cluster.ReadOptions{}, func(v ledger.Reader) {
 		for id := range l.acknowledged {
 			if _, missing := v.Allocation(id); missing != nil {
 				l.c.t.Errorf("%s was acknowledged and is lost: %v", id, missing)

@@ -40,7 +40,7 @@ func TestLargeEntriesAreBoundedInBytes(t *testing.T) {
 	})
 }
 
-// writeLargeEntries repeats an allocation with long labels, and returns about how many bytes that is.
+// writeLargeEntries returns about how many bytes it wrote.
 func writeLargeEntries(t *testing.T, c *clustertest.Cluster, entries int) (written int) {
 	t.Helper()
 	large := clustertest.NewAllocate("large", 1)

@@ -138,7 +138,6 @@ func TestRandomFaultsOnFolders(t *testing.T) {
 	})
 }
 
-// wantSameState requires that all nodes have the same state.
 func wantSameState(t *testing.T, c *clustertest.Cluster) {
 	t.Helper()
 	index, digest := c.Nodes()[0].Digest()

@@ -18,7 +18,6 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// retryChange repeats a membership change on the current leader until it is made or refused.
 func retryChange(t *testing.T, c *clustertest.Cluster, change func(context.Context, *cluster.Node) (bool,
 	error),
 ) (bool, error) {
@@ -121,7 +120,7 @@ func TestANewNodeHasNoVoteBeforeItIsStable(t *testing.T) {
 	})
 }
 
-// TestAVoterThatLostItsDiskDoesNotVote: only n1 and n2 hold an entry; n2 loses its disk, then n1 is cut off. If n2
+// TestAVoterThatLostItsDiskDoesNotVote: only n1 and n2 have an entry; n2 loses its disk, then n1 is cut off. If n2
 // voted for n3, the entry would be lost.
 func TestAVoterThatLostItsDiskDoesNotVote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// logRecorder collects the log and can be read while nodes write to it.
 type logRecorder struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -152,7 +152,7 @@ func TestOnesOwnWriteOnAnotherNode(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = follower.Read(ctx, cluster.ReadOptions{Stale: true, MinIndex: index + 1000}, func(ledger.View) {
+		_, err = follower.Read(ctx, cluster.ReadOptions{Stale: true, MinIndex: index + 1000}, func(ledger.Reader) {
 			t.Error("an index of the future was served")
 		})
 		if cluster.ReasonOf(err) != cluster.Deadline {

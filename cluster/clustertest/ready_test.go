@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/cluster/clustertest"
 )
 
-// wantUnready polls nodes until one of them is not ready for a reason that contains this text.
+// wantUnready polls nodes until one of them is not ready for such a reason.
 func wantUnready(t *testing.T, says string, nodes ...*cluster.Node) {
 	t.Helper()
 	if last := awaitUnready(says, 30*time.Second, nodes); last != nil {
@@ -19,8 +19,7 @@ func wantUnready(t *testing.T, says string, nodes ...*cluster.Node) {
 	}
 }
 
-// awaitUnready returns nil once one of the nodes is not ready for a reason that contains this text, otherwise the last
-// reason.
+// awaitUnready returns nil on success, otherwise the last reason.
 func awaitUnready(says string, limit time.Duration, nodes []*cluster.Node) error {
 	var last error
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {

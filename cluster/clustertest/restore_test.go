@@ -19,7 +19,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// saveBackup takes a backup on one node.
 func saveBackup(t *testing.T, n *cluster.Node, o cluster.ReadOptions) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -29,7 +28,6 @@ func saveBackup(t *testing.T, n *cluster.Node, o cluster.ReadOptions) []byte {
 	return file.Bytes()
 }
 
-// mustRestore restores a backup on the leader, and retries while leaders change.
 func mustRestore(t *testing.T, c *clustertest.Cluster, file []byte) cluster.RestoreResult {
 	t.Helper()
 	var done cluster.RestoreResult
@@ -273,7 +271,6 @@ func TestALeaderLostDuringARestore(t *testing.T) {
 	}
 }
 
-// largeAllocate is an allocation with much data.
 func largeAllocate(id string, amount quota.Amount) quota.Allocate {
 	request := clustertest.NewAllocate(id, amount)
 	request.Labels = []quota.Label{{Key: "text", Value: strings.Repeat("x", 60)}}

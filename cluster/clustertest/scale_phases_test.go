@@ -27,7 +27,7 @@ func (s *scaleRun) grantLeases() {
 	s.ending = *scaleLeases
 }
 
-// renewAndRunJobs renews each lease every renewEvery, by a call of its own, and allocates and releases for jobs.
+// renewAndRunJobs renews each lease by a call of its own.
 func (s *scaleRun) renewAndRunJobs(span time.Duration, jobsASecond int) {
 	const tick = 50 * time.Millisecond
 	var calls sync.WaitGroup
@@ -53,7 +53,6 @@ func (s *scaleRun) renewAndRunJobs(span time.Duration, jobsASecond int) {
 	calls.Wait()
 }
 
-// dueBy returns how many renewals are due in a time.
 func (s *scaleRun) dueBy(span time.Duration) int {
 	return int(float64(*scaleLeases) * span.Seconds() / renewEvery.Seconds())
 }
@@ -95,7 +94,6 @@ func (s *scaleRun) loseLeader() {
 	s.c.MustPropose(quota.Release{ID: "after"})
 }
 
-// restartLost starts the node that was lost from its disk.
 func (s *scaleRun) restartLost() {
 	s.c.StartNode(s.lost)
 	s.c.AwaitConverged()
@@ -115,7 +113,7 @@ func (s *scaleRun) endTenth() {
 	s.renewed = 0
 	s.renewAndRunJobs(scaleTTL+renewEvery, 0)
 	var counts quota.Counts
-	read := func(v ledger.View) { counts = v.Counts() }
+	read := func(v ledger.Reader) { counts = v.Counts() }
 	if _, err := s.c.Leader().Read(s.t.Context(), cluster.ReadOptions{}, read); err != nil {
 		s.t.Fatal(err)
 	}

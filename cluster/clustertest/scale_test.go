@@ -54,7 +54,6 @@ func TestScale(t *testing.T) {
 	})
 }
 
-// scaleRun is one run of TestScale.
 type scaleRun struct {
 	t    *testing.T
 	c    *clustertest.Cluster
@@ -71,7 +70,6 @@ type scaleRun struct {
 
 type leafPlace struct{ tree, path string }
 
-// countedLog counts what a node writes to its log.
 type countedLog struct {
 	raft.LogStore
 
@@ -101,7 +99,6 @@ func startScale(t *testing.T) *scaleRun {
 	return s
 }
 
-// measure runs one phase and prints what it took.
 func (s *scaleRun) measure(phase string, run func()) {
 	s.t.Helper()
 	leader := s.c.Leader().Status().ID
@@ -119,7 +116,6 @@ func (s *scaleRun) measure(phase string, run func()) {
 		rates, float64(bytes)/1e6, used.Round(time.Millisecond)))
 }
 
-// processorTime returns the CPU time that this process has used so far.
 func processorTime(t testing.TB) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
@@ -163,7 +159,7 @@ func (s *scaleRun) request(id string, at int, ttl time.Duration) quota.Allocate 
 	}}}
 }
 
-// propose carries out commands on the leader, all of which must be accepted.
+// propose requires that all commands are accepted.
 func (s *scaleRun) propose(commands ...quota.Command) {
 	s.t.Helper()
 	outcomes, _, err := s.c.Leader().Propose(s.t.Context(), commands...)

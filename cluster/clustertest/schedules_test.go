@@ -16,7 +16,6 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// nights is a recurring limit of a cluster whose clocks jump.
 type nights struct {
 	t     *testing.T
 	c     *clustertest.Cluster
@@ -26,10 +25,9 @@ type nights struct {
 	seen map[quota.CivilWindow]bool
 }
 
-// windows are those that the ledger has now.
 func (n *nights) windows() (list []quota.CivilWindow) {
 	n.t.Helper()
-	if _, err := n.c.Leader().Read(n.t.Context(), cluster.ReadOptions{}, func(v ledger.View) {
+	if _, err := n.c.Leader().Read(n.t.Context(), cluster.ReadOptions{}, func(v ledger.Reader) {
 		for _, s := range v.ScheduledLimits(clustertest.Tree, "") {
 			list = s.Windows
 		}
@@ -42,10 +40,9 @@ func (n *nights) windows() (list []quota.CivilWindow) {
 	return list
 }
 
-// ended are the windows that have ended, as the events say.
 func (n *nights) ended() (list []quota.CivilWindow) {
 	n.t.Helper()
-	if _, err := n.c.Leader().Read(n.t.Context(), cluster.ReadOptions{}, func(v ledger.View) {
+	if _, err := n.c.Leader().Read(n.t.Context(), cluster.ReadOptions{}, func(v ledger.Reader) {
 		for _, e := range v.Events(quota.EventFilter{Kind: quota.EventLimitEnded}, 10_000).Events {
 			list = append(list, e.Scheduled.Limit.Windows[0])
 		}
@@ -56,9 +53,9 @@ func (n *nights) ended() (list []quota.CivilWindow) {
 }
 
 // jump moves the clocks of all members ahead, and lets the leader look for limits that need windows.
-func (n *nights) jump(by time.Duration) {
+func (n *nights) jump(span time.Duration) {
 	n.t.Helper()
-	n.ahead += by
+	n.ahead += span
 	for _, node := range n.c.Nodes() {
 		n.c.SetClock(node.Status().ID, n.ahead)
 	}
@@ -66,7 +63,6 @@ func (n *nights) jump(by time.Duration) {
 	n.c.MustPropose(quota.Expire{Most: 100})
 }
 
-// change lets another member lead, in one of three ways.
 func (n *nights) change(way int) {
 	n.t.Helper()
 	leader := n.c.Leader().Status().ID
@@ -85,7 +81,6 @@ func (n *nights) change(way int) {
 	n.c.AwaitConverged()
 }
 
-// firstDifference is where two lists of windows begin to differ.
 func firstDifference(a, b []quota.CivilWindow) string {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {

@@ -91,8 +91,8 @@ func TestAllNodesComeBackFromTheirDisks(t *testing.T) {
 	}
 }
 
-// A deposed leader left a long tail that no other node has (raft#697): stock raft would receive snapshots for ever. The
-// node stops and says so, and its next start repairs it.
+// A deposed leader left a long tail that no other node has (raft#697): stock raft would receive snapshots again and
+// again. The node stops and says so, and its next start repairs it.
 func TestATailThatContradictsTheSnapshotIsHealedByARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3, clustertest.WithConfig(shortLogs))

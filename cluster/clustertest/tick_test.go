@@ -11,7 +11,6 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// wantEndedWithin waits until a lease has ended, for at most a bound.
 func wantEndedWithin(t *testing.T, c *clustertest.Cluster, id string, most time.Duration) {
 	t.Helper()
 	c.EventuallyWithin(most, id+" has ended", func() bool {
@@ -117,11 +116,10 @@ func TestReadsKnowThePresentLedgerTime(t *testing.T) {
 	})
 }
 
-// checkRemainingTime reads lease j of a node, and checks what is left of it if it has not ended.
 func checkRemainingTime(t *testing.T, n *cluster.Node, stale bool, until quota.Instant, ends time.Time) {
 	t.Helper()
 	var lease quota.AllocationInfo
-	info, err := n.Read(t.Context(), cluster.ReadOptions{Stale: stale}, func(v ledger.View) {
+	info, err := n.Read(t.Context(), cluster.ReadOptions{Stale: stale}, func(v ledger.Reader) {
 		lease, _ = v.Allocation("j")
 		if v.Now() < lease.GrantedAt {
 			t.Errorf("it is %d, and the lease is from %d", v.Now(), lease.GrantedAt)

@@ -16,11 +16,10 @@ import (
 
 // nextVersion understands format 2, which a made-up next release has: in it allocations may have a label "next".
 var nextVersion = fsm.NewFormats(fsm.Requirement{Format: 2, IsUsed: func(c quota.Command) bool {
-	a, is := c.(quota.Allocate)
-	return is && len(a.Labels) > 0 && a.Labels[0].Key == "next"
+	a, ok := c.(quota.Allocate)
+	return ok && len(a.Labels) > 0 && a.Labels[0].Key == "next"
 }})
 
-// versions makes nodes run another version from the start.
 func versions(formats *fsm.Formats, ids ...string) clustertest.Option {
 	return func(c *clustertest.Cluster) {
 		for _, id := range ids {
@@ -29,7 +28,7 @@ func versions(formats *fsm.Formats, ids ...string) clustertest.Option {
 	}
 }
 
-// restartAs restarts a node with another version; nil for this one.
+// restartAs takes nil for this version.
 func restartAs(c *clustertest.Cluster, id string, formats *fsm.Formats) {
 	c.Stop(id)
 	c.SetVersion(id, formats)

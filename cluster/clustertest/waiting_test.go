@@ -157,7 +157,7 @@ func TestTheQueueForgetsWhoIsGone(t *testing.T) {
 	})
 }
 
-// TestALeaseFromTheQueueWaitsForItsCaller, but not for ever: then the next request in the queue gets it.
+// TestALeaseFromTheQueueWaitsForItsCaller, but not without end: then the next request in the queue gets it.
 func TestALeaseFromTheQueueWaitsForItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clustertest.Start(t, 3)

@@ -74,7 +74,7 @@ func ReadUsed(n *cluster.Node, o cluster.ReadOptions) (quota.Amount, cluster.Rea
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
 	var used quota.Amount
-	info, err := n.Read(ctx, o, func(v ledger.View) {
+	info, err := n.Read(ctx, o, func(v ledger.Reader) {
 		page, refused := v.Usage(quota.UsageQuery{Tree: Tree, Max: 1})
 		if refused == nil && len(page.Nodes) > 0 {
 			used = page.Nodes[0].Resources[0].Subtree
@@ -102,7 +102,6 @@ func (c *Cluster) CheckEqual() []byte {
 	return first
 }
 
-// takeSnapshot makes a node take a snapshot and returns its content.
 func (c *Cluster) takeSnapshot(n *cluster.Node, id string) []byte {
 	c.t.Helper()
 	if err := n.Snapshot(c.t.Context()); err != nil {

@@ -9,10 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quorate/quorate/chaos/forge"
+	"github.com/quorate/quorate/cluster/gossip/forge"
 )
 
-// sendPacket sends one datagram to a node, from an address without a node.
 func (p *testNetwork) sendPacket(n int, packet []byte) {
 	p.t.Helper()
 	if _, err := p.wire.newEnd(200).WriteTo(packet, gossipAddress(n)); err != nil {
@@ -20,7 +19,6 @@ func (p *testNetwork) sendPacket(n int, packet []byte) {
 	}
 }
 
-// forgedNode is a node that does not exist.
 func forgedNode(name string, at byte) forge.Node {
 	return forge.Node{
 		Name: name, Addr: &net.UDPAddr{IP: net.IPv4(10, 0, 1, at), Port: 7000}, Incarnation: math.MaxUint32,

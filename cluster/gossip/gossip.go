@@ -1,7 +1,7 @@
 // Package gossip discovers the peers of a node with memberlist: [Gossip] implements cluster.Discovery.
 //
 // memberlist trusts what it receives, so everything that arrives is checked first: [Gossip] listens through a transport
-// that drops whatever a member could not have sent (transport.go, message.go). [Keyring] holds the keys that encrypt
+// that drops whatever a member could not have sent (transport.go, message.go). [Keyring] has the keys that encrypt
 // gossip. What gossip reports is only a hint; no decision about membership is based on it (docs/adr/0053).
 package gossip
 
@@ -58,7 +58,6 @@ type Gossip struct {
 	keptNames  []string             // names that are never evicted
 }
 
-// gossipPeer is a peer with its gossip address.
 type gossipPeer struct {
 	cluster.Peer
 	address string
@@ -133,7 +132,6 @@ func (g *Gossip) memberlistConfig() (*memberlist.Config, error) {
 	return c, nil
 }
 
-// openSockets opens the sockets and sets the addresses in c.
 func (g *Gossip) openSockets(c *memberlist.Config) (memberlist.Transport, error) {
 	var err error
 	if c.BindAddr, c.BindPort, err = resolveAddress(g.config.Bind); err != nil {

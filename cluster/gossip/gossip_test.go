@@ -15,7 +15,6 @@ import (
 	"github.com/quorate/quorate/cluster/gossip"
 )
 
-// testNetwork is a set of nodes that gossip over one memoryWire.
 type testNetwork struct {
 	t     *testing.T
 	wire  *memoryWire
@@ -70,7 +69,6 @@ func (p *testNetwork) crashNode(n int) {
 	delete(p.nodes, n)
 }
 
-// peersSeen returns the ids of the peers that a node considers alive.
 func (p *testNetwork) peersSeen(n int) string {
 	var alive []string
 	for _, peer := range p.nodes[n].Peers() {
@@ -88,7 +86,6 @@ func (p *testNetwork) expectPeers(when string, n int, want string) {
 	}
 }
 
-// logRecorder collects log lines.
 type logRecorder struct {
 	mu   sync.Mutex
 	text bytes.Buffer

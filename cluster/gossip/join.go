@@ -13,7 +13,7 @@ const (
 	// aloneRetry is how often a node without live peers tries to join.
 	aloneRetry = time.Second
 	// missingRetry is how often a node with live peers looks for missing ones: after a partition memberlist forgets the
-	// other side, and without retries the two sides would stay separate for ever.
+	// other side, and without retries the two sides would stay separate.
 	missingRetry = 15 * time.Second
 )
 
@@ -73,7 +73,7 @@ func (g *Gossip) Join(_ context.Context, address string) (bool, error) {
 	return !before, nil
 }
 
-// isAliveAt reports whether a live node, possibly this one, has an address.
+// isAliveAt is true for this node too.
 func (g *Gossip) isAliveAt(address string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -97,7 +97,6 @@ func (g *Gossip) isAlone() bool {
 	return true
 }
 
-// missingAddresses returns the addresses at which no live node is known.
 func (g *Gossip) missingAddresses() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

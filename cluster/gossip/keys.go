@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// Keyring holds the gossip keys, which may change while gossip runs. It is safe for concurrent use.
+// Keyring has the gossip keys, which may change while gossip runs. It is safe for concurrent use.
 type Keyring struct {
 	ring *memberlist.Keyring
 	mu   sync.Mutex // held by Set

@@ -12,7 +12,6 @@ import (
 
 func testKey(letter byte) []byte { return bytes.Repeat([]byte{letter}, 32) }
 
-// setKeys sets or changes the keys of a node.
 func (p *testNetwork) setKeys(n int, keys ...[]byte) {
 	p.t.Helper()
 	var err error

@@ -102,7 +102,6 @@ func checkCompound(data []byte) error {
 	return nil
 }
 
-// checkMessage checks one message of a datagram.
 func checkMessage(data []byte) error {
 	if len(data) == 0 {
 		return errEmpty
@@ -138,7 +137,6 @@ func checkFields(kind byte, fields map[string]field) error {
 	return nil
 }
 
-// checkNode checks the description of a node, in a message or in a push/pull state.
 func checkNode(fields map[string]field, name string) error {
 	err := errors.Join(checkName(fields, name), checkAddress(fields, "Addr"))
 	if size := len(fields["Meta"].text); size > memberlist.MetaMaxSize {
@@ -177,7 +175,6 @@ func checkState(kind byte, from byteSource) error {
 	}
 }
 
-// checkNodes checks a push/pull state: the number of nodes, then each node.
 func checkNodes(from byteSource) error {
 	header, err := readFields(from)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-msgpack/v2/codec"
 
-	"github.com/quorate/quorate/chaos/forge"
+	"github.com/quorate/quorate/cluster/gossip/forge"
 )
 
 var (

@@ -41,8 +41,7 @@ func encodeMeta(clusterName string, p cluster.Peer) ([]byte, error) {
 	return data, nil
 }
 
-// decodeMeta decodes the metadata of a node. It returns an error if the node belongs to another cluster or is not a
-// Quorate node.
+// decodeMeta refuses nodes of another cluster, and nodes that are not Quorate.
 func decodeMeta(clusterName, id string, data []byte) (cluster.Peer, error) {
 	var m meta
 	if err := json.Unmarshal(data, &m); err != nil {

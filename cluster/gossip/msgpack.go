@@ -14,7 +14,6 @@ const (
 	maxText   = 1024
 )
 
-// field is the value of one field of a message.
 type field struct {
 	text   []byte // value of a string or byte string
 	number int64
@@ -67,7 +66,6 @@ func readMapSize(from byteSource) (int, error) {
 	return int(head[0] & 0x0f), nil
 }
 
-// readField reads one value that is not a container.
 func readField(from byteSource) (field, error) {
 	head, err := from.readBytes(1)
 	if err != nil {
@@ -116,7 +114,6 @@ func readNumber(from byteSource, size int) (uint64, error) {
 	return binary.BigEndian.Uint64(number[:]), err
 }
 
-// memorySource is a message in memory.
 type memorySource struct{ rest []byte }
 
 func (m *memorySource) readBytes(n int) ([]byte, error) {

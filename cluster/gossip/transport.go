@@ -82,7 +82,6 @@ func (t *checkedTransport) Shutdown() error {
 	return err
 }
 
-// receiveLoop receives packets and streams from the wrapped transport until Shutdown.
 func (t *checkedTransport) receiveLoop() {
 	for {
 		select {
@@ -239,7 +238,6 @@ func (l *limitedLog) writeLimited(line []byte) (int, error) {
 	return l.to.Write(line)
 }
 
-// refusalLog limits the log messages about refused input.
 type refusalLog struct {
 	log hclog.Logger
 
@@ -248,7 +246,7 @@ type refusalLog struct {
 	suppressed int
 }
 
-// logRefusal logs what was refused, at most once per refusalInterval.
+// logRefusal logs at most once per refusalInterval.
 func (r *refusalLog) logRefusal(what string, from net.Addr, reason error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

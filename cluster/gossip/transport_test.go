@@ -19,7 +19,6 @@ type memoryWire struct {
 	split func(from, to string) bool
 }
 
-// wireEnd is one node's memberlist.Transport.
 type wireEnd struct {
 	wire    *memoryWire
 	address *net.TCPAddr

@@ -14,7 +14,7 @@ import (
 // verifyEvery is how often open connections between nodes are verified again.
 const verifyEvery = time.Second
 
-// connectionPool holds the open connections between nodes: those of raft, dialed and accepted, and accepted ones for
+// connectionPool has the open connections between nodes: those of raft, dialed and accepted, and accepted ones for
 // RPCs. A handshake verifies the other side only once, but a connection lives as long as both sides do. Therefore every
 // connection is verified again periodically, and is closed when its other side would be refused now, because its
 // certificate has expired or it is no longer a member. Connections of raft are also closed when this node's own
@@ -37,7 +37,6 @@ type connectionPool struct {
 	counts    map[string]int // accepted connections by origin
 }
 
-// connection is one connection of a connectionPool.
 type connection struct {
 	net.Conn // without the peeked bytes
 
@@ -99,7 +98,6 @@ func (c *connectionPool) checkAuthorized(conn *connection) error {
 	return admits(conn.node)
 }
 
-// trackConn adds a connection to the pool.
 func (c *connectionPool) trackConn(conn *connection) error {
 	conn.pool = c
 	c.mu.Lock()
@@ -115,7 +113,6 @@ func (c *connectionPool) trackConn(conn *connection) error {
 	return nil
 }
 
-// untrackConn removes a connection that is being closed.
 func (c *connectionPool) untrackConn(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

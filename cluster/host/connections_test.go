@@ -39,7 +39,7 @@ func newConnectionTest(t *testing.T) *connectionTest {
 	return m
 }
 
-// listenSecured listens as a node with a certificate; m controls its connections, if it is not nil.
+// listenSecured takes nil as m for a node without control of its connections.
 func listenSecured(t *testing.T, authority *pki.Authority, folder pki.Folder, id string,
 	m *connectionTest,
 ) *streamLayer {
@@ -73,7 +73,6 @@ func listenSecured(t *testing.T, authority *pki.Authority, folder pki.Folder, id
 	return s
 }
 
-// connectTo connects one stream layer to another; both ends report when the connection closes.
 func connectTo(t *testing.T, from, to *streamLayer) (closed chan error) {
 	t.Helper()
 	accepted := make(chan net.Conn, 1)

@@ -68,16 +68,16 @@ func (s storedEpochs) write(store *boltstore.Store) error {
 }
 
 // compare says whether raft.db or a part of the folder was set back; empty if they belong together.
-func (s storedEpochs) compare(part string, of epoch) string {
+func (s storedEpochs) compare(part string, partEpoch epoch) string {
 	const found = "%s was set back to an earlier copy, or replaced: it is of start or stop %d of this folder, and %s is " +
 		"of %d"
 	switch newest := max(s.Current.number(), s.Next.number()); {
-	case of == s.Current || of == s.Next && of != "":
+	case partEpoch == s.Current || partEpoch == s.Next && partEpoch != "":
 		return ""
-	case of.number() > newest:
-		return fmt.Sprintf(found, storeFile, newest, part, of.number())
-	case of.number() < newest:
-		return fmt.Sprintf(found, part, of.number(), storeFile, newest)
+	case partEpoch.number() > newest:
+		return fmt.Sprintf(found, storeFile, newest, part, partEpoch.number())
+	case partEpoch.number() < newest:
+		return fmt.Sprintf(found, part, partEpoch.number(), storeFile, newest)
 	default:
 		return fmt.Sprintf("%s and %s do not belong together: one of them is a copy from elsewhere", storeFile, part)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/quorate/quorate/cluster/raftguard"
 )
 
-// partCopies are copies of parts of a data folder.
 type partCopies struct {
 	t    *testing.T
 	path string
@@ -33,7 +32,6 @@ func copyParts(t *testing.T, path string, parts ...string) partCopies {
 	return c
 }
 
-// putBack replaces the parts in the folder by the copies.
 func (c partCopies) putBack(parts ...string) {
 	c.t.Helper()
 	for _, part := range parts {
@@ -71,7 +69,6 @@ func stopOrderly(t *testing.T, f *dataFolder) {
 	}
 }
 
-// appendEntries appends entries of term 3 to the log of an open folder.
 func appendEntries(t *testing.T, f *dataFolder, first, last uint64) {
 	t.Helper()
 	for i := first; i <= last; i++ {

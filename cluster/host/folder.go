@@ -111,8 +111,7 @@ func (f *dataFolder) openLocked() error {
 	return f.recordStore("")
 }
 
-// missingStore says what is lost if there is no raft.db although there are traces of one; empty if raft.db exists or
-// the folder is new. raft.db is the first file that a new folder gets.
+// missingStore is empty if raft.db exists or the folder is new. raft.db is the first file that a new folder gets.
 func (f *dataFolder) missingStore(owner identity) (string, error) {
 	if there, err := pathExists(filepath.Join(f.path, storeFile)); err != nil || there {
 		return "", err
@@ -127,7 +126,7 @@ func (f *dataFolder) missingStore(owner identity) (string, error) {
 	return fmt.Sprintf("%s with its log, term and vote is gone, and %s is left", storeFile, trace), nil
 }
 
-// firstExisting returns the first of the names that exists; empty if none does.
+// firstExisting is empty if none exists.
 func (f *dataFolder) firstExisting(names ...string) (string, error) {
 	for _, name := range names {
 		if there, err := pathExists(filepath.Join(f.path, name)); err != nil || there {
@@ -137,7 +136,6 @@ func (f *dataFolder) firstExisting(names ...string) (string, error) {
 	return "", nil
 }
 
-// checkHistory checks whether the stores are complete.
 func (f *dataFolder) checkHistory(owner identity) (raftguard.History, string, error) {
 	history, err := raftguard.CheckHistory(raftguard.NewChecksum(f.logs), f.store, f.snapshots)
 	if err != nil {
@@ -168,7 +166,6 @@ func (f *dataFolder) checkHistory(owner identity) (raftguard.History, string, er
 	return history, "", nil
 }
 
-// recordStore records which raft.db belongs to the folder, and what the folder has lost.
 func (f *dataFolder) recordStore(lost string) error {
 	named, err := f.storeName()
 	if err != nil {
@@ -192,7 +189,7 @@ func (f *dataFolder) recordStore(lost string) error {
 	return f.self.writeFile(f.path)
 }
 
-// storeName returns the name that raft.db carries; empty if it has none yet.
+// storeName is empty if raft.db has no name yet.
 func (f *dataFolder) storeName() (string, error) {
 	name, err := f.store.Get(storeKey)
 	if err != nil && err.Error() != "not found" {
@@ -344,7 +341,6 @@ func (f *dataFolder) closeStore() error {
 	return err
 }
 
-// close releases the stores and the folder.
 func (f *dataFolder) close() error { return errors.Join(f.closeStore(), f.lock.release()) }
 
 func pathExists(path string) (bool, error) {

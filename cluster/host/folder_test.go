@@ -27,7 +27,6 @@ func fillFolder(t *testing.T, path string, first, last uint64, snapshots ...uint
 	fillFolderOf(t, path, "", first, last, snapshots...)
 }
 
-// fillFolderOf does the same in a folder with a log store.
 func fillFolderOf(t *testing.T, path, logStore string, first, last uint64, snapshots ...uint64) {
 	t.Helper()
 	f, err := openFolder(path, tester, logStore, hclog.NewNullLogger())

@@ -10,7 +10,6 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// gauge is one gauge with the values of its labels.
 type gauge struct {
 	desc   *prometheus.Desc
 	labels []string
@@ -48,12 +47,13 @@ func newGaugeCollector(measure func() cluster.NodeGauges) *gaugeCollector {
 	s := &gaugeCollector{readGauges: measure}
 	s.addLog()
 	s.addSnapshots()
-	s.addGauge("quorate_voters_alive", "Voters that answer gossip, this node included.",
+	s.addGauge("quorate_voters_alive", "Voters that answer gossip to this member, itself included.",
 		func(m cluster.NodeGauges) float64 { return float64(m.VotersAlive) })
-	members := newDesc("quorate_members", "Members by raft's configuration, and nodes that wait to be added.", "role")
+	members := newDesc("quorate_members",
+		"Members by raft's configuration, and those that wait to be added."+SharedHelp, "role")
 	s.addLabeledGauge(members, func(m cluster.NodeGauges) float64 { return float64(m.Voters) }, "voter")
 	s.addLabeledGauge(members, func(m cluster.NodeGauges) float64 { return float64(m.Nonvoters) }, "nonvoter")
-	peers := newDesc("quorate_gossip_peers", "Other nodes that gossip has heard of since the start, by whether they "+
+	peers := newDesc("quorate_gossip_peers", "Other members that gossip has heard of since the start, by whether they "+
 		"answer.", "state")
 	s.addLabeledGauge(peers, func(m cluster.NodeGauges) float64 { return float64(m.PeersAlive) }, "alive")
 	s.addLabeledGauge(peers, func(m cluster.NodeGauges) float64 { return float64(m.PeersLost) }, "lost")
@@ -61,21 +61,21 @@ func newGaugeCollector(measure func() cluster.NodeGauges) *gaugeCollector {
 }
 
 func (s *gaugeCollector) addLog() {
-	s.addGauge("quorate_queued_commands", "Commands that wait for a log entry; 0 unless this node leads.",
+	s.addGauge("quorate_queued_commands", "Commands that wait for a log entry; 0 unless this member leads.",
 		func(m cluster.NodeGauges) float64 { return float64(m.QueuedCommands) })
 	s.addGauge("quorate_queued_bytes", "Bytes of the commands that wait for a log entry.",
 		func(m cluster.NodeGauges) float64 { return float64(m.QueuedBytes) })
 	s.addGauge("quorate_unrecorded_seconds", "Time of this leadership that is not in the ledger yet, while something "+
-		"is timed; 0 unless this node leads.",
+		"is timed; 0 unless this member leads.",
 		func(m cluster.NodeGauges) float64 { return m.UnrecordedTime.Seconds() })
-	s.addGauge("quorate_log_first_index", "The oldest entry in this node's log.",
+	s.addGauge("quorate_log_first_index", "The oldest entry in this member's log.",
 		func(m cluster.NodeGauges) float64 { return float64(m.FirstIndex) })
-	s.addGauge("quorate_log_last_index", "The newest entry in this node's log.",
+	s.addGauge("quorate_log_last_index", "The newest entry in this member's log.",
 		func(m cluster.NodeGauges) float64 { return float64(m.LastIndex) })
 }
 
 func (s *gaugeCollector) addSnapshots() {
-	s.addGauge("quorate_snapshots", "Snapshots in this node's data folder.",
+	s.addGauge("quorate_snapshots", "Snapshots in this member's data folder.",
 		func(m cluster.NodeGauges) float64 { return float64(m.Snapshots) })
 	s.addGauge("quorate_snapshot_index", "The newest snapshot holds everything up to this log index.",
 		func(m cluster.NodeGauges) float64 { return float64(m.SnapshotIndex) })
@@ -97,13 +97,16 @@ func (s *gaugeCollector) addLabeledGauge(about *prometheus.Desc, value func(clus
 	s.gauges = append(s.gauges, gauge{desc: about, labels: labels, value: value})
 }
 
+// SharedHelp ends the help of metrics of the replicated state. docs/metrics.md lists these, and a test compares.
+const SharedHelp = " Every member reports it: take the maximum over members, not the sum."
+
 // unreachable is the one gauge with a time series for each member of raft's configuration.
 var unreachable = newDesc("quorate_member_unreachable_seconds",
-	"For how long all questions of this node to that member have failed; 0 if it answers.", "member")
+	"For how long all questions of this member to that peer have failed; 0 if it answers.", "peer")
 
 // clockOffset has a time series for each member whose clock the leader knows.
 var clockOffset = newDesc("quorate_member_clock_offset_seconds",
-	"How far the wall clock of that member is ahead of civil time; only on the leader.", "member")
+	"How far the wall clock of that peer is ahead of civil time; only on the leader.", "peer")
 
 // Describe sends the descriptors of all gauges.
 func (s *gaugeCollector) Describe(to chan<- *prometheus.Desc) {

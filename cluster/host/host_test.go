@@ -32,7 +32,6 @@ func freeAddress(t *testing.T) string {
 	return servertest.FreePorts(t, 1)[0]
 }
 
-// testCluster is a cluster of nodes on this machine.
 type testCluster struct {
 	t       *testing.T
 	configs []cluster.Config
@@ -41,7 +40,6 @@ type testCluster struct {
 	log     logLines
 }
 
-// logLines collects the log of the nodes.
 type logLines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -369,7 +367,6 @@ func flipNeedle(data []byte) []byte {
 	return data
 }
 
-// damageFile changes the only file that matches a pattern.
 func damageFile(t *testing.T, pattern string, damage func([]byte) []byte) {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)

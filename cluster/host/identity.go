@@ -29,13 +29,13 @@ type identity struct {
 	// Store names the raft.db that belongs to the folder and contains the same name: another raft.db, or a new one, does
 	// not know the votes and acknowledgements of the node.
 	Store string `json:"store,omitempty"`
-	// Lost describes what the folder has lost, until the node was admitted again and holds state.
+	// Lost describes what the folder has lost, until the node was admitted again and has state.
 	Lost string `json:"lost,omitempty"`
 	// Epoch is that of the folder. Empty if the file was written by hand.
 	Epoch epoch `json:"epoch,omitempty"`
 }
 
-// readIdentity reads the identity of a folder; the zero value if it has none.
+// readIdentity returns the zero value if the folder has none.
 func readIdentity(folder string) (identity, error) {
 	path := filepath.Join(folder, identityFile)
 	data, err := os.ReadFile(path)
@@ -56,7 +56,6 @@ func readIdentity(folder string) (identity, error) {
 // identityByHand is how an operator writes an identity.
 const identityByHand = `{"id": …, "cluster": …, "format": 1}`
 
-// checkFormat returns an error for a folder that this version cannot open.
 func (i identity) checkFormat(folder string) error {
 	switch {
 	case i.Format == 0:
@@ -83,7 +82,6 @@ func ReadIdentity(folder string) (FolderIdentity, error) {
 	return FolderIdentity{ID: owner.ID, Cluster: owner.Cluster, Store: owner.Store}, err
 }
 
-// checkOwner returns an error if owner, the identity in a folder, is another node or cluster.
 func (i identity) checkOwner(folder string, owner identity) error {
 	switch {
 	case owner.ID == "":

@@ -96,7 +96,6 @@ func (n *nodeListener) acceptLoop() {
 	}
 }
 
-// handleConn identifies the caller and passes the connection to the listener of its protocol.
 func (n *nodeListener) handleConn(plain net.Conn) {
 	defer func() { <-n.handshakes }()
 	ctx, cancel := context.WithTimeout(n.ctx, handshakeTimeout)
@@ -152,7 +151,6 @@ const (
 	raftKindLimit = 0x10
 )
 
-// detectProtocol reads the first byte of a plain-text connection and returns its protocol.
 func (c *connection) detectProtocol(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
 	var first [1]byte
@@ -172,7 +170,7 @@ func (c *connection) detectProtocol(ctx context.Context) error {
 	return nil
 }
 
-// reportRefusal logs a refused connection, at most once per refusalInterval.
+// reportRefusal logs at most once per refusalInterval.
 func (n *nodeListener) reportRefusal(c net.Conn, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -188,7 +186,6 @@ func (n *nodeListener) reportRefusal(c net.Conn, err error) {
 	n.suppressed++
 }
 
-// protocolListener is a net.Listener for the connections of one protocol.
 type protocolListener struct {
 	*nodeListener
 	queue chan net.Conn

@@ -18,7 +18,6 @@ import (
 	"github.com/quorate/quorate/internal/pki"
 )
 
-// openPort listens in plain text.
 func openPort(t testing.TB) *streamLayer {
 	t.Helper()
 	s, err := listenRaft("127.0.0.1:0", "ignored:1", Security{}, hclog.NewNullLogger())
@@ -32,7 +31,6 @@ func openPort(t testing.TB) *streamLayer {
 
 func (s *streamLayer) addressAs() string { return s.port.listener.Addr().String() }
 
-// acceptOne returns the next connection that a listener accepts.
 func acceptOne(l net.Listener) <-chan net.Conn {
 	next := make(chan net.Conn, 1)
 	go func() {
@@ -223,7 +221,6 @@ func FuzzPortOfRaft(f *testing.F) {
 	})
 }
 
-// drainConn reads connections to their end.
 func drainConn(l net.Listener) {
 	for {
 		c, err := l.Accept()

@@ -41,7 +41,7 @@ func lockFolder(folder string) (*folderLock, error) {
 	}
 }
 
-// release unlocks the folder. It is idempotent.
+// release is idempotent.
 func (l *folderLock) release() error {
 	if err := l.file.Close(); !errors.Is(err, os.ErrClosed) {
 		return err
@@ -49,7 +49,7 @@ func (l *folderLock) release() error {
 	return nil
 }
 
-// freeSpace returns a function that reports the bytes available to an unprivileged user in the file system of a folder.
+// freeSpace counts the bytes available to an unprivileged user.
 func freeSpace(folder string) func() (int64, error) {
 	return func() (int64, error) {
 		var s unix.Statfs_t

@@ -24,7 +24,7 @@ const (
 	defaultLogStore = cluster.LogStoreWAL
 )
 
-// logStore is the log of a data folder. The guards around it are the same for every kind.
+// logStore has the same guards around it for every kind.
 type logStore struct {
 	raft.LogStore
 
@@ -63,7 +63,6 @@ func (e *missingLogError) Error() string {
 		"again", e.lost)
 }
 
-// folderLogs finds, makes and opens the log of a data folder.
 type folderLogs struct {
 	folder string
 	store  *boltstore.Store
@@ -166,7 +165,7 @@ func (l folderLogs) walConfig() walstore.Config {
 	return walstore.Config{Folder: filepath.Join(l.folder, walFolder), State: l.store, Logger: l.logger.Named("wal")}
 }
 
-// openKind opens the log of a kind that the folder has, and removes what a migration left of the other one.
+// openKind also removes what a migration left of the other kind.
 func (l folderLogs) openKind(kind string) (*logStore, error) {
 	switch kind {
 	case cluster.LogStoreBolt:
@@ -200,7 +199,7 @@ func (l folderLogs) openWAL() (*logStore, error) {
 	return &logStore{LogStore: log, kind: cluster.LogStoreWAL, close: log.Close}, nil
 }
 
-// emptyBolt removes the entries in raft.db. It is idempotent.
+// emptyBolt is idempotent.
 func (l folderLogs) emptyBolt() error {
 	first, err := l.store.FirstIndex()
 	if err != nil || first == 0 {

@@ -70,7 +70,6 @@ func migrateLog(dataDir, to string, logger hclog.Logger, after func(step string)
 	return done, nil
 }
 
-// migration converts the log of a stopped node.
 type migration struct {
 	*stoppedNode
 
@@ -112,7 +111,6 @@ func (m *migration) sourceRange() (first, last uint64, err error) {
 	return first, last, nil
 }
 
-// run copies the entries first to last, compares them, and makes the copy the log of the folder.
 func (m *migration) run(first, last uint64) error {
 	logs := folderLogs{m.folder, m.store, m.logger}
 	target, err := m.openTarget(logs)
@@ -162,7 +160,6 @@ func (m *migration) openTarget(logs folderLogs) (*logStore, error) {
 	return logs.reopen(m.to)
 }
 
-// createWAL makes an empty log in segments that belongs to raft.db.
 func (m *migration) createWAL(logs folderLogs) error {
 	known, err := readEpochs(m.store)
 	if err == nil {
@@ -213,7 +210,6 @@ func (m *migration) copyEntries(target *logStore, first, last uint64) error {
 	return nil
 }
 
-// compareEntries reads every entry of both logs.
 func (m *migration) compareEntries(target *logStore, first, last uint64) error {
 	copied := raftguard.NewChecksum(target)
 	from, err1 := copied.FirstIndex()

@@ -54,7 +54,7 @@ func logFolder(t *testing.T, kind string, compacted, last uint64) string {
 
 func entryData(i uint64) []byte { return bytes.Repeat([]byte{byte(i)}, int(30*i)) }
 
-// wantLog opens the folder as a server does, requires its log to be complete, and returns its kind.
+// wantLog opens the folder as a server does, and returns the kind of its log.
 func wantLog(t *testing.T, path string, first, last uint64) string {
 	t.Helper()
 	f := mustOpen(t, path)
@@ -133,7 +133,6 @@ func TestMigrationCanBeKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// wantNoRemains requires that only the log of a kind is left.
 func wantNoRemains(t *testing.T, path, kind string) {
 	t.Helper()
 	there, err := pathExists(filepath.Join(path, walFolder))

@@ -11,7 +11,6 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// observer implements cluster.Observer with Prometheus metrics.
 type observer struct {
 	entries, snapshots, restores, rounds  *prometheus.CounterVec
 	reads, leaderships, applied           prometheus.Counter
@@ -50,7 +49,7 @@ var (
 func NewObserver(to prometheus.Registerer) (cluster.Observer, error) {
 	o := &observer{
 		entries: newCounterVec("quorate_entries_total",
-			"Log entries that this node proposed as the leader, by outcome.",
+			"Log entries that this member proposed as the leader, by outcome.",
 			"outcome"),
 		queued: newHistogram("quorate_entry_queue_seconds", "Time that the first commands of an entry waited for it.",
 			latencyBuckets),
@@ -59,28 +58,28 @@ func NewObserver(to prometheus.Registerer) (cluster.Observer, error) {
 		commands: newHistogram("quorate_entry_commands", "Commands that share an entry.", commandBuckets),
 		size:     newHistogram("quorate_entry_bytes", "Bytes of an entry.", byteBuckets),
 		applied: newCounter("quorate_applied_commands_total",
-			"Commands of the log that went into this node's ledger."),
+			"Commands of the log that went into this member's ledger."),
 		apply: newHistogram("quorate_apply_seconds", "Time to apply committed entries that came together.",
 			latencyBuckets),
-		snapshots: newCounterVec("quorate_snapshots_total", "Snapshots that this node took, by outcome.", "outcome"),
+		snapshots: newCounterVec("quorate_snapshots_total", "Snapshots that this member took, by outcome.", "outcome"),
 		freeze: newHistogram("quorate_snapshot_freeze_seconds", "Time that writers waited for a snapshot.",
 			latencyBuckets),
 		write: newHistogram("quorate_snapshot_write_seconds", "Time to write a snapshot, beside the writers.",
 			durationBuckets),
 		restores: newCounterVec("quorate_restores_total",
-			"Times that a snapshot replaced this node's ledger, by outcome.",
+			"Times that a snapshot replaced this member's ledger, by outcome.",
 			"outcome"),
 		restore: newHistogram("quorate_restore_seconds", "Time to read a snapshot into the ledger.", durationBuckets),
 		reads: newCounter("quorate_linearizable_reads_total", "Linearizable reads that were confirmed, or failed "+
 			"to be."),
 		rounds: newCounterVec("quorate_read_rounds_total", "Questions on behalf of linearizable reads, by who asked "+
-			"and outcome.", "by", "outcome"),
-		leaderships: newCounter("quorate_leaderships_total", "Leaderships that this node established."),
+			"and outcome.", "asker", "outcome"),
+		leaderships: newCounter("quorate_leaderships_total", "Leaderships that this member established."),
 		round: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "quorate_read_round_seconds",
 			Help:    "Time of a question on behalf of linearizable reads, by who asked.",
 			Buckets: latencyBuckets,
-		}, []string{"by"}),
+		}, []string{"asker"}),
 	}
 	o.initLabels()
 	for _, c := range []prometheus.Collector{
@@ -114,9 +113,9 @@ func (o *observer) initLabels() {
 		for _, vector := range []*prometheus.CounterVec{o.entries, o.snapshots, o.restores} {
 			vector.WithLabelValues(what)
 		}
-		for _, by := range []string{asLeader, asFollower} {
-			o.rounds.WithLabelValues(by, what)
-			o.round.WithLabelValues(by)
+		for _, role := range []string{asLeader, asFollower} {
+			o.rounds.WithLabelValues(role, what)
+			o.round.WithLabelValues(role)
 		}
 	}
 }
@@ -160,13 +159,13 @@ func (o *observer) Restored(took time.Duration, err error) {
 
 // ReadBatchEnded counts a confirmation of a batch of reads.
 func (o *observer) ReadBatchEnded(r cluster.ReadBatchReport) {
-	by := asFollower
+	role := asFollower
 	if r.Leader {
-		by = asLeader
+		role = asLeader
 	}
 	o.reads.Add(float64(r.Reads))
-	o.rounds.WithLabelValues(by, outcomeLabel(r.Err)).Inc()
-	o.round.WithLabelValues(by).Observe(r.Took.Seconds())
+	o.rounds.WithLabelValues(role, outcomeLabel(r.Err)).Inc()
+	o.round.WithLabelValues(role).Observe(r.Took.Seconds())
 }
 
 // LeadershipEstablished counts a leadership.

@@ -76,7 +76,7 @@ func TestWhatANodeDoesIsCounted(t *testing.T) {
 	}
 }
 
-// gatherMetrics returns the values of a registry by name and labels; for histograms the count.
+// gatherMetrics has, for histograms, the count.
 func gatherMetrics(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()

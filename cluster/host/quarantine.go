@@ -52,7 +52,7 @@ type IndexDigest struct {
 	Digest string `json:"digest"`
 }
 
-// digestAt returns the digest at an index; empty if there is none.
+// digestAt is empty if there is none.
 func (d FolderDigests) digestAt(index uint64) string {
 	for _, known := range d.Digests {
 		if known.Index == index {
@@ -110,7 +110,6 @@ func (r *stoppedNode) stateDigests() (FolderDigests, error) {
 	return found, err
 }
 
-// endDigest returns the digest after the last entry.
 func endDigest(machine *fsm.FSM) (IndexDigest, error) {
 	state, err := machine.TakeSnapshot()
 	if err != nil {
@@ -154,7 +153,6 @@ func LiftQuarantine(dataDir string, others []FolderDigests, logger hclog.Logger)
 	return proof, cluster.LiftQuarantine(r.store)
 }
 
-// findAgreement returns the newest index at which a majority has the same state as the folder.
 func findAgreement(own FolderDigests, others []FolderDigests) (Agreement, error) {
 	least := quarantinedAt(own.Quarantine)
 	var found []string
@@ -192,7 +190,7 @@ func findAgreement(own FolderDigests, others []FolderDigests) (Agreement, error)
 
 var quarantineIndex = regexp.MustCompile(`at checkpoint (\d+)`)
 
-// quarantinedAt returns the index of the checkpoint in the reason of a quarantine; 0 if there is none.
+// quarantinedAt is 0 if there is none.
 func quarantinedAt(reason string) uint64 {
 	match := quarantineIndex.FindStringSubmatch(reason)
 	if match == nil {

@@ -58,7 +58,6 @@ func Recover(dataDir string, peers []Peer, dry bool, logger hclog.Logger) (done 
 	return r.recoverFolder(dry)
 }
 
-// openStopped opens the data folder of a stopped node.
 func openStopped(dataDir string, logger hclog.Logger) (*stoppedNode, error) {
 	owner, err := readOwner(dataDir)
 	if err != nil {
@@ -109,7 +108,6 @@ func readOwner(folder string) (identity, error) {
 	return readIdentity(folder)
 }
 
-// stoppedNode is the open data folder of a stopped node.
 type stoppedNode struct {
 	folder string
 	owner  identity
@@ -168,7 +166,7 @@ func (r *stoppedNode) prepare(snapshots raft.SnapshotStore) error {
 	return raftguard.Prepare(r.folder, snapshots, r.logs, fsm.CheckSnapshot, r.logger)
 }
 
-// replayState reads the whole state into a state machine, as raft would.
+// replayState reads the whole state as raft would.
 func (r *stoppedNode) replayState(snapshots raft.SnapshotStore, o fsm.Options) (Recovery, *fsm.FSM, error) {
 	found := Recovery{ID: r.owner.ID, Cluster: r.owner.Cluster, After: r.peers}
 	machine := fsm.New(o)

@@ -35,7 +35,7 @@ func (a advertised) String() string { return string(a) }
 
 var _ raft.StreamLayer = (*streamLayer)(nil)
 
-// listenRaft opens the raft port, to which only nodes of the cluster may connect if there is security.
+// listenRaft admits only nodes of the cluster if there is security.
 func listenRaft(bind, advertise string, with Security, log hclog.Logger) (*streamLayer, error) {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", bind)
 	if err != nil {
@@ -54,7 +54,6 @@ func (s *streamLayer) Close() error {
 	return nil
 }
 
-// closePort closes the port.
 func (s *streamLayer) closePort() error {
 	s.open.close()
 	return s.port.Close()
@@ -88,7 +87,7 @@ func (s *streamLayer) Dial(target raft.ServerAddress, timeout time.Duration) (ne
 	return c, s.open.trackConn(c)
 }
 
-// tlsHandshake performs the client side of a TLS handshake. It closes the connection on failure.
+// tlsHandshake closes the connection on failure.
 func tlsHandshake(ctx context.Context, plain net.Conn, config *tls.Config) (*tls.Conn, error) {
 	c := tls.Client(plain, config)
 	if err := c.HandshakeContext(ctx); err != nil {

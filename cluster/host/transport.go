@@ -25,7 +25,6 @@ var (
 	_ raft.WithClose   = transport{}
 )
 
-// openTransport opens the port for raft and for RPCs between nodes.
 func openTransport(c cluster.Config, s Security) (transport, *streamLayer, error) {
 	log := c.Logger.Named("raft-net")
 	layer, err := listenRaft(c.RaftAddr, c.RaftAdvertise, s, log)

@@ -31,7 +31,6 @@ func (o *oracle) append(entries []*raft.Log) {
 	}
 }
 
-// delete removes a prefix or a suffix.
 func (o *oracle) delete(first, last uint64) {
 	for i := range o.entries {
 		if i >= first && i <= last {
@@ -91,7 +90,6 @@ func (m *machine) remove(t *rapid.T, first, last uint64) {
 	m.want.delete(first, last)
 }
 
-// compare is called after each action.
 func (m *machine) compare(t *rapid.T) {
 	first, err1 := m.log.FirstIndex()
 	last, err2 := m.log.LastIndex()

@@ -81,7 +81,6 @@ func TestChecksumFindsEveryChange(t *testing.T) {
 	}
 }
 
-// replacedEntry answers every read with one entry.
 type replacedEntry struct {
 	raft.LogStore
 	entry raft.Log
@@ -112,7 +111,7 @@ func TestChecksummedClusterReplicates(t *testing.T) {
 		})
 		defer c.close()
 		c.net.Isolate("c")
-		for range 20 { // more than the cache holds
+		for range 20 { // more than the cache keeps
 			c.mustWrite(c.a, "x")
 		}
 		c.net.Heal()
@@ -190,7 +189,6 @@ func storedBytes(first, last uint64) []uint64 {
 	return indexes
 }
 
-// logOf makes a log with these entries, all of one term.
 func logOf(t *testing.T, indexes []uint64, term uint64) *raftguard.Checksum {
 	t.Helper()
 	log := raftguard.NewChecksum(raft.NewInmemStore())

@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/cluster/raftguard"
 )
 
-// Negative control for raft#697: a follower with a divergent tail installs the same snapshot for ever.
+// Negative control for raft#697: a follower with a divergent tail installs the same snapshot again and again.
 //
 // The schedule: leader a is cut off and stores 40 entries that no other server gets. b and c commit 20 entries of their
 // own, take a snapshot at the last one, index K, and keep only the last few entries before it. The network heals.

@@ -50,10 +50,10 @@ func TestControlLatchStopsAfterAStoreError(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := bootstrappedStores(t)
 				disk.failNext(failure.operation)
-				told := make(chan error, 2)
-				store := raftguard.NewFailStopStore(disk, disk, func(err error) { told <- err })
+				reported := make(chan error, 2)
+				store := raftguard.NewFailStopStore(disk, disk, func(err error) { reported <- err })
 				_, stop := startAlone(t, store, store)
-				err := <-told
+				err := <-reported
 				stop() // as the node does
 				if !errors.Is(err, errDisk) || !errors.Is(store.Err(), errDisk) {
 					t.Errorf("the node was told %v, the store says %v", err, store.Err())
@@ -62,8 +62,8 @@ func TestControlLatchStopsAfterAStoreError(t *testing.T) {
 					t.Errorf("a later write: %v", err)
 				}
 				writes, failed := disk.writesAfterFailure()
-				if !failed || writes != 0 || len(told) != 0 {
-					t.Errorf("failed: %v, writes since: %d, told %d times too often", failed, writes, len(told))
+				if !failed || writes != 0 || len(reported) != 0 {
+					t.Errorf("failed: %v, writes since: %d, told %d times too often", failed, writes, len(reported))
 				}
 			})
 		})

@@ -24,7 +24,6 @@ type DiskLatency struct {
 	since time.Time
 }
 
-// latencyBucket sums up the writes of one part of the window.
 type latencyBucket struct {
 	number int64 // the time divided by bucketLength
 	writes int

@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// slowLog delays every write.
 type slowLog struct {
 	raft.LogStore
 

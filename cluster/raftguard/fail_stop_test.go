@@ -23,8 +23,8 @@ func TestLatchClosesOnTheFirstErrorOfAnyOperation(t *testing.T) {
 		t.Run(operation, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := &faultyDisk{InmemStore: raft.NewInmemStore()}
-				var told []error
-				store := raftguard.NewFailStopStore(disk, disk, func(err error) { told = append(told, err) })
+				var reported []error
+				store := raftguard.NewFailStopStore(disk, disk, func(err error) { reported = append(reported, err) })
 				if err := store.StoreLogs([]*raft.Log{entry}); err != nil || store.Err() != nil {
 					t.Fatalf("a good write: %v, store: %v", err, store.Err())
 				}
@@ -39,8 +39,8 @@ func TestLatchClosesOnTheFirstErrorOfAnyOperation(t *testing.T) {
 				}
 				synctest.Wait()
 				var failed *raftguard.StoreFailedError
-				if len(told) != 1 || !errors.As(told[0], &failed) {
-					t.Fatalf("told %v, want one *StoreFailedError", told)
+				if len(reported) != 1 || !errors.As(reported[0], &failed) {
+					t.Fatalf("told %v, want one *StoreFailedError", reported)
 				}
 				if n, _ := disk.writesAfterFailure(); n != 0 {
 					t.Errorf("%d writes reached the disk after it failed", n)

@@ -20,7 +20,6 @@ type faultyDisk struct {
 	after   []string // operations that reached the disk after the failure
 }
 
-// failNext makes the next call of operation fail.
 func (d *faultyDisk) failNext(operation string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -87,7 +87,7 @@ type cluster struct {
 	t       *testing.T
 	net     *simnet.Network
 	a, b, c *node
-	// transport holds the options of every guard; wrap builds what is between raft and its stores.
+	// transport has the options of every guard; wrap builds what is between raft and its stores.
 	transport []raftguard.TransportOption
 	wrap      func(*node) (raft.LogStore, raft.SnapshotStore)
 }
@@ -127,7 +127,6 @@ func (c *cluster) newNode(id raft.ServerID) *node {
 	return &node{id: id, config: config, disk: simnet.NewDisk(2)}
 }
 
-// startNode starts n on its disk, for the first time or again.
 func (c *cluster) startNode(n *node) {
 	c.t.Helper()
 	n.fsm = newHistory()
@@ -162,7 +161,6 @@ func (c *cluster) leaderOf(nodes ...*node) *node {
 	return nil
 }
 
-// mustWrite requires n to acknowledge the command.
 func (c *cluster) mustWrite(n *node, command string) {
 	c.t.Helper()
 	if err := n.raft.Apply([]byte(command), time.Second).Error(); err != nil {

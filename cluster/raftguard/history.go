@@ -19,7 +19,7 @@ type History struct {
 	Empty bool
 	// Lost describes what is missing; empty if nothing is. A node that has lost state must not vote or confirm entries.
 	Lost string
-	// TermOnly is true if something is lost and the stores hold neither an entry nor a snapshot: raft may start on them
+	// TermOnly is true if something is lost and the stores have neither an entry nor a snapshot: raft may start on them
 	// and waits for a leader.
 	TermOnly bool
 }
@@ -45,7 +45,7 @@ func CheckHistory(logs raft.LogStore, stable raft.StableStore, snapshots raft.Sn
 	return History{Lost: p.missingPart()}, nil
 }
 
-// storedState holds the numbers that must be consistent with each other.
+// storedState has numbers that must be consistent with each other.
 type storedState struct {
 	term, voted            uint64
 	first, last            uint64
@@ -82,7 +82,7 @@ func readStoredState(logs raft.LogStore, stable raft.StableStore,
 	return p, err
 }
 
-// missingPart describes the first inconsistency; empty if there is none.
+// missingPart is empty if there is no inconsistency.
 func (p storedState) missingPart() string {
 	switch {
 	case p.term < max(p.lastTerm, p.snapshotTerm, p.voted):
@@ -101,8 +101,7 @@ func (p storedState) missingPart() string {
 	return ""
 }
 
-// storedNumber returns a number from a stable store, 0 if there is none. A store reports a missing key only by the text
-// of its error.
+// storedNumber is 0 if there is none. A store reports a missing key only by the text of its error.
 func storedNumber(stable raft.StableStore, key []byte) (uint64, error) {
 	number, err := stable.GetUint64(key)
 	if err != nil && err.Error() != "not found" {

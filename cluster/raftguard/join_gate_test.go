@@ -11,7 +11,6 @@ import (
 	"github.com/quorate/quorate/cluster/raftguard"
 )
 
-// sendThrough sends a message with a body through a JoinGate, as a transport does.
 func sendThrough(t *testing.T, inner *raft.InmemTransport, body *strings.Reader) <-chan raft.RPCResponse {
 	t.Helper()
 	answers := make(chan raft.RPCResponse, 1)
@@ -53,7 +52,7 @@ func TestNothingPassesAClosedJoinGate(t *testing.T) {
 	gate.Open()
 	answers := sendThrough(t, inner, strings.NewReader("another"))
 	rpc := <-messages
-	if _, is := rpc.Command.(*raft.InstallSnapshotRequest); !is {
+	if _, isInstall := rpc.Command.(*raft.InstallSnapshotRequest); !isInstall {
 		t.Errorf("got a %T", rpc.Command)
 	}
 	rpc.Respond(&raft.InstallSnapshotResponse{Success: true}, nil)

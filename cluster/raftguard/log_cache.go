@@ -15,7 +15,7 @@ type LogCache struct {
 	maxBytes int
 
 	mu sync.RWMutex
-	// ring holds the entries first to last, each at its index modulo the length; none if first is 0.
+	// ring has the entries first to last, each at its index modulo the length; none if first is 0.
 	ring        []raft.Log
 	first, last uint64
 	bytes       int

@@ -16,7 +16,7 @@ type LogSize struct {
 	raft.LogStore
 
 	mu sync.Mutex
-	// sums holds, for each entry from first on, the number of bytes up to its end, counted from anywhere; start is the
+	// sums has, for each entry from first on, the number of bytes up to its end, counted from anywhere; start is the
 	// number before the first one. A log with a gap is known from after the gap on: what is before goes first.
 	first uint64
 	start uint64
@@ -100,7 +100,6 @@ func (s *LogSize) EntriesWithin(bytes uint64) uint64 {
 
 func (s *LogSize) nextIndex() uint64 { return s.first + uint64(len(s.sums)) }
 
-// sumThrough returns the sum up to the end of an entry.
 func (s *LogSize) sumThrough(index uint64) uint64 {
 	switch {
 	case len(s.sums) == 0 || index < s.first:

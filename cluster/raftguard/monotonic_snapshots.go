@@ -25,7 +25,7 @@ func (e *OlderSnapshotError) Error() string {
 // follower may have truncated its log beyond the last index that the leader knows it has (answers were lost). It then
 // rejects the leader's probes below its first entry, until the leader sends a snapshot. If that snapshot is older than
 // the follower's own, the follower's state goes back in time, its log does not connect to the snapshot, and the leader
-// starts over: for ever, or until the leader takes a newer snapshot. A follower that completes a snapshot of its own
+// starts over: without end, or until the leader takes a newer snapshot. A follower that completes a snapshot of its own
 // after it has installed a newer one would also reset raft's newest snapshot (raft#248).
 //
 // Refusing the snapshot keeps the follower's state, but the leader continues to probe. An election makes every new

@@ -52,7 +52,6 @@ func sendMany(p raft.AppendPipeline, count int) error {
 	return nil
 }
 
-// refusingServer is a server that refuses every entry.
 func refusingServer(t *testing.T) raft.ServerAddress {
 	t.Helper()
 	server, err := raft.NewTCPTransport("127.0.0.1:0", nil, 1, time.Minute, io.Discard)

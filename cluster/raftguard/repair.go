@@ -13,7 +13,7 @@ import (
 //
 // A snapshot contains only committed entries. A log whose entry at the snapshot's index has another term is the tail of
 // a deposed leader: no entry from there on can be committed, and the snapshot replaces all entries before. Stock raft
-// keeps such a tail when it installs the snapshot, then refuses every entry after it, for ever.
+// keeps such a tail when it installs the snapshot, then refuses every entry after it, without end.
 //
 // A log that agrees with the snapshot, ends before it, or has a gap at the snapshot stays unchanged: its entries above
 // the snapshot may be committed and exist only on this and one other server.

@@ -108,7 +108,7 @@ type storedSnapshot struct {
 	index, term uint64
 }
 
-// storedSnapshots returns the snapshots on disk, newest first. Folders with other names are ignored.
+// storedSnapshots returns the newest first. Folders with other names are ignored.
 func storedSnapshots(base string) ([]storedSnapshot, error) {
 	folder := filepath.Join(base, snapshotsFolder)
 	entries, err := os.ReadDir(folder)
@@ -164,7 +164,7 @@ func verifySnapshot(snapshots raft.SnapshotStore, stored storedSnapshot, check f
 	return check(state)
 }
 
-// gapBetween describes what the log lacks to get from older to newest; empty if it is complete.
+// gapBetween is empty if the log is complete.
 func gapBetween(logs raft.LogStore, older, newest storedSnapshot) string {
 	var entry raft.Log
 	for index := older.index + 1; index <= newest.index; index++ {

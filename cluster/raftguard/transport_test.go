@@ -199,7 +199,6 @@ func realTransport(t *testing.T) *raft.NetworkTransport {
 	return transport
 }
 
-// answerAppends answers queued requests until stop, and returns their number.
 func answerAppends(transport raft.Transport, stop <-chan struct{}) int {
 	for count := 0; ; {
 		select {

@@ -55,7 +55,7 @@ func VerifyLog(logs raft.LogStore, snapshot uint64) error {
 	return nil
 }
 
-// logBounds returns the first and the last index of the log, 0 and 0 when it is empty.
+// logBounds is 0 and 0 when the log is empty.
 func logBounds(logs raft.LogStore) (first, last uint64, err error) {
 	if first, err = logs.FirstIndex(); err != nil {
 		return 0, 0, fmt.Errorf("read the first index of the log: %w", err)

@@ -17,7 +17,6 @@ type dayRule struct {
 	text      string
 }
 
-// includes is true if a window begins on a date.
 func (d dayRule) includes(date time.Time) bool {
 	return d.weekdays[date.Weekday()] || d.monthDays[date.Day()]
 }
@@ -52,9 +51,8 @@ func parseDays(words *wordList) (dayRule, error) {
 	return d, nil
 }
 
-// parseWeekdays reads one day of the week, or several in succession.
 func parseWeekdays(text string) (first, last time.Weekday, err error) {
-	if group, is := groups[text]; is {
+	if group, found := groups[text]; found {
 		return group[0], group[1], nil
 	}
 	from, to, several := strings.Cut(text, "-")

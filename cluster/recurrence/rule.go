@@ -69,7 +69,7 @@ func (r Rule) String() string { return r.text }
 // wordList are the words of a rule that are still to be read.
 type wordList struct{ left []string }
 
-// next is the next word, empty at the end.
+// next is empty at the end.
 func (w *wordList) next() string {
 	if len(w.left) == 0 {
 		return ""

@@ -54,7 +54,7 @@ func parseSpan(words *wordList) (daySpan, error) {
 	return s, err
 }
 
-// parseClock reads HH:MM from 00:00 to 24:00.
+// parseClock reads 00:00 to 24:00.
 func parseClock(text string) (clockTime, error) {
 	at, err := time.Parse("15:04", text)
 	switch {

@@ -78,8 +78,8 @@ func (r Rule) firstInstant(date time.Time, clock clockTime) quota.CivilTime {
 		if !changes.IsZero() && !changes.After(at) {
 			changes = at.Add(time.Hour) // Go 1.26 tells a past end on the last day of leap years
 		}
-		if is := shown.Add(-time.Duration(ahead) * time.Second); is.After(at) {
-			at = is
+		if local := shown.Add(-time.Duration(ahead) * time.Second); local.After(at) {
+			at = local
 		}
 		if changes.IsZero() || at.Before(changes) {
 			return quota.CivilTime(at.UnixMilli())

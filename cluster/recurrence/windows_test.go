@@ -73,7 +73,6 @@ func TestWindowsAtTheEndOfLeapYears(t *testing.T) {
 	}
 }
 
-// checkTwoWindows compares the first two windows of a rule after an instant.
 func checkTwoWindows(t *testing.T, text, begins, want string) {
 	t.Helper()
 	rule, err := recurrence.Parse(text)
@@ -85,8 +84,8 @@ func checkTwoWindows(t *testing.T, text, begins, want string) {
 	for _, w := range rule.Windows(quota.CivilTime(after.UnixMilli()), 0, 2) {
 		got = append(got, w.From.String()[5:16]+"-"+w.Until.String()[5:16])
 	}
-	if is := strings.Join(got, " "); is != want {
-		t.Errorf("%s after %s:\n is   %s\n want %s", text, begins, is, want)
+	if joined := strings.Join(got, " "); joined != want {
+		t.Errorf("%s after %s:\n is   %s\n want %s", text, begins, joined, want)
 	}
 }
 

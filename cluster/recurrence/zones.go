@@ -91,7 +91,7 @@ func (z *Zones) Version() string { return z.version }
 // Load returns the time zone of a name of the table. Names that only a machine gives a meaning, such as localtime,
 // posixrules and those below posix/ and right/, are none of the table.
 func (z *Zones) Load(name string) (*time.Location, error) {
-	if _, is := z.names[name]; !is || !filepath.IsLocal(name) {
+	if _, known := z.names[name]; !known || !filepath.IsLocal(name) {
 		return nil, fmt.Errorf("%q is not a time zone: write a name of the IANA database, such as Europe/Zurich, or "+
 			"nothing for UTC", quota.Clip(name))
 	}
@@ -106,7 +106,6 @@ func (z *Zones) Load(name string) (*time.Location, error) {
 	return location, nil
 }
 
-// readBounded reads a file that has at most a number of bytes.
 func readBounded(files fs.FS, name string, most int64) ([]byte, error) {
 	info, err := fs.Stat(files, name)
 	if err != nil {

@@ -123,7 +123,6 @@ func TestFoldersWithoutATable(t *testing.T) {
 	}
 }
 
-// fileOfTable is a file of the compiled table.
 func fileOfTable(t *testing.T, name string) string {
 	t.Helper()
 	archive, err := zip.OpenReader("zoneinfo.zip")

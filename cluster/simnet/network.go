@@ -48,7 +48,6 @@ type Network struct {
 	random *rand.Rand
 }
 
-// link is one direction between two nodes.
 type link struct{ from, to raft.ServerAddress }
 
 // New creates a network without nodes. seed determines which messages SetLoss drops.
@@ -143,7 +142,7 @@ func (n *Network) Close() {
 	n.busy.Wait()
 }
 
-// startCarrier runs carry in a goroutine that Close waits for. It returns false when the network is closed.
+// startCarrier starts a goroutine that Close waits for. It is false when the network is closed.
 func (n *Network) startCarrier(carry func()) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -164,7 +163,6 @@ func (n *Network) transportAt(address raft.ServerAddress) (*Transport, error) {
 	return t, nil
 }
 
-// sendDelay determines, when a message is sent, how long it travels or that it is lost.
 func (n *Network) sendDelay(way link) (time.Duration, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -181,7 +179,6 @@ func (n *Network) sendDelay(way link) (time.Duration, error) {
 	return n.delay(from, to), nil
 }
 
-// checkArrival returns an error if the link is cut when a message arrives.
 func (n *Network) checkArrival(way link) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -203,7 +200,6 @@ func (n *Network) carryMessage(way link) error {
 	return n.checkArrival(way)
 }
 
-// sleepOrClose waits for d, or until the network closes.
 func (n *Network) sleepOrClose(d time.Duration) error {
 	if d <= 0 {
 		return nil

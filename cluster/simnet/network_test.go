@@ -59,7 +59,6 @@ func (i registerSnapshot) Persist(sink raft.SnapshotSink) error {
 
 func (registerSnapshot) Release() {}
 
-// cluster is a few raft nodes on one simulated network.
 type cluster struct {
 	t     *testing.T
 	net   *simnet.Network
@@ -116,7 +115,7 @@ func (c *cluster) stopAll() {
 	c.net.Close()
 }
 
-// awaitLeader waits for a leader among the nodes that are not in except.
+// awaitLeader takes no node in except.
 func (c *cluster) awaitLeader(except ...raft.ServerID) raft.ServerID {
 	for range 3000 {
 		for _, id := range c.ids {
@@ -225,7 +224,7 @@ func requestVote(t *simnet.Transport) error {
 	return t.RequestVote("b", "b", &raft.RequestVoteRequest{Term: 1}, &raft.RequestVoteResponse{})
 }
 
-// answerVotes answers every request to t, as raft would, and returns their number.
+// answerVotes returns the number of requests to t.
 func answerVotes(t *simnet.Transport) func() int {
 	var mu sync.Mutex
 	count := 0

@@ -88,7 +88,7 @@ func (p *pipeline) Close() error {
 	return nil
 }
 
-// carryThere delivers the requests, one after the other, to the peer, until one is lost.
+// carryThere stops when a request is lost.
 func (p *pipeline) carryThere() {
 	for {
 		f := nextInFlight(p, p.requests)
@@ -142,7 +142,7 @@ func (p *pipeline) awaitArrival(f *inFlight, way link) error {
 	return p.net.checkArrival(way)
 }
 
-// nextInFlight returns the next element of a stage, or nil when the pipeline ends.
+// nextInFlight is nil when the pipeline ends.
 func nextInFlight(p *pipeline, stage <-chan *inFlight) *inFlight {
 	select {
 	case f := <-stage:
@@ -154,7 +154,7 @@ func nextInFlight(p *pipeline, stage <-chan *inFlight) *inFlight {
 	return nil
 }
 
-// passOn sends f to the next stage. It returns false when the pipeline ends.
+// passOn is false when the pipeline ends.
 func passOn[T any](p *pipeline, stage chan<- T, f T) bool {
 	select {
 	case stage <- f:

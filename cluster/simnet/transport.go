@@ -127,7 +127,6 @@ func copyAppend(args *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
 	return &request
 }
 
-// answer is the response to one request.
 type answer struct {
 	response any
 	err      error
@@ -184,7 +183,6 @@ func (n *Network) senderError(err error) error {
 	return err
 }
 
-// handleRequest passes request to this node's raft and waits for its answer.
 func (t *Transport) handleRequest(request any, body *snapshotStream) answer {
 	responses := make(chan raft.RPCResponse, 1)
 	rpc := raft.RPC{Command: request, RespChan: responses}

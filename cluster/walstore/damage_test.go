@@ -19,7 +19,6 @@ import (
 
 const segmentBytes = 8 << 10
 
-// testLog is a log in a folder of its own.
 type testLog struct {
 	*walstore.Store
 

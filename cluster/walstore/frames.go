@@ -53,7 +53,6 @@ func readBatch(data []byte, begin, frame int) (b batch, ok bool) {
 	return b, false
 }
 
-// segmentScan is what a segment file contains.
 type segmentScan struct {
 	// entries is the number of entries in the complete batches at its beginning, end the offset after them.
 	entries, end int
@@ -61,7 +60,6 @@ type segmentScan struct {
 	indexAt int
 }
 
-// scanSegment reads the complete batches at the beginning of a segment.
 func scanSegment(data []byte) (s segmentScan) {
 	begin, frame := 0, fileHeaderBytes
 	for s.indexAt == 0 {
@@ -75,12 +73,12 @@ func scanSegment(data []byte) (s segmentScan) {
 	return s
 }
 
-// hasLaterBatch reports whether a complete batch begins anywhere after from, or cannot be ruled out. An append begins
-// only after the one before it was synced, so everything before such a batch was acknowledged, and is damaged if it
-// cannot be read.
-func hasLaterBatch(data []byte, from int) bool {
+// hasLaterBatch reports whether a complete batch begins anywhere between from and written, where the zeros at the end
+// of data begin, or cannot be ruled out. An append begins only after the one before it was synced, so everything before
+// such a batch was acknowledged, and is damaged if it cannot be read.
+func hasLaterBatch(data []byte, written, from int) bool {
 	left := searchBytes
-	last := min(lengthBeforeZeros(data)-1, len(data)-frameHeaderBytes) // a frame does not begin with a zero
+	last := min(written-1, len(data)-frameHeaderBytes) // a frame does not begin with a zero
 	for at := max(from, fileHeaderBytes) + frameHeaderBytes; at <= last; at += frameHeaderBytes {
 		if data[at] != segment.FrameEntry {
 			continue

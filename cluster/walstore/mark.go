@@ -18,7 +18,7 @@ const (
 	markFile = "acknowledged"
 	// markSyncInterval is how long after a write the mark is synced, together with the marks of all writes since.
 	markSyncInterval = time.Second
-	// epochFile holds the text of WriteEpoch.
+	// epochFile has the text of WriteEpoch.
 	epochFile = "epoch"
 
 	markMagic = "qwal-ack"
@@ -27,7 +27,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ackMark is a file that holds the index of the last entry whose write has returned: a lower bound of what the log must
+// ackMark is a file with the index of the last entry whose write has returned: a lower bound of what the log must
 // contain.
 //
 // It is written after each append without a sync, which costs two microseconds instead of a second sync. The system
@@ -56,7 +56,6 @@ func createMark(folder string) error {
 	return errors.Join(m.write(0), m.close())
 }
 
-// openMark opens the mark for writing.
 func openMark(folder string) (*ackMark, error) {
 	path := filepath.Join(folder, markFile)
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -69,7 +68,6 @@ func openMark(folder string) (*ackMark, error) {
 	return newMark(file), nil
 }
 
-// read returns the bound.
 func (m *ackMark) read() (uint64, error) {
 	raw := make([]byte, markBytes+1)
 	n, err := m.file.ReadAt(raw, 0)

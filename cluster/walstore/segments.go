@@ -101,7 +101,6 @@ func (f *failure) note(err error) error {
 	return err
 }
 
-// explain returns an error with the cause of a failed rotation, if there was one.
 func (f *failure) explain(err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,7 +14,7 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// verifyFolder verifies the files of a log and repairs its end, so that raft-wal finds nothing to repair.
+// verifyFolder also repairs the end of the log, so that raft-wal finds nothing to repair.
 func verifyFolder(c Config) error {
 	persisted, err := loadState(c.State)
 	if err != nil {
@@ -66,7 +67,7 @@ func repairTail(c Config, persisted types.PersistentState, bound uint64) error {
 		return &CorruptError{Path: c.Folder, Reason: "the list of its segments has no last one"}
 	}
 	path := filepath.Join(c.Folder, segment.FileName(info))
-	data, err := os.ReadFile(path)
+	data, written, err := readSegment(path)
 	if errors.Is(err, os.ErrNotExist) {
 		if bound >= info.BaseIndex {
 			return &CorruptError{Path: path, Reason: fmt.Sprintf("it is missing, with the entries %d to %d", info.BaseIndex,
@@ -78,10 +79,10 @@ func repairTail(c Config, persisted types.PersistentState, bound uint64) error {
 		return fmt.Errorf("open the log: %w", err)
 	}
 	found := scanSegment(data)
-	if err := checkTail(path, data, found, info, bound); err != nil {
+	if err := checkTail(path, data, written, found, info, bound); err != nil {
 		return err
 	}
-	if err := dropTornWrite(c, path, data, found); err != nil {
+	if err := dropTornWrite(c, path, written, found); err != nil {
 		return err
 	}
 	if found.indexAt == 0 {
@@ -91,13 +92,15 @@ func repairTail(c Config, persisted types.PersistentState, bound uint64) error {
 }
 
 // checkTail returns an error if entries of the last segment are lost that were, or may have been, acknowledged.
-func checkTail(path string, data []byte, found segmentScan, info types.SegmentInfo, bound uint64) error {
+func checkTail(
+	path string, data []byte, written int, found segmentScan, info types.SegmentInfo, bound uint64,
+) error {
 	last := info.BaseIndex + uint64(found.entries) - 1
 	if last < bound {
 		return &CorruptError{Path: path, Reason: fmt.Sprintf("its entries can be read up to entry %d, and entry %d was "+
 			"acknowledged", last, bound)}
 	}
-	if hasLaterBatch(data, found.end) {
+	if hasLaterBatch(data, written, found.end) {
 		return &CorruptError{Path: path, Reason: fmt.Sprintf("what follows entry %d cannot be read, and later entries can",
 			last)}
 	}
@@ -114,14 +117,14 @@ func checkTail(path string, data []byte, found segmentScan, info types.SegmentIn
 
 // dropTornWrite zeroes what follows the complete batches. raft-wal would leave it there, and take the parts that later
 // appends do not overwrite for entries.
-func dropTornWrite(c Config, path string, data []byte, found segmentScan) error {
-	written := lengthBeforeZeros(data[found.end:])
-	if written == 0 {
+func dropTornWrite(c Config, path string, written int, found segmentScan) error {
+	torn := written - found.end
+	if torn <= 0 {
 		return nil
 	}
 	c.Logger.Warn("dropped a write at the end of the log that a crash had interrupted; it was not acknowledged",
-		"file", path, "offset", found.end, "bytes", written)
-	if err := overwriteWithZeros(path, int64(found.end), written); err != nil {
+		"file", path, "offset", found.end, "bytes", torn)
+	if err := overwriteWithZeros(path, int64(found.end), torn); err != nil {
 		return fmt.Errorf("repair the end of %s: %w", path, err)
 	}
 	return nil
@@ -139,8 +142,45 @@ func overwriteWithZeros(path string, offset int64, length int) error {
 	return errors.Join(err, file.Close())
 }
 
-// lengthBeforeZeros returns the length of data without the zeros at its end, which are most of a segment: they are
-// compared in blocks.
+// blockBytes is how much of a file is read at a time to find the end of what was written to it.
+const blockBytes = 256 << 10
+
+// readSegment also returns how much of the file there is before the zeros at its end. They are most of a segment, and
+// go through a small buffer: their part of data stays memory that the process has not touched, which a start of a
+// server would otherwise spend most of its page faults on.
+func readSegment(path string) (data []byte, written int, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	stat, err := file.Stat()
+	if err == nil {
+		written, err = writtenBytes(file, stat.Size())
+	}
+	if err == nil {
+		data = make([]byte, stat.Size())
+		_, err = io.ReadFull(io.NewSectionReader(file, 0, int64(written)), data[:written])
+	}
+	return data, written, errors.Join(err, file.Close())
+}
+
+// writtenBytes reads backwards.
+func writtenBytes(file io.ReaderAt, size int64) (int, error) {
+	buffer := make([]byte, min(size, blockBytes))
+	for end := size; end > 0; {
+		block := buffer[:min(end, blockBytes)]
+		begin := end - int64(len(block))
+		if _, err := file.ReadAt(block, begin); err != nil {
+			return 0, err
+		}
+		if n := lengthBeforeZeros(block); n > 0 {
+			return int(begin) + n, nil
+		}
+		end = begin
+	}
+	return 0, nil
+}
+
 func lengthBeforeZeros(data []byte) int {
 	var zeros [4096]byte
 	n := len(data)

@@ -19,7 +19,6 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// clientWithToken is a client of some servers that sends one token.
 func clientWithToken(t *testing.T, token string, servers ...serverFlags) *client.Client {
 	t.Helper()
 	c, err := client.New(strings.Split(serverURLs(servers), ","), client.WithTokenSource(
@@ -30,7 +29,7 @@ func clientWithToken(t *testing.T, token string, servers ...serverFlags) *client
 	return c
 }
 
-// tokenIn reads the token of an account of guardedCluster.
+// tokenIn reads a token of guardedCluster.
 func tokenIn(t *testing.T, tokens, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(tokens, name))
@@ -47,7 +46,6 @@ func coresOfPhysics(id string) *quoratev1.AllocateRequest {
 	}}
 }
 
-// isRefused is true for the refusal of a credential.
 func isRefused(err error) bool { return connect.CodeOf(err) == connect.CodeUnauthenticated }
 
 // TestTokensCountOnAllServersAtOnce: when a token was made, all servers know it, and when it was revoked, none takes it
@@ -205,7 +203,6 @@ func TestStreamsOfARevokedTokenEnd(t *testing.T) {
 	}
 }
 
-// callOnStream makes a call on a stream and waits for its answer.
 func callOnStream(
 	s *connect.BidiStreamForClientSimple[quoratev1.AllocateStreamRequest, quoratev1.AllocateStreamResponse],
 	number uint64, r *quoratev1.AllocateRequest,
@@ -409,7 +406,7 @@ func TestRefusalsAreNotWritten(t *testing.T) {
 // refusalCodes are the codes of calls that are refused for their rights.
 var refusalCodes = []connect.Code{connect.CodePermissionDenied, connect.CodeUnauthenticated, connect.CodeNotFound}
 
-// callsWithoutRights are calls that neither anonymous callers nor the administrator of cms may make.
+// callsWithoutRights may be made neither by anonymous callers nor by the administrator of cms.
 func callsWithoutRights(ctx context.Context, c *client.Client) map[string]func() error {
 	limits := map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: 41}}}
 	return map[string]func() error{

@@ -34,7 +34,7 @@ const (
 // canaries are texts that must not be in outputs, by what they are.
 type canaries map[string]string
 
-// without leaves one out, for an output that must have it.
+// without leaves out one text, for an output that must have it.
 func (c canaries) without(name string) canaries {
 	others := canaries{}
 	for n, text := range c {
@@ -45,12 +45,11 @@ func (c canaries) without(name string) canaries {
 	return others
 }
 
-// search reports each secret that is in an output.
-func (c canaries) search(t *testing.T, where string, output []byte) {
+func (c canaries) search(t *testing.T, place string, output []byte) {
 	t.Helper()
 	for name, secret := range c {
 		if bytes.Contains(output, []byte(secret)) {
-			t.Errorf("%s has %s", where, name)
+			t.Errorf("%s has %s", place, name)
 		}
 	}
 }
@@ -91,7 +90,6 @@ var tenantReads = []struct{ method, body string }{
 // tenantPages are pages of servers.
 var tenantPages = []string{"/metrics", "/livez", "/readyz", "/version", "/ws/v1/partitions", "/", "/debug/pprof/heap"}
 
-// callWith makes a call with an Authorization header, and returns the answer or the error as text.
 func callWith(t *testing.T, f serverFlags, method, path, body, authorization string) (status int, answer string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, f.baseURL()+path, strings.NewReader(body))
@@ -115,11 +113,11 @@ func TestPlantedSecrets(t *testing.T) {
 	secrets, jwt := plantSecrets(t, list, tokens)
 	as := func(name string) string { return "Bearer " + tokenIn(t, tokens, name) }
 	var callers sync.WaitGroup
-	for who, authorization := range map[string]string{
+	for caller, authorization := range map[string]string{
 		"no one": "", "heidi": as("heidi"), "carl": as("carl"), "anna": as("anna"), "ops": as("ops"),
 		"a job": "Bearer " + jwt,
 	} {
-		callers.Go(func() { searchReads(t, list, who, authorization, secrets) })
+		callers.Go(func() { searchReads(t, list, caller, authorization, secrets) })
 	}
 	callers.Go(func() { searchOwnersReads(t, list, as("hans"), secrets) })
 	callers.Wait()
@@ -141,17 +139,17 @@ func TestPlantedSecrets(t *testing.T) {
 }
 
 // searchReads searches all that a caller can read.
-func searchReads(t *testing.T, list []serverFlags, who, authorization string, secrets canaries) {
+func searchReads(t *testing.T, list []serverFlags, caller, authorization string, secrets canaries) {
 	t.Helper()
 	for i, read := range tenantReads {
 		_, answer := callWith(t, list[i%3], http.MethodPost, "/quorate.v1."+read.method, read.body, authorization)
-		secrets.search(t, read.method+" of "+who, []byte(answer))
+		secrets.search(t, read.method+" of "+caller, []byte(answer))
 	}
 	for _, page := range tenantPages {
 		_, answer := callWith(t, list[2], http.MethodGet, page, "", authorization)
-		secrets.search(t, page+" of "+who, []byte(answer))
+		secrets.search(t, page+" of "+caller, []byte(answer))
 	}
-	secrets.search(t, "a watch of "+who, watchOnce(t, list[1], authorization))
+	secrets.search(t, "a watch of "+caller, watchOnce(t, list[1], authorization))
 }
 
 // searchOwnersReads searches what the owner of the lease can read. The data is in answers about the lease, and nowhere
@@ -222,7 +220,7 @@ func plantSecrets(t *testing.T, list []serverFlags, tokens string) (secrets cana
 	return secrets, jwt
 }
 
-// watchOnce reads what a watch from the beginning tells, up to its first heartbeat.
+// watchOnce reads a watch from the beginning up to its first heartbeat.
 func watchOnce(t *testing.T, f serverFlags, authorization string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -247,7 +245,6 @@ func watchOnce(t *testing.T, f serverFlags, authorization string) []byte {
 	return fmt.Append(all, stream.Err())
 }
 
-// headerClient sends an Authorization header with each call.
 type headerClient struct {
 	*http.Client
 

@@ -14,7 +14,7 @@ func TestTheHintOfARefusalCanBePasted(t *testing.T) {
 	as := func(name string) []string {
 		return []string{"--server", list[0].baseURL(), "--token-file", filepath.Join(tokens, name)}
 	}
-	for command, want := range map[string]struct{ hint, who string }{
+	for command, want := range map[string]struct{ hint, holder string }{
 		"limits set cern:atlas cores=61":                                {"limits.set cern", "account admin"},
 		"allocate --id x --at cern:atlas/physics --amount cores=1":      {"hold cern:atlas/physics", "account hans"},
 		"allocate --id x --at cern:atlas/physics/grid --amount cores=1": {"hold cern:atlas/physics", "account hans"},
@@ -30,8 +30,8 @@ func TestTheHintOfARefusalCanBePasted(t *testing.T) {
 			continue
 		}
 		end = runCommand(t, append(strings.Fields(hint), as("admin")...)...)
-		if end.code != 0 || !strings.Contains(end.stdout, want.who) {
-			t.Errorf("%s answers %+v, want %s", hint, end, want.who)
+		if end.code != 0 || !strings.Contains(end.stdout, want.holder) {
+			t.Errorf("%s answers %+v, want %s", hint, end, want.holder)
 		}
 	}
 	end := runCommand(t, append(strings.Fields("limits set cern:atlas cores=61"), as("carl")...)...)

@@ -48,7 +48,7 @@ var matrixCalls = []matrixCall{
 	{"ActivityService/GetActivity", "a b root s other", `{PLACE}`},
 	{"ActivityService/GetActivity (of two)", "", `{"tree": "t", "nodes": ["a", "a/b"]}`},
 	{"ActivityService/GetActivity (of one and a hidden one)", "", `{"tree": "t", "nodes": ["a/b", "s"]}`},
-	{"AllocationService/BatchRelease", "", `{"ids": ["batch-WHO"]}`},
+	{"AllocationService/BatchRelease", "", `{"requests": [{"id": "batch-WHO"}]}`},
 	{"AllocationService/BatchRenew", "", `{"renewals": [{"id": "lease-WHO", "ttlMs": 60000}]}`},
 	{"AllocationService/Cancel", "", `{"id": "cancelled-WHO"}`},
 	{"AllocationService/Confirm", "", `{"id": "confirmed-WHO"}`},

@@ -69,8 +69,8 @@ func isWider(normal, now string) bool {
 	return false // it has the right, and other things stood in the way
 }
 
-// TestAccessMatrixInOtherModes: whatever a cluster is busy with, or lacks, it allows nothing that it does not allow in
-// normal times.
+// TestAccessMatrixInOtherModes: a cluster that is busy with something, or lacks something, allows nothing that it does
+// not allow in normal times.
 func TestAccessMatrixInOtherModes(t *testing.T) {
 	verify.Only(t) // two minutes
 	t.Parallel()

@@ -17,7 +17,6 @@ import (
 	"github.com/quorate/quorate/rpc/procedures"
 )
 
-// methodNamed finds a method by its service and name.
 func methodNamed(t *testing.T, name string) protoreflect.MethodDescriptor {
 	t.Helper()
 	service, method, _ := strings.Cut(name, "/")
@@ -32,7 +31,6 @@ func methodNamed(t *testing.T, name string) protoreflect.MethodDescriptor {
 	return nil
 }
 
-// send sends a request and takes the first answer.
 func (r matrixRun) send(
 	ctx context.Context, transport *http.Transport, method protoreflect.MethodDescriptor, request *dynamicpb.Message,
 	token string,
@@ -111,7 +109,6 @@ func receiveFirst(
 	return stream.Msg(), nil
 }
 
-// isEmpty is true for an answer that says nothing, and for none.
 func isEmpty(answer *dynamicpb.Message) bool {
 	if answer == nil {
 		return true
@@ -159,7 +156,6 @@ func failureIn(answer *dynamicpb.Message) error {
 	return connect.NewError(codeNamed(failure.GetCode()), errors.New(failure.GetMessage()))
 }
 
-// codeNamed is the code of a name.
 func codeNamed(name string) connect.Code {
 	var code connect.Code
 	if err := code.UnmarshalText([]byte(name)); err != nil {
@@ -168,7 +164,6 @@ func codeNamed(name string) connect.Code {
 	return code
 }
 
-// codeOf is 0 without an error.
 func codeOf(err error) connect.Code {
 	if err == nil {
 		return 0

@@ -33,21 +33,32 @@ func busyRequest(id, node string) *quoratev1.AllocateRequest {
 }
 
 // beBusy causes grants, waits, an expiry and releases: one lease expires and its capacity goes to a waiting request. It
-// returns the log index of the last change.
+// returns the log index of the last change. The lease is long until the request waits.
 func (f serverFlags) beBusy(t *testing.T) uint64 {
 	t.Helper()
 	lease := busyRequest("lease", "team/ci")
-	lease.TtlMs = 1500
+	lease.TtlMs = time.Hour.Milliseconds()
 	lease.Claims[0].Items = []*quoratev1.ItemPick{{Resource: "machine", Count: 1}}
 	waits := busyRequest("waits", "team/ci")
-	waits.Mode, waits.PollMs = quoratev1.Mode_MODE_WAIT, 30_000
+	waits.Mode = quoratev1.Mode_MODE_WAIT
 	for _, r := range []*quoratev1.AllocateRequest{lease, busyRequest("held", "team"), waits} {
-		granted, err := f.allocationClient().Allocate(t.Context(), r)
-		if err != nil || granted.GetFence() == 0 {
+		granted, err := whileUnavailable(t, f.allocationClient().Allocate, r)
+		if err != nil || (granted.GetFence() == 0) != (r == waits) {
 			t.Fatalf("%s: %v, %v", r.GetId(), granted, err)
 		}
 	}
-	released, err := f.allocationClient().Release(t.Context(), &quoratev1.ReleaseRequest{Id: "held"})
+	if _, err := whileUnavailable(t, f.allocationClient().Renew,
+		&quoratev1.RenewRequest{Id: "lease", TtlMs: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	awaitCondition(t, "the request still waits", func() bool {
+		granted, err := whileUnavailable(t, f.allocationClient().Allocate, waits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return granted.GetFence() > 0
+	})
+	released, err := whileUnavailable(t, f.allocationClient().Release, &quoratev1.ReleaseRequest{Id: "held"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +80,7 @@ func (f serverFlags) activityClient(t *testing.T, node, resource string,
 	return answer.GetSteps(), err
 }
 
-// sumSteps adds up the counters of all steps. Values that describe a state are those of the last step.
+// sumSteps adds up counters over all steps. Values that describe a state are those of the last step.
 func sumSteps(steps []*quoratev1.ActivityStep) *quoratev1.ActivityStep {
 	all := &quoratev1.ActivityStep{}
 	for _, step := range steps {
@@ -81,7 +92,6 @@ func sumSteps(steps []*quoratev1.ActivityStep) *quoratev1.ActivityStep {
 	return all
 }
 
-// awaitCondition polls a server until the condition holds.
 func awaitCondition(t *testing.T, what string, says func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !says(); time.Sleep(100 * time.Millisecond) {
@@ -91,7 +101,8 @@ func awaitCondition(t *testing.T, what string, says func() bool) {
 	}
 }
 
-// TestEveryServerRecordsActivity: followers record and report activity as the leader does.
+// TestEveryServerRecordsActivity: followers record and report activity as the leader does. Denials are counted once in
+// the cluster.
 func TestEveryServerRecordsActivity(t *testing.T) {
 	t.Parallel()
 	flags := threeServers(t)
@@ -102,11 +113,11 @@ func TestEveryServerRecordsActivity(t *testing.T) {
 	for i, f := range flags {
 		awaitReady(t, servers[i], f)
 	}
-	if _, err := flags[0].treeClient().ApplyTrees(t.Context(),
+	if _, err := whileUnavailable(t, flags[0].treeClient().ApplyTrees,
 		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{busyTree()}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := flags[0].allocationClient().Allocate(t.Context(), busyRequest("warm", "warm")); err != nil {
+	if _, err := whileUnavailable(t, flags[0].allocationClient().Allocate, busyRequest("warm", "warm")); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range flags {
@@ -122,6 +133,10 @@ func TestEveryServerRecordsActivity(t *testing.T) {
 	if _, err := flags[2].activityClient(t, "nowhere", "", 0); connect.CodeOf(err) != connect.CodeNotFound {
 		t.Errorf("a node that is not there: %v", err)
 	}
+	for _, f := range flags {
+		beDenied(t, f)
+	}
+	expectDenials(t, flags, map[string]int{"busy resource": 3 * (5 + joinedDenials), "busy items": 3})
 	for _, p := range servers {
 		p.stopCleanly(t)
 	}
@@ -155,8 +170,8 @@ func (f serverFlags) hasSeenIt(t *testing.T, index uint64) {
 		_, page := httpGet(t, f.baseURL()+"/metrics")
 		for _, line := range []string{
 			`quorate_grants_total{cluster="quorate",from="queue",tree="busy"} 1`,
-			`quorate_ends_total{cluster="quorate",kind="expired",tree="busy"} 1`,
-			`quorate_ends_total{cluster="quorate",kind="released",tree="busy"} 1`,
+			`quorate_ends_total{cluster="quorate",outcome="expired",tree="busy"} 1`,
+			`quorate_ends_total{cluster="quorate",outcome="released",tree="busy"} 1`,
 			`quorate_lease_duration_seconds_count{cluster="quorate",tree="busy"} 1`,
 			`quorate_wait_duration_seconds_count{cluster="quorate",tree="busy"} 1`,
 			`quorate_held_claims{cluster="quorate",tree="busy"} 2`,

@@ -13,10 +13,9 @@ import (
 	"github.com/quorate/quorate/internal/audit"
 )
 
-// auditFile is the audit file of a server of these tests.
 func auditFile(f serverFlags) string { return f.dir + "-audit.log" }
 
-// auditLines are the lines of the records of a chain in a file, by number from 1 on.
+// auditLines are the records of a chain in a file, by number from 1 on.
 func auditLines(t *testing.T, path string, chain audit.ChainName) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -113,11 +112,11 @@ func TestAuditOfHoldsAndReads(t *testing.T) {
 		awaitCondition(t, f.id+" has not recorded the end of the lease", func() bool {
 			return strings.Contains(strings.Join(auditLines(t, auditFile(f), audit.Server), ""), `"action":"expired"`)
 		})
-		of := "audit " + auditFile(f)
+		command := "audit " + auditFile(f)
 		playSteps(t, f, []step{
-			{of + " --action granted --actor account/hans", 0, "none -> cores=3; allocation one of account/hans"},
-			{of + " --action released --actor account/hans", 0, "cores=3 -> none; allocation one"},
-			{of + " --action expired", 0, "system"},
+			{command + " --action granted --actor account/hans", 0, "none -> cores=3; allocation one of account/hans"},
+			{command + " --action released --actor account/hans", 0, "cores=3 -> none; allocation one"},
+			{command + " --action expired", 0, "system"},
 			{"audit verify " + auditFile(f), 0, "missing records      0"},
 		})
 		if n := f.countGrants(t); n != 2 {
@@ -145,13 +144,11 @@ func TestAuditOfHoldsAndReads(t *testing.T) {
 	})
 }
 
-// countGrants counts the grants in the audit file of a server.
 func (f serverFlags) countGrants(t *testing.T) int {
 	t.Helper()
 	return strings.Count(strings.Join(auditLines(t, auditFile(f), audit.Server), ""), `"action":"granted"`)
 }
 
-// awaitAudited waits until all files have the record of a change with a reason, and returns its line.
 func awaitAudited(t *testing.T, list []serverFlags, reason string) string {
 	t.Helper()
 	found := map[string]int{}
@@ -202,7 +199,6 @@ func hasNoTokens(t *testing.T, path, tokens string) {
 	}
 }
 
-// findsTampering changes a file in ways that verify must find.
 func findsTampering(t *testing.T, f serverFlags) {
 	t.Helper()
 	text, err := os.ReadFile(auditFile(f))

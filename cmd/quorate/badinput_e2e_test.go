@@ -154,7 +154,6 @@ func TestBadRequests(t *testing.T) {
 	server.stopCleanly(t)
 }
 
-// snapshotOf returns the whole state of a server as one message.
 func snapshotOf(t *testing.T, f serverFlags) *quoratev1.ListAllocationsResponse {
 	t.Helper()
 	tree, err := f.treeClient().GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "t"})
@@ -220,9 +219,9 @@ func TestBadStarts(t *testing.T) {
 		{"the port of profiles is in use", other(func(o *serverFlags) {
 			o.more = []string{"--pprof-addr", busy.Addr().String()}
 		}), failure, busy.Addr().String()},
-		{"no id", other(func(o *serverFlags) { o.id = "" }), usage, "set --id, QUORATE_ID"},
+		{"no id", other(func(o *serverFlags) { o.id = "" }), usage, "set --id, QUORATE_SERVER_ID"},
 		{"a bad id", other(func(o *serverFlags) { o.id = "n 1" }), failure, `"n 1"`},
-		{"no folder", other(func(o *serverFlags) { o.dir = "" }), usage, "set --data-dir, QUORATE_DATA_DIR"},
+		{"no folder", other(func(o *serverFlags) { o.dir = "" }), usage, "set --data-dir, QUORATE_SERVER_DATA_DIR"},
 		{"a folder that is a file", other(func(o *serverFlags) { o.dir = binary }), failure, "not a directory"},
 		{
 			"an even number of nodes", other(func(o *serverFlags) { o.more = []string{"--bootstrap-expect", "2"} }),

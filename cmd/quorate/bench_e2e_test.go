@@ -27,7 +27,7 @@ var benchKinds = map[string]string{
 	"reads": "", "watch": "pair allocate release event",
 }
 
-// runBench runs a benchmark with JSON output and returns the report. Fields that it does not know fail the test.
+// runBench fails the test for unknown fields in the JSON report.
 func runBench(t *testing.T, args ...string) (bench.Report, outcome) {
 	t.Helper()
 	measured := runCommand(t, append([]string{"bench", "-o", "json"}, args...)...)
@@ -173,7 +173,7 @@ func TestBenchOwnServers(t *testing.T) {
 	}
 }
 
-// checkPicture checks that a picture is well-formed, complete in itself, and readable without seeing it.
+// checkPicture checks that a picture is well-formed, complete in itself, and has a text for those who cannot see it.
 func checkPicture(t *testing.T, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -282,7 +282,7 @@ func TestBenchInterruptedWithOwnServers(t *testing.T) {
 	}
 }
 
-// ownServer returns the address of a server of --cluster. The command line of its process contains the data folder.
+// ownServer finds the process of --cluster by the data folder in its command line.
 func ownServer(t *testing.T, folder string) string {
 	t.Helper()
 	address := regexp.MustCompile(`--http-addr\x00([0-9.:]+)\x00`)
@@ -310,7 +310,7 @@ func TestBenchReportsErrors(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	server := startServer(t, f)
-	p := startProcess(t, "bench", "--server", f.baseURL(), "--callers", "3", "--duration", "1h", "--timeout", "500ms",
+	p := startProcess(t, "bench", "--server", f.baseURL(), "--callers", "3", "--duration", "1h", "--timeout", "5s",
 		"--max-errors", "5")
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		if held := runCommand(t, "allocations", "--server", f.baseURL()); strings.Contains(held.stdout, "bench-contended") {
@@ -381,7 +381,7 @@ func TestBenchExamples(t *testing.T) {
 	for line := range strings.Lines(examples) {
 		args := strings.Fields(line)
 		if strings.Contains(line, "--boskos") {
-			continue // TestBoskos measures a server for Boskos
+			continue // another test measures a server for Boskos
 		}
 		command := exec.Command(binary, append(args[1:], "--duration", "60ms", "--warmup", "10ms")...)
 		command.Dir, command.Env = t.TempDir(), []string{"QUORATE_SERVER=" + f.baseURL()}

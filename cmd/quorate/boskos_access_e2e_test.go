@@ -68,13 +68,12 @@ func TestBoskosInAGuardedCluster(t *testing.T) {
 				}
 				wantBoskos(t, urls[f.id], "", "other", without)
 			}
-			// The front end is no identity on the port of the API.
+			// The front end is not an identity on the port of the API.
 			playSteps(t, list[1], []step{{"usage boskos", 1, "there is no tree boskos"}})
 		})
 	}
 }
 
-// bindBoskos gives rights to clients of Boskos.
 func bindBoskos(t *testing.T, f serverFlags, root string) {
 	t.Helper()
 	tree := runCommand(t, append(strings.Fields("tree export boskos"+root), "--server", f.baseURL())...)
@@ -88,7 +87,6 @@ func bindBoskos(t *testing.T, f serverFlags, root string) {
 	playSteps(t, f, []step{{"apply -f " + manifestFile(t, boskosBindings+resources) + root, 0, "binding cleaner"}})
 }
 
-// wantBoskos acquires and releases a resource with a token as the password.
 func wantBoskos(t *testing.T, url, token, owner string, want int) {
 	t.Helper()
 	call := func(path string) (int, string) {

@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/servertest"
 )
 
-// withBoskos returns the flags of a server that also serves Boskos clients, and the address for them.
+// withBoskos returns the server's flags and the address for Boskos clients.
 func withBoskos(t *testing.T) (f serverFlags, url string) {
 	t.Helper()
 	port := servertest.FreePorts(t, 1)[0]

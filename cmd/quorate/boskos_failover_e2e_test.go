@@ -19,7 +19,6 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// boskosCluster is three servers with addresses for Boskos clients.
 type boskosCluster struct {
 	flags   []serverFlags
 	urls    []string
@@ -41,7 +40,6 @@ func startBoskosCluster(t *testing.T, file string) *boskosCluster {
 	return c
 }
 
-// leader waits until a server says who leads.
 func (c *boskosCluster) leader(t *testing.T) int {
 	t.Helper()
 	at := -1
@@ -61,7 +59,6 @@ func (c *boskosCluster) leader(t *testing.T) int {
 	return at
 }
 
-// reportedLeader is empty if the server does not know one.
 func reportedLeader(ctx context.Context, f serverFlags) string {
 	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(ctx,
 		&quoratev1.GetStatusRequest{})
@@ -108,7 +105,6 @@ type boskosCaller struct {
 	answers *boskosAnswers
 }
 
-// post returns status 0 if the server does not answer.
 func (c *boskosCaller) post(ctx context.Context, path, query string, allowed ...int) (int, string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -143,8 +139,8 @@ func (c *boskosCaller) insist(path, query string, allowed ...int) {
 
 var resourceName = regexp.MustCompile(`"name":"([^"]+)"`)
 
-// run changes its mind about the destination while it waits. An update is refused if the answer to the acquire had
-// another state than the resource.
+// run changes the destination while it waits. An update is refused if the answer to the acquire had another state than
+// the resource.
 func (c *boskosCaller) run(ctx context.Context) {
 	for round := 0; ctx.Err() == nil; round++ {
 		name, dest := "", ""

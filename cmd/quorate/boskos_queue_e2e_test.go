@@ -8,13 +8,11 @@ import (
 	"time"
 )
 
-// boskosClient calls the front end of one server.
 type boskosClient struct {
 	t   *testing.T
 	url string
 }
 
-// post expects a status and a part of the body.
 func (c boskosClient) post(status int, call, contains string) {
 	c.t.Helper()
 	if got, body := httpPost(c.t, c.url+call, ""); got != status || !strings.Contains(body, contains) {
@@ -34,7 +32,6 @@ func (c boskosClient) awaitMetric(rtype, states string) {
 	c.t.Fatalf("%s: %s, want %s", rtype, body, want)
 }
 
-// applyBoskosFile applies the text of a file of Boskos.
 func applyBoskosFile(t *testing.T, f serverFlags, text string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "boskos.yaml")

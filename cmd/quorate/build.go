@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-// buildOf describes this binary. go install of a released version sets no variables, but the Go tools record the
-// version, and builds in a checkout the commit.
+// buildOf uses the variables of the linker first. go install of a released version sets none, but the Go tools record
+// the version, and builds in a checkout the commit.
 func buildOf() cli.Build {
 	known := cli.Build{Version: version, Commit: commit, Date: date}
 	info, found := debug.ReadBuildInfo()

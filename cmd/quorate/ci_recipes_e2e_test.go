@@ -31,7 +31,6 @@ type ciRunner struct {
 	leavesOthers bool
 }
 
-// ciStep is a step that runs.
 type ciStep struct {
 	*process
 	folder string
@@ -86,7 +85,6 @@ var ciRunners = map[string]ciRunner{
 	},
 }
 
-// signalStepGroup sends a signal to the process group of the script.
 func signalStepGroup(signal syscall.Signal) func(*testing.T, *ciStep) {
 	return func(t *testing.T, s *ciStep) {
 		t.Helper()
@@ -137,7 +135,6 @@ func TestCIRecipes(t *testing.T) {
 	}
 }
 
-// recipe returns the command of a section of docs/ci.md.
 func (r ciRunner) recipe(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/ci.md")
@@ -190,7 +187,6 @@ while :; do sleep 1; done
 	return s
 }
 
-// awaitPID waits until a file has the id of a process.
 func awaitPID(t *testing.T, file string) (pid int) {
 	t.Helper()
 	awaitTrue(t, func() bool {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestCivilTimeOverTheRealThing: a new cluster shows civil time within seconds.
-func TestCivilTimeOverTheRealThing(t *testing.T) {
+// TestCivilTimeOverARealServer: a new cluster shows civil time within seconds.
+func TestCivilTimeOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)

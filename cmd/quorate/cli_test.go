@@ -104,8 +104,9 @@ func TestRequests(t *testing.T) {
 			Tree: "cern", Node: "atlas", User: "kim", Application: "etl", Owner: "ann", IdPrefix: "job-",
 			State: quoratev1.AllocationState_ALLOCATION_STATE_RESERVED, PageSize: 2,
 		},
-		"allocations --limit 3": &quoratev1.ListAllocationsRequest{PageSize: 1, PageToken: "2"}, // the second page
-		"release simulation-1":  &quoratev1.ReleaseRequest{Id: "simulation-1"},
+		"allocations --limit 3":          &quoratev1.ListAllocationsRequest{PageSize: 1, PageToken: "2"}, // the second page
+		"release simulation-1":           &quoratev1.ReleaseRequest{Id: "simulation-1"},
+		"release simulation-1 --fence 7": &quoratev1.ReleaseRequest{Id: "simulation-1", Fence: 7},
 		"cluster join 10.0.0.4:7301": &quoratev1.JoinMemberRequest{
 			Whom: &quoratev1.JoinMemberRequest_GossipAddress{GossipAddress: "10.0.0.4:7301"},
 		},
@@ -172,8 +173,10 @@ func TestRequests(t *testing.T) {
 			Principal: &quoratev1.Principal{User: "ann", Groups: []string{"g", "h"}, Application: "app"},
 			Claims:    []*quoratev1.Claim{{Tree: "cern", Amounts: map[string]int64{"cores": 3}}},
 		},
-		"confirm a": &quoratev1.ConfirmRequest{Id: "a"},
-		"cancel a":  &quoratev1.CancelRequest{Id: "a"},
+		"confirm a":           &quoratev1.ConfirmRequest{Id: "a"},
+		"cancel a":            &quoratev1.CancelRequest{Id: "a"},
+		"confirm a --fence 7": &quoratev1.ConfirmRequest{Id: "a", Fence: 7},
+		"cancel a --fence 7":  &quoratev1.CancelRequest{Id: "a", Fence: 7},
 		"explain big --stale": &quoratev1.ExplainRequest{
 			Question: &quoratev1.ExplainRequest_Id{Id: "big"},
 			Read:     &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},

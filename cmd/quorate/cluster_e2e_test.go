@@ -187,7 +187,6 @@ func (w *writers) stopWriters() []string {
 	return w.acknowledged
 }
 
-// pauseFor waits for the duration or until the context ends.
 func pauseFor(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):

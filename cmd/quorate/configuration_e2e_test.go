@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// editedCERN writes the CERN example with some texts replaced.
 func editedCERN(t *testing.T, replacements ...string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../examples/cern.yaml")
@@ -27,7 +26,7 @@ func editedCERN(t *testing.T, replacements ...string) string {
 
 const simulation = "simulation: {limits: {cores: 10}}"
 
-func TestPlansOverTheRealThing(t *testing.T) {
+func TestPlansOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
@@ -117,7 +116,7 @@ func TestExportRoundTrip(t *testing.T) {
 	}
 }
 
-func TestMovesAndRollbacksOverTheRealThing(t *testing.T) {
+func TestMovesAndRollbacksOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
@@ -150,7 +149,7 @@ func TestMovesAndRollbacksOverTheRealThing(t *testing.T) {
 	})
 }
 
-func TestWarningsOverTheRealThing(t *testing.T) {
+func TestWarningsOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
@@ -169,7 +168,7 @@ func TestWarningsOverTheRealThing(t *testing.T) {
 	})
 }
 
-func TestMaintenanceOverTheRealThing(t *testing.T) {
+func TestMaintenanceOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
@@ -184,7 +183,7 @@ func TestMaintenanceOverTheRealThing(t *testing.T) {
 	})
 }
 
-func TestRulesOfATreeOverTheRealThing(t *testing.T) {
+func TestRulesOfATreeOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)

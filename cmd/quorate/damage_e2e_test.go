@@ -188,7 +188,7 @@ func TestALogThatWasSetBackIsReported(t *testing.T) {
 	server.stopCleanly(t)
 }
 
-// makeUsedFolder runs a server and stops it cleanly, leaving data in its log and, if asked, in a snapshot.
+// makeUsedFolder leaves data in the log and, if asked, in a snapshot.
 func makeUsedFolder(t *testing.T, f serverFlags, snapshot bool) {
 	t.Helper()
 	server := startServer(t, f)
@@ -222,7 +222,6 @@ func snapshotFiles(t *testing.T, dir, name string) []string {
 	return whole
 }
 
-// replaceInFile replaces every occurrence of a text in a file.
 func replaceInFile(t *testing.T, path, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -299,7 +298,6 @@ func fillSmallDisk(t *testing.T, f serverFlags, size string) {
 	server.stopCleanly(t)
 }
 
-// fillDisk allocates a core with long labels and reports whether that was acknowledged.
 func (f serverFlags) fillDisk(t *testing.T, i int) bool {
 	t.Helper()
 	r := oneClaim(fmt.Sprint("fill-", i), 1)
@@ -323,8 +321,8 @@ func (f serverFlags) fillDisk(t *testing.T, i int) bool {
 	return false
 }
 
-// smallDisk returns the command of a server with a disk of a size: a disk of its own if the test may mount one,
-// otherwise a limit on file size, which makes the same writes fail.
+// smallDisk mounts a disk of its own if the test may do that, and otherwise limits the size of files, which makes the
+// same writes fail.
 func smallDisk(t *testing.T, f *serverFlags, size string) *exec.Cmd {
 	t.Helper()
 	disk := t.TempDir()
@@ -341,7 +339,7 @@ func smallDisk(t *testing.T, f *serverFlags, size string) *exec.Cmd {
 	return exec.Command("bash", append([]string{"-c", `ulimit -f 4096; exec "$0" "$@"`, binary}, f.commandLine()...)...)
 }
 
-// moreRoom enlarges the disk if one was mounted.
+// moreRoom does nothing if no disk was mounted.
 func (f serverFlags) moreRoom(t *testing.T) {
 	t.Helper()
 	disk := filepath.Dir(f.dir)

@@ -38,7 +38,7 @@ func TestTheSettingOfTheDashboard(t *testing.T) {
 	})
 }
 
-// open asks for a path as a browser does, without following it elsewhere, and returns the status and the header.
+// open does not follow redirections.
 func open(t *testing.T, f serverFlags, path, accept string) (int, http.Header) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.baseURL()+path, nil)

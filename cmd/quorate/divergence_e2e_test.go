@@ -19,7 +19,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// diskOf returns the snapshot store of a stopped server.
 type diskOf struct{ *raft.FileSnapshotStore }
 
 // Create passes raft's file store the transport that it requires.
@@ -186,7 +185,6 @@ func TestAQuarantineIsLiftedByProof(t *testing.T) {
 	flags[0].allocateEach(t, "c")
 }
 
-// markDiverged puts a stopped server in quarantine.
 func markDiverged(t *testing.T, f serverFlags) {
 	t.Helper()
 	store, err := boltstore.Open(filepath.Join(f.dir, "raft.db"), 0)

@@ -40,7 +40,6 @@ func (c *tenant) Do(r *http.Request) (*http.Response, error) {
 	return http.DefaultClient.Do(r)
 }
 
-// watch begins a watch, which goes on until the context ends.
 func (c *tenant) watch(ctx context.Context) error {
 	stream, err := c.WatchAllocations(ctx, &quoratev1.WatchAllocationsRequest{})
 	if err == nil {
@@ -50,7 +49,6 @@ func (c *tenant) watch(ctx context.Context) error {
 	return err
 }
 
-// wait asks for more than there is and waits for it.
 func (c *tenant) wait(ctx context.Context, id string, poll time.Duration) error {
 	request := oneClaim(id, 40)
 	request.Claims[0].Tree, request.Claims[0].Node = "cern", "atlas/physics"

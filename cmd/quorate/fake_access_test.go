@@ -36,7 +36,6 @@ func (f *fake) admin(ctx context.Context) (bool, error) {
 	}
 }
 
-// mustBeAdmin refuses other callers.
 func (f *fake) mustBeAdmin(ctx context.Context, verb string) error {
 	admin, err := f.admin(ctx)
 	if err == nil && !admin {

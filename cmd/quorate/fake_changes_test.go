@@ -27,8 +27,8 @@ func addPlanEffects(result *quoratev1.ConfigurationResult) {
 		{Tree: "cern", Resource: "cores", Before: proto.Int64(0)},
 	}
 	result.Admitted = []string{"big"}
-	affected := func(total int64, id, by string) *quoratev1.AffectedRequests {
-		return &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Id: id, By: by}}, Total: total}
+	affected := func(total int64, id, cause string) *quoratev1.AffectedRequests {
+		return &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Id: id, By: cause}}, Total: total}
 	}
 	result.Queue = &quoratev1.QueueEffects{
 		Granted: affected(250, "first", ""), Preempted: affected(1, "low", "first"),
@@ -60,7 +60,6 @@ func (f *fake) GetConfiguration(
 	return answer, err
 }
 
-// fakeSubtree is the text of a subtree.
 func fakeSubtree(at *quoratev1.Subtree) (*quoratev1.Tree, error) {
 	tree, err := fakeTree(at.GetTree())
 	if err != nil || at.GetNode() == "" {
@@ -85,7 +84,7 @@ func fakePolicies() []*quoratev1.Policy {
 	}
 }
 
-// changePolicies removes definitions, all but lab, which a tree uses.
+// changePolicies removes all definitions but lab, which a tree uses.
 func (f *fake) changePolicies(r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
 	result, err := f.changeResult(r, r.ExpectedRevision)
 	for _, name := range r.GetRemovePolicies() {
@@ -114,7 +113,6 @@ func fakeSection() (*quoratev1.AccessSection, error) {
 	return m.Access, nil
 }
 
-// fakeRights are changes of bindings as the ledger describes them.
 func fakeRights() []*quoratev1.Change {
 	const (
 		added, changed = quoratev1.ChangeKind_CHANGE_KIND_ADDED, quoratev1.ChangeKind_CHANGE_KIND_CHANGED
@@ -135,7 +133,7 @@ func fakeRights() []*quoratev1.Change {
 	}
 }
 
-// changeAccess replaces the access section, and the bindings of the trees beside it.
+// changeAccess also replaces the bindings of the trees.
 func (f *fake) changeAccess(r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error) {
 	result, err := f.changeResult(r, r.ExpectedRevision)
 	if err == nil {

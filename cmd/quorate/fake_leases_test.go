@@ -15,7 +15,7 @@ import (
 // fakeNow is the ledger time of the fake, in milliseconds.
 const fakeNow = 3_600_000
 
-// itemsFor returns the requested number of items: the named ones, or the first ones.
+// itemsFor returns the named items, or the first ones.
 func itemsFor(picks []*quoratev1.ItemPick) []*quoratev1.HeldItem {
 	var held []*quoratev1.HeldItem
 	for _, pick := range picks {
@@ -33,7 +33,6 @@ func itemsFor(picks []*quoratev1.ItemPick) []*quoratev1.HeldItem {
 	return held
 }
 
-// accountClaim returns a claim of accounts.
 func accountClaim(node string, names ...string) *quoratev1.Claim {
 	return &quoratev1.Claim{Tree: "ci", Node: node, Items: []*quoratev1.ItemPick{
 		{Resource: "aws-account", Count: int64(len(names)), Names: names},

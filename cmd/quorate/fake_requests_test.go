@@ -8,7 +8,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// addDetails copies the details of a request to its granted allocation.
 func addDetails(held *quoratev1.Allocation, r *quoratev1.AllocateRequest) {
 	held.Principal = r.GetPrincipal()
 	if held.TtlMs = r.GetTtlMs(); held.GetTtlMs() > 0 {
@@ -31,7 +30,6 @@ func addDetails(held *quoratev1.Allocation, r *quoratev1.AllocateRequest) {
 	}
 }
 
-// someReason is why soft-0 was preempted.
 func someReason() *quoratev1.EndReason {
 	return &quoratev1.EndReason{
 		Kind: quoratev1.EndReasonKind_END_REASON_KIND_PRIORITY, Tree: "cern", Node: "atlas", Priority: 1,
@@ -41,7 +39,6 @@ func someReason() *quoratev1.EndReason {
 	}
 }
 
-// preemptedAllocation is the victim that was preempted for soft-1.
 func preemptedAllocation() *quoratev1.Allocation {
 	gone := heldAllocation("soft-0", 6, nil, &quoratev1.Claim{
 		Tree: "cern", Node: "atlas/physics", Amounts: map[string]int64{"cores": 5},
@@ -127,7 +124,6 @@ func explainedLevels() []*quoratev1.LevelCheck {
 	}
 }
 
-// explainedDenial returns a denial with every kind of violation and every kind of raise.
 func explainedDenial() *quoratev1.Decision {
 	return &quoratev1.Decision{
 		Outcome: quoratev1.Outcome_OUTCOME_DENIED, NeverFits: true,

@@ -62,7 +62,6 @@ func (f *fake) keepRequest(request proto.Message) {
 	f.requests = append(f.requests, request)
 }
 
-// lastRequest returns the latest request.
 func (f *fake) lastRequest(t *testing.T) proto.Message {
 	t.Helper()
 	f.mu.Lock()
@@ -73,7 +72,6 @@ func (f *fake) lastRequest(t *testing.T) proto.Message {
 	return f.requests[len(f.requests)-1]
 }
 
-// runQuorate runs a command line against a server and returns its output.
 func runQuorate(server, stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, talk bytes.Buffer
 	code = execute(append([]string{"--server", server}, args...), strings.NewReader(stdin), &out, &talk)

@@ -69,7 +69,6 @@ var fixtureQuestions = []string{
 	"access token list robot", "limits get cern:atlas/physics",
 }
 
-// remembered is the part of a fixture that is stored beside its folder.
 type remembered struct {
 	Version string
 	// Answers are the answers of that version, by question.
@@ -91,16 +90,16 @@ func TestFoldersOfReleasedVersions(t *testing.T) {
 				verify.Only(t)
 			}
 			t.Parallel()
-			f, was := openFixture(t, version)
-			if applied, chain, state := ledgerOf(t, f.dir); applied != was.Applied || chain != was.Chain ||
-				state != was.State {
+			f, stored := openFixture(t, version)
+			if applied, chain, state := ledgerOf(t, f.dir); applied != stored.Applied || chain != stored.Chain ||
+				state != stored.State {
 				t.Errorf("at index %d the log has the digest %s and the state %s, want %d, %s, %s",
-					applied, chain, state, was.Applied, was.Chain, was.State)
+					applied, chain, state, stored.Applied, stored.Chain, stored.State)
 			}
 			startServer(t, f)
 			for _, question := range fixtureQuestions {
 				var before any
-				if err := json.Unmarshal(was.Answers[question], &before); err != nil {
+				if err := json.Unmarshal(stored.Answers[question], &before); err != nil {
 					t.Fatalf("what %s answered to %s: %v", version, question, err)
 				}
 				if lost := missingFields("", before, answerTo(t, f, question)); len(lost) > 0 {
@@ -182,7 +181,6 @@ func ledgerOf(t *testing.T, dir string) (applied uint64, chain, state string) {
 	return index, hex.EncodeToString(sum[:]), hex.EncodeToString(digestOf(t, machine))
 }
 
-// replayLog applies the log entries after the snapshot.
 func replayLog(t *testing.T, dir string, machine *fsm.FSM) {
 	t.Helper()
 	stores, err := logstoretest.OpenFolder(dir)
@@ -209,7 +207,6 @@ func replayLog(t *testing.T, dir string, machine *fsm.FSM) {
 	}
 }
 
-// digestOf returns the digest of a snapshot of the state.
 func digestOf(t *testing.T, machine *fsm.FSM) []byte {
 	t.Helper()
 	frozen, err := machine.Snapshot()
@@ -238,16 +235,16 @@ func fixturePath(version, kind string) string {
 func openFixture(t *testing.T, version string) (serverFlags, remembered) {
 	t.Helper()
 	f := singleServer(t)
-	var was remembered
+	var stored remembered
 	text, err := os.ReadFile(fixturePath(version, "json"))
 	if err == nil {
-		err = json.Unmarshal(text, &was)
+		err = json.Unmarshal(text, &stored)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	unzipFolder(t, fixturePath(version, "zip"), f.dir)
-	return f, was
+	return f, stored
 }
 
 func unzipFolder(t *testing.T, from, to string) {
@@ -289,7 +286,6 @@ func TestDataOfDevelopmentBuildsIsRefused(t *testing.T) {
 	}
 }
 
-// filesIn lists the files of a folder with the digests of their contents.
 func filesIn(t *testing.T, folder string) string {
 	t.Helper()
 	text := ""
@@ -324,21 +320,21 @@ func newFixture(t *testing.T, version string) {
 		}
 		time.Sleep(100 * time.Millisecond) // snapshots are to come between them
 	}
-	was := remembered{Version: version, Answers: map[string]json.RawMessage{}}
+	recorded := remembered{Version: version, Answers: map[string]json.RawMessage{}}
 	for _, question := range fixtureQuestions {
 		answer, err := json.Marshal(answerTo(t, f, question)) // asked by this version, answered by that one
 		if err != nil {
 			t.Fatal(err)
 		}
-		was.Answers[question] = answer
+		recorded.Answers[question] = answer
 	}
 	p.stopCleanly(t)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(fixturePath(version, "zip")), 0o755),
 		zipFolder(f.dir, fixturePath(version, "zip"))); err != nil {
 		t.Fatal(err)
 	}
-	was.Applied, was.Chain, was.State = ledgerOf(t, f.dir)
-	text, err := json.MarshalIndent(was, "", " ")
+	recorded.Applied, recorded.Chain, recorded.State = ledgerOf(t, f.dir)
+	text, err := json.MarshalIndent(recorded, "", " ")
 	if err == nil {
 		err = os.WriteFile(fixturePath(version, "json"), append(text, '\n'), 0o644)
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// checkHealth runs a health check in an environment and expects an exit code and one line that says something.
 func checkHealth(t *testing.T, environment []string, code int, says string, args ...string) {
 	t.Helper()
 	end := startWithEnv(t, environment, append([]string{"healthcheck"}, args...)...).awaitEnd(t)
@@ -19,7 +18,6 @@ func checkHealth(t *testing.T, environment []string, code int, says string, args
 	}
 }
 
-// writeConfiguration writes the configuration file of a server.
 func writeConfiguration(t *testing.T, f serverFlags, more string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "quorate.yaml")
@@ -40,8 +38,8 @@ func TestHealthcheck(t *testing.T) {
 	server := startProcess(t, "server", "--config", file)
 	awaitReady(t, server, f)
 	checkHealth(t, nil, 0, f.baseURL()+" is ready", "--config", file)
-	checkHealth(t, []string{"QUORATE_CONFIG=" + file}, 0, " is ready")
-	checkHealth(t, []string{"QUORATE_HTTP_ADDR=" + f.http}, 0, " is ready")
+	checkHealth(t, []string{"QUORATE_SERVER_CONFIG=" + file}, 0, " is ready")
+	checkHealth(t, []string{"QUORATE_SERVER_HTTP_ADDR=" + f.http}, 0, " is ready")
 	checkHealth(t, nil, 0, "live\n", "--config", file, "--live", "--jq", ".state")
 	checkHealth(t, nil, 0, " is ready", "--server", f.http)
 	checkHealth(t, nil, 1, "name exactly one server", "--server", f.http+","+f.http)

@@ -14,7 +14,6 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// serve serves one handler.
 func serve(t *testing.T, path string, handler http.Handler) string {
 	t.Helper()
 	mux := http.NewServeMux()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestHoldUntilOverTheRealThing: a hold and a drain end at a time, by the civil time of the cluster.
-func TestHoldUntilOverTheRealThing(t *testing.T) {
+// TestHoldUntilOverARealServer: a hold and a drain end at a time, by the civil time of the cluster.
+func TestHoldUntilOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)

@@ -2,7 +2,7 @@ package main_test
 
 import "testing"
 
-func TestPreemptionOverTheRealThing(t *testing.T) {
+func TestPreemptionOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
@@ -33,7 +33,7 @@ func TestPreemptionOverTheRealThing(t *testing.T) {
 	})
 }
 
-func TestPrincipalsOverTheRealThing(t *testing.T) {
+func TestPrincipalsOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
@@ -66,7 +66,7 @@ func TestPrincipalsOverTheRealThing(t *testing.T) {
 	})
 }
 
-func TestCohortsOverTheRealThing(t *testing.T) {
+func TestCohortsOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)

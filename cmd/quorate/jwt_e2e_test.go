@@ -93,7 +93,7 @@ func (c *jwtCluster) path(name string) string { return filepath.Join(c.dir, name
 // claimsOf are the claims of a genuine token, as the system documents them, that is issued now.
 func (c *jwtCluster) claimsOf(t *testing.T, issuer, fixture string) map[string]any {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "authn", "testdata", "recipes", fixture+".claims.json"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "internal", "authn", "testdata", "recipes", fixture+".claims.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,6 @@ func (c *jwtCluster) claimsOf(t *testing.T, issuer, fixture string) map[string]a
 	return claims
 }
 
-// tokenFile writes a token to a file.
 func (c *jwtCluster) tokenFile(t *testing.T, token string) string {
 	t.Helper()
 	file, err := os.CreateTemp(c.dir, "*.jwt")
@@ -128,7 +127,6 @@ func (c *jwtCluster) tokenFile(t *testing.T, token string) string {
 	return file.Name()
 }
 
-// allocate makes a call with a token, and returns the status and the answer.
 func (c *jwtCluster) allocate(t *testing.T, id, token string) (status int, answer string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"id": %q, "claims": [{"tree": "t", "amounts": {"cores": 1}}]}`, id)
@@ -252,7 +250,6 @@ func unsignedToken(t *testing.T, algorithm string, claims map[string]any, secret
 	return token + "." + encode(signature.Sum(nil))
 }
 
-// publicKeyPEM is a public key in the form in which it is published.
 func publicKeyPEM(t *testing.T, key any) []byte {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(key)

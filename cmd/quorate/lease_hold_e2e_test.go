@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // holdLease starts a keeper whose lease ends with a process, and returns the file with its variables.
@@ -16,7 +19,7 @@ func holdLease(t *testing.T, f serverFlags, parent *exec.Cmd, resource string, m
 	t.Helper()
 	envFile = filepath.Join(t.TempDir(), "job.env")
 	args := []string{
-		"lease", "hold", "--server", f.baseURL(), "--resource", resource, "--ttl", "3s", "--env-file", envFile,
+		"lease", "hold", "--server", f.baseURL(), "--resource", resource, "--ttl", "30s", "--env-file", envFile,
 		"--parent", fmt.Sprint(parent.Process.Pid),
 	}
 	holding := startWithEnv(t, []string{"TMPDIR=" + t.TempDir()}, append(args, more...)...)
@@ -47,6 +50,20 @@ func sleeper(t *testing.T) *exec.Cmd {
 	return command
 }
 
+// awaitRenewal returns when a lease has been renewed once more.
+func awaitRenewal(t *testing.T, f serverFlags, id string) {
+	t.Helper()
+	end := func() int64 {
+		answer, err := whileUnavailable(t, f.allocationClient().GetAllocation, &quoratev1.GetAllocationRequest{Id: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.GetAllocation().GetExpiresLedgerMs()
+	}
+	first := end()
+	awaitCondition(t, "the lease "+id+" is not renewed", func() bool { return end() > first })
+}
+
 // TestLeaseHold: a lease lasts longer than its TTL without a command that runs, until it is released; or until its
 // parent or its deadline has ended, which the release then tells.
 func TestLeaseHold(t *testing.T) {
@@ -57,9 +74,9 @@ func TestLeaseHold(t *testing.T) {
 	parent := sleeper(t)
 
 	released := holdLease(t, f, parent, "aws-quota-slice", "--id", "step")
-	time.Sleep(4 * time.Second)
+	awaitRenewal(t, f, "step")
 	if got := leasesOf(t, f); got != "step\n" {
-		t.Errorf("leases after the TTL: %q", got)
+		t.Errorf("leases after a renewal: %q", got)
 	}
 	wantEnd(t, f, released, 0, "released")
 	if got := leasesOf(t, f); got != "" {
@@ -92,18 +109,36 @@ func TestLeaseHoldKeeperIsKilled(t *testing.T) {
 	startServer(t, f)
 	playSteps(t, f, []step{{"apply -f ../../examples/ci.yaml", 0, ""}})
 	parent := sleeper(t)
-	for _, c := range []struct {
-		ttl   string
-		pause time.Duration
-		code  int
-	}{{"1m", 0, 0}, {"1s", 3 * time.Second, 7}} {
-		file := holdLease(t, f, parent, "aws-quota-slice", "--ttl", c.ttl, "--id", "ttl-"+c.ttl)
-		killed, err := exec.Command("pkill", "-KILL", "-f", "--", "--id ttl-"+c.ttl).CombinedOutput()
+	for id, code := range map[string]int{"keeper-lasts": 0, "keeper-ends": 7} {
+		file := holdLease(t, f, parent, "aws-quota-slice", "--ttl", "1h", "--id", id)
+		killed, err := exec.Command("pkill", "-KILL", "-f", "--", "--id "+id).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, killed)
 		}
-		time.Sleep(c.pause)
-		wantEnd(t, f, file, c.code, "has ended without a trace")
+		if code != 0 {
+			if _, err := f.allocationClient().Renew(t.Context(), &quoratev1.RenewRequest{Id: id, TtlMs: 100}); err != nil {
+				t.Fatal(err)
+			}
+			awaitTrue(t, func() bool { return leasesOf(t, f) == "" })
+		}
+		wantEnd(t, f, file, code, "has ended without a trace")
+	}
+	// The next holder under the same id keeps what it has.
+	file := holdLease(t, f, parent, "aws-quota-slice", "--ttl", "1h", "--id", "keeper-late")
+	if killed, err := exec.Command("pkill", "-KILL", "-f", "--", "--id keeper-late").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, killed)
+	}
+	variables, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, failed := variables.WriteString("QUORATE_FENCE=1099511627776\n")
+	if err := errors.Join(failed, variables.Close()); err != nil {
+		t.Fatal(err)
+	}
+	wantEnd(t, f, file, 7, "another grant has its id")
+	if held := leasesOf(t, f); !strings.Contains(held, "keeper-late") {
+		t.Errorf("a late end has released it: %q is held", held)
 	}
 }
 
@@ -116,8 +151,9 @@ func TestLeaseHoldEndsTheJob(t *testing.T) {
 	playSteps(t, f, []step{{"apply -f ../../examples/ci.yaml", 0, ""}})
 	parent, job := sleeper(t), exec.Command("sh", "-c", "trap '' TERM; while :; do sleep 0.1; done")
 	stubborn := startCommand(t, job)
-	file := holdLease(t, f, parent, "aws-account", "--terminate", fmt.Sprint(job.Process.Pid), "--kill-after", "1s")
-	second := holdLease(t, f, parent, "aws-account")
+	file := holdLease(t, f, parent, "aws-account", "--ttl", "15s", "--terminate", fmt.Sprint(job.Process.Pid),
+		"--kill-after", "1s")
+	second := holdLease(t, f, parent, "aws-account", "--ttl", "15s")
 	waits := startProcess(t, "lease", "hold", "--server", f.baseURL(), "--resource", "aws-account", "--wait", "1h",
 		"--deadline", "1h", "--id", "waits")
 	awaitTrue(t, func() bool { return runCommand(t, "queue", "--server", f.baseURL(), "-o", "name").stdout == "waits\n" })

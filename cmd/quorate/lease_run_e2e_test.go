@@ -14,7 +14,7 @@ func TestLeaseRunGivesWayInTime(t *testing.T) {
 	f := singleServer(t)
 	startServer(t, f)
 	trees := filepath.Join(t.TempDir(), "trees.yaml")
-	const text = "trees: {b: {policy: borrowing, leases: {grace: 3s}, resources: {cpu: {unit: count}}, " +
+	const text = "trees: {b: {policy: borrowing, leases: {grace: 10s}, resources: {cpu: {unit: count}}, " +
 		"limits: {cpu: 4}, " +
 		"nodes: {x: {limits: {cpu: 2}}, y: {limits: {cpu: 2}}}}}\n"
 	if err := os.WriteFile(trees, []byte(text), 0o600); err != nil {
@@ -23,7 +23,7 @@ func TestLeaseRunGivesWayInTime(t *testing.T) {
 	playSteps(t, f, []step{{"apply -f " + trees, 0, ""}})
 	alive := filepath.Join(t.TempDir(), "alive")
 	victim := startProcess(t, "lease", "run", "--server", f.baseURL(), "--at", "b:x", "--amount", "cpu=4",
-		"--ttl", "30s", "--",
+		"--ttl", "1m", "--kill-after", "20s", "--",
 		"sh", "-c", `trap '' TERM; echo ready; while :; do echo alive >> `+alive+`; sleep 0.05; done`)
 	awaitTrue(t, func() bool { return strings.Contains(victim.stdout.String(), "ready") })
 	winner := startProcess(t, "lease", "run", "--server", f.baseURL(), "--at", "b:y", "--amount", "cpu=2", "--priority",

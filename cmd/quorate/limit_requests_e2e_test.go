@@ -49,7 +49,8 @@ func TestRequestsForLimits(t *testing.T) {
 	removeAdministrator(t, list[0], as)
 }
 
-// removeAdministrator removes an account that has set things in motion: they stay, and are named with what ends them.
+// removeAdministrator removes an account that has started things: they stay, and are named with the command that ends
+// them.
 func removeAdministrator(t *testing.T, f serverFlags, as func(name, command string) string) {
 	t.Helper()
 	awaitCivilTime(t, f, strings.Fields(as("anna", ""))...)
@@ -142,7 +143,7 @@ func TestAutoApprove(t *testing.T) {
 	})
 }
 
-// TestRequestsInAnOpenCluster: nobody can be told apart there, and the error says what to do.
+// TestRequestsInAnOpenCluster: callers cannot be told apart there, and the error says what to do.
 func TestRequestsInAnOpenCluster(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)

@@ -23,7 +23,6 @@ const limitedTree = `trees:
       a: {}
 `
 
-// applyText applies a manifest.
 func applyText(t *testing.T, f serverFlags, text string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "trees.yaml")
@@ -65,8 +64,8 @@ func TestSuggestedLimitsAdmit(t *testing.T) {
 	})
 }
 
-// TestLimitsOfUsersOverTheRealThing: limits are set and shown for a node, a user and a group.
-func TestLimitsOfUsersOverTheRealThing(t *testing.T) {
+// TestLimitsOfUsersOverARealServer: limits are set and shown for a node, a user and a group.
+func TestLimitsOfUsersOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)

@@ -16,7 +16,6 @@ const scheduledTree = `trees:
       b: {limits: {cores: 50}}
 `
 
-// awaitCivilTime waits until the cluster has agreed on civil time.
 func awaitCivilTime(t *testing.T, f serverFlags, flags ...string) {
 	t.Helper()
 	args := append([]string{"limits", "scheduled", "-o", "json", "--server", f.baseURL()}, flags...)
@@ -28,9 +27,9 @@ func awaitCivilTime(t *testing.T, f serverFlags, flags ...string) {
 	t.Fatal("the cluster has not agreed on civil time")
 }
 
-// TestScheduledLimitsOverTheRealThing: a limit is scheduled and shown, begins and ends by itself, another one is
+// TestScheduledLimitsOverARealServer: a limit is scheduled and shown, begins and ends by itself, another one is
 // cancelled, and what a policy forbids is refused in advance.
-func TestScheduledLimitsOverTheRealThing(t *testing.T) {
+func TestScheduledLimitsOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
@@ -71,7 +70,6 @@ func TestScheduledLimitsOverTheRealThing(t *testing.T) {
 	})
 }
 
-// awaitOutput repeats a command until it prints a text.
 func awaitOutput(t *testing.T, f serverFlags, command, want string) {
 	t.Helper()
 	var last string
@@ -84,9 +82,9 @@ func awaitOutput(t *testing.T, f serverFlags, command, want string) {
 	t.Fatalf("%s does not print %q but\n%s", command, want, last)
 }
 
-// TestRecurringLimitsOverTheRealThing: a rule is scheduled, repeated, shown with its windows and cancelled, and one
+// TestRecurringLimitsOverARealServer: a rule is scheduled, repeated, shown with its windows and cancelled, and one
 // that is wrong or that a policy forbids is refused.
-func TestRecurringLimitsOverTheRealThing(t *testing.T) {
+func TestRecurringLimitsOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)

@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// contested is a server whose configuration others change between a read and the next write, as often as it says.
+// contested is a server whose configuration others change between a read and the next write, a number of times.
 type contested struct {
 	*fake
 	conflicts, applied int

@@ -12,11 +12,10 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// heldIDs returns the ids of the held allocations.
 func (f serverFlags) heldIDs(t *testing.T) map[string]bool {
 	t.Helper()
 	held := map[string]bool{}
-	page, err := f.allocationClient().ListAllocations(t.Context(),
+	page, err := whileUnavailable(t, f.allocationClient().ListAllocations,
 		&quoratev1.ListAllocationsRequest{PageSize: 1000})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +43,6 @@ func numberedIDs(from, to int) (ids []string) {
 	return ids
 }
 
-// wantLogStore requires that the server reports a log store for itself.
 func (f serverFlags) wantLogStore(t *testing.T, kind string) {
 	t.Helper()
 	end := runCommand(t, "status", "--server", f.baseURL(), "-o", "json")

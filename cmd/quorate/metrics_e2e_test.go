@@ -38,16 +38,20 @@ func TestMetricsPage(t *testing.T) {
 	}
 	f.runUntilDone(t, "webhooks set pager http://127.0.0.1:1/ --secret pager") // a closed port
 	f.beBusy(t)
+	beDenied(t, f)
 	var found map[string]metric
 	var page string
+	t.Cleanup(func() { // also if it is not awaited
+		if difference := diff.Diff(listed, found, diff.AllowUnexported(metric{})); difference != "" {
+			t.Errorf("docs/metrics.md (-), the server (+):\n%s", difference)
+		}
+	})
 	awaitCondition(t, "the page of the server lacks something that the document lists", func() bool {
 		_, page = httpGet(t, f.baseURL()+"/metrics")
 		found = servedMetrics(t, page)
 		return len(found) >= len(listed)
 	})
-	if difference := diff.Diff(listed, found, diff.AllowUnexported(metric{})); difference != "" {
-		t.Errorf("docs/metrics.md (-), the server (+):\n%s", difference)
-	}
+	checkMetricRules(t, page)
 	for line := range strings.Lines(page) {
 		if !strings.HasPrefix(line, "#") && !strings.Contains(line, `cluster="quorate"`) {
 			t.Errorf("a metric does not name the cluster: %s", line)
@@ -124,7 +128,7 @@ func libraryMetrics(t *testing.T) []string {
 }
 
 // withCertificates are exported only by servers that have certificates; TestThreeEncryptedServers checks them.
-var withCertificates = []string{"quorate_certificate_expiry_seconds", "quorate_certificate_reloads_total"}
+var withCertificates = []string{"quorate_certificate_expiry_timestamp_seconds", "quorate_certificate_reloads_total"}
 
 // TestQueriesOnTheMetricsPage: the queries of docs/metrics.md use existing metrics. Package deploytest checks those of
 // alerts and dashboards against the page.
@@ -144,7 +148,7 @@ func TestQueriesOnTheMetricsPage(t *testing.T) {
 	}
 }
 
-// namesIn returns Quorate's metrics in an expression: names before a selector, a range or an operator.
+// namesIn finds names before a selector, a range or an operator.
 func namesIn(expression string) []string {
 	return regexp.MustCompile(`\b(?:quorate|raft|memberlist|process|go)_[a-z_]+\b`).FindAllString(expression, -1)
 }

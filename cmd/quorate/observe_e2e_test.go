@@ -77,7 +77,6 @@ func (c *collector) addSpans(request *collectorv1.ExportTraceServiceRequest) {
 	}
 }
 
-// findSpan is the span of a trace with this name, this member and this parent.
 func (c *collector) findSpan(trace, parent, member, name string) (id string, span *tracev1.Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,10 +157,8 @@ func leaderNow(t *testing.T, f serverFlags) string {
 // callersSpan is the id of the caller's span.
 const callersSpan = "00f067aa0ba902b7"
 
-// traceOf derives a trace id from a request id.
 func traceOf(id string) string { return fmt.Sprintf("%032x", id) }
 
-// tracedCall sends a call with a trace header.
 func tracedCall(t *testing.T, f serverFlags, id string) bool {
 	t.Helper()
 	body := fmt.Sprintf(`{"id":%q,"claims":[{"tree":"t","node":"a","amounts":{"cores":"1"}}]}`, id)
@@ -193,15 +190,15 @@ func isOneTrace(t *testing.T, sink *collector, follower, leader, trace string) b
 		proposed, span := sink.findSpan(trace, handled, leader, "ledger.propose")
 		if applied, _ := sink.findSpan(trace, proposed, leader, "ledger.apply"); relay != "" &&
 			handled != "" && applied != "" {
-			told := map[string]bool{}
+			keys := map[string]bool{}
 			for _, a := range span.GetAttributes() {
-				told[a.GetKey()] = true
+				keys[a.GetKey()] = true
 			}
 			for _, key := range []string{
 				"quorate.commands", "quorate.entry.index", "quorate.entry.commands",
 				"quorate.queue_ms", "quorate.commit_ms",
 			} {
-				if !told[key] {
+				if !keys[key] {
 					t.Errorf("ledger.propose does not tell %s: %v", key, span.GetAttributes())
 				}
 			}
@@ -212,7 +209,6 @@ func isOneTrace(t *testing.T, sink *collector, follower, leader, trace string) b
 	return false
 }
 
-// hasLogged reports whether a process has logged a line that contains all the texts.
 func hasLogged(p *process, want map[string]any) bool {
 	for line := range strings.Lines(p.stderr.String()) {
 		var said map[string]any
@@ -307,7 +303,6 @@ func checkBundles(t *testing.T, servers map[string]*process, follower, leader se
 	}
 }
 
-// readBundle collects a bundle and returns its files.
 func readBundle(t *testing.T, f serverFlags, more ...string) map[string]string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")

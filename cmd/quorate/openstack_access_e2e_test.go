@@ -24,25 +24,25 @@ func TestKeystoneInAGuardedCluster(t *testing.T) {
 		return strings.TrimSpace(string(text))
 	}
 	const (
-		told    = "limits?service_id=cern&resource_name=cores&project_id="
+		limitOf = "limits?service_id=cern&resource_name=cores&project_id="
 		physics = "limits/cern:atlas~physics:cores"
 		denied  = "You are not authorized to perform the requested action"
 	)
 	for i, f := range list {
 		lower := fmt.Sprintf(`{"limit": {"resource_limit": %d, "description": "ticket %d"}}`, 39-i, i)
 		for _, c := range []struct {
-			who, method, path, body string
-			status                  int
-			want                    string
+			caller, method, path, body string
+			status                     int
+			want                       string
 		}{
 			{"", "GET", "", "", 200, `"version"`},
 			{"", "GET", "limits", "", 401, "The request you have made requires authentication."},
 			{"", "POST", "auth/tokens", "{}", 401, "set auth_type to admin_token"},
 			{"wrong", "GET", "limits", "", 401, "The request you have made requires authentication."},
-			{"hans", "GET", told + "physics", "", 200, fmt.Sprintf(`"resource_limit":%d,`, 40-i)},
-			{"hans", "GET", told + "atlas", "", 403, denied + ": the token lacks the right usage.read at cern:atlas"},
-			{"hans", "GET", told + "cms", "", 403, denied},
-			{"hans", "GET", told + "stranger", "", 403, denied},
+			{"hans", "GET", limitOf + "physics", "", 200, fmt.Sprintf(`"resource_limit":%d,`, 40-i)},
+			{"hans", "GET", limitOf + "atlas", "", 403, denied + ": the token lacks the right usage.read at cern:atlas"},
+			{"hans", "GET", limitOf + "cms", "", 403, denied},
+			{"hans", "GET", limitOf + "stranger", "", 403, denied},
 			{"hans", "GET", "limits?project_id=cms", "", 200, `{"limits":[],`},
 			{"hans", "GET", "projects/physics", "", 200, `"parent_id":"atlas"`},
 			{"hans", "GET", "projects/cms", "", 404, "Could not find project: cms."},
@@ -51,18 +51,18 @@ func TestKeystoneInAGuardedCluster(t *testing.T) {
 			{"carl", "PATCH", physics, lower, 404, "Could not find limit for"},
 			{"carl", "DELETE", "limits/cern:cms:cores", "", 403, denied},
 			{"anna", "PATCH", physics, lower, 200, `"description":"ticket `},
-			{"anna", "GET", told + "atlas", "", 200, fmt.Sprintf("limit 60 less %d of its children", 39-i)},
+			{"anna", "GET", limitOf + "atlas", "", 200, fmt.Sprintf("limit 60 less %d of its children", 39-i)},
 			{"ops", "GET", "services", "", 200, `"services":[]`},
-			{"admin", "GET", told + "cms", "", 200, `"resource_limit":40,`},
-			{"admin", "GET", told + "stranger", "", 200, `"resource_limit":0,`},
+			{"admin", "GET", limitOf + "cms", "", 200, `"resource_limit":40,`},
+			{"admin", "GET", limitOf + "stranger", "", 200, `"resource_limit":0,`},
 		} {
-			token := c.who
+			token := c.caller
 			if token != "" && token != "wrong" {
-				token = tokenOf(c.who)
+				token = tokenOf(c.caller)
 			}
 			status, body := callKeystone(t, f, token, c.method, c.path, c.body)
 			if status != c.status || !strings.Contains(body, c.want) || token != "" && strings.Contains(body, token) {
-				t.Errorf("%s: %s %s of %q: %d %s, want %d %s", f.id, c.method, c.path, c.who, status, body, c.status, c.want)
+				t.Errorf("%s: %s %s of %q: %d %s, want %d %s", f.id, c.method, c.path, c.caller, status, body, c.status, c.want)
 			}
 		}
 		status, body := callKeystone(t, f, tokenOf("hans"), "GET", "projects", "")
@@ -75,7 +75,7 @@ func TestKeystoneInAGuardedCluster(t *testing.T) {
 	})
 }
 
-// callKeystone calls the front end with a token; without one if it is empty.
+// callKeystone sends no token if it is empty.
 func callKeystone(t *testing.T, f serverFlags, token, method, path, body string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, f.baseURL()+"/keystone/v3/"+path, strings.NewReader(body))

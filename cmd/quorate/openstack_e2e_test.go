@@ -47,7 +47,6 @@ const openstackTree = `trees:
           cms: {limits: {image_count_total: 10}}
 `
 
-// enforcer is a process with oslo.limit.
 type enforcer struct {
 	requests io.Writer
 	answers  *bufio.Scanner
@@ -89,7 +88,6 @@ func (e *enforcer) ask(t *testing.T, project string, used, delta int) string {
 	return e.answers.Text()
 }
 
-// openstack runs a command of openstackclient.
 func openstack(t *testing.T, f serverFlags, args string) outcome {
 	t.Helper()
 	command := exec.Command("openstack", strings.Fields(args)...)
@@ -199,7 +197,6 @@ func TestOpenStackPage(t *testing.T) {
 	playPageInFolder(t, "docs/with-openstack.md", "--keystone")
 }
 
-// leaderIndex is the place of the leader in a list of servers.
 func leaderIndex(t *testing.T, nodes []serverFlags) int {
 	t.Helper()
 	found := regexp.MustCompile(`"leaderId": "n([1-3])"`).FindStringSubmatch(

@@ -78,7 +78,6 @@ func startGlance(t *testing.T, f serverFlags) string {
 	return url
 }
 
-// callGlance makes a call for a project, as Keystone's middleware would pass it on.
 func callGlance(t *testing.T, project, method, url, kind string, body []byte) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(body))
@@ -103,7 +102,7 @@ func callGlance(t *testing.T, project, method, url, kind string, body []byte) (i
 	return answer.StatusCode, string(text)
 }
 
-// createImage creates an image of a project without data, and returns its id; empty if Glance refuses it.
+// createImage returns an empty id if Glance refuses the image.
 func createImage(t *testing.T, url, project string) (id string, status int, text string) {
 	t.Helper()
 	status, text = callGlance(t, project, http.MethodPost, url+"/v2/images", "application/json",

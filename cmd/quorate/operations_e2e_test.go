@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/servertest"
-	"github.com/quorate/quorate/internal/verify"
 )
 
 // docs/operations.md is executed section by section, each in an empty folder and its own shell, which may leave servers
@@ -43,7 +42,7 @@ func TestOperations(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			if !quickSections[name] {
-				verify.Only(t)
+				onlyWithAllPages(t)
 			}
 			t.Parallel()
 			newOperator(t).playSection(t, sections, name)
@@ -51,7 +50,6 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// book holds the sections of the page.
 type book struct {
 	names []string
 	texts map[string]string
@@ -77,27 +75,26 @@ func readOperations(t *testing.T) book {
 	return b
 }
 
-// told is a command of the page with the output that the page shows.
-type told struct {
+type shownCommand struct {
 	command string
 	lines   []string
 	code    int
 }
 
-func (b book) sectionCommands(t *testing.T, name string) []told {
+func (b book) sectionCommands(t *testing.T, name string) []shownCommand {
 	t.Helper()
 	text, ok := b.texts[name]
 	if !ok {
 		t.Fatalf("%s has no section %q", operationsPage, name)
 	}
-	var list []told
+	var list []shownCommand
 	for _, block := range consoles.FindAllStringSubmatch(text, -1) {
 		list = append(list, parseTranscript(block[1])...)
 	}
 	return list
 }
 
-func parseTranscript(block string) (list []told) {
+func parseTranscript(block string) (list []shownCommand) {
 	lines := strings.Split(strings.TrimSuffix(block, "\n"), "\n")
 	for i := 0; i < len(lines); i++ {
 		command, ok := strings.CutPrefix(lines[i], "$ ")
@@ -107,7 +104,7 @@ func parseTranscript(block string) (list []told) {
 				i++
 				command += "\n" + lines[i]
 			}
-			list = append(list, told{command: command})
+			list = append(list, shownCommand{command: command})
 		case len(list) == 0:
 		case strings.HasPrefix(lines[i], "[exit "):
 			list[len(list)-1].code, _ = strconv.Atoi(strings.Trim(lines[i], "[exit ]"))
@@ -131,16 +128,16 @@ func newOperator(t *testing.T) *operator {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"examples", "deploy"} {
-		there, err := filepath.Abs(filepath.Join("..", "..", name))
+		target, err := filepath.Abs(filepath.Join("..", "..", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(there, filepath.Join(dir, name)); err != nil {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c := exec.Command("bash", "--noprofile", "--norc")
-	c.Dir, c.Env = dir, append(newShell(t, "", "").env, "QUORATE_STABILIZATION_TIME=1s") // all are healthy
+	c.Dir, c.Env = dir, append(newShell(t, "", "").env, "QUORATE_SERVER_STABILIZATION_TIME=1s") // all are healthy
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.WaitDelay = 10 * time.Second
 	in, err := c.StdinPipe()
@@ -205,12 +202,11 @@ func (o *operator) playSection(t *testing.T, b book, name string) {
 	}
 }
 
-// runInShell runs one command and returns the output of the shell.
 func (o *operator) runInShell(t *testing.T, command string) (said []string, code int) {
 	t.Helper()
 	const mark = "---ended-with---"
-	there := fixedPorts.ReplaceAllStringFunc(command, o.freeFor)
-	if _, err := fmt.Fprintf(o.in, "%s\ncode=$?; echo; echo %s $code\n", there, mark); err != nil {
+	line := fixedPorts.ReplaceAllStringFunc(command, o.freeFor)
+	if _, err := fmt.Fprintf(o.in, "%s\ncode=$?; echo; echo %s $code\n", line, mark); err != nil {
 		t.Fatalf("%s: the shell has ended: %v", command, err)
 	}
 	impatient := time.After(2 * patience)
@@ -231,7 +227,6 @@ func (o *operator) runInShell(t *testing.T, command string) (said []string, code
 	}
 }
 
-// freeFor returns the free address that replaces a fixed one.
 func (o *operator) freeFor(fixed string) string {
 	if o.ports[fixed] == "" {
 		o.ports[fixed], o.free = o.free[0], o.free[1:]

@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// manifestFile writes a manifest.
 func manifestFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "manifest.yaml")
@@ -28,8 +27,8 @@ const labTree = `trees:
       new: {}
 `
 
-// TestPoliciesOverTheRealThing defines a policy, redefines it while it is used, and removes it.
-func TestPoliciesOverTheRealThing(t *testing.T) {
+// TestPoliciesOverARealServer defines a policy, redefines it while it is used, and removes it.
+func TestPoliciesOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)

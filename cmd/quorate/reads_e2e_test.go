@@ -19,11 +19,11 @@ func TestReadsFromAnyServer(t *testing.T) {
 	flags[0].applyTree(t)
 	flags[1].allocateEach(t, "a")
 	for _, f := range flags {
-		for _, how := range [][]string{nil, {"--min-index", "1"}, {"--stale", "--min-index", "1"}} {
-			got := runCommand(t, append([]string{"usage", "t", "--server", f.baseURL(), "--timeout", "2m"}, how...)...)
+		for _, options := range [][]string{nil, {"--min-index", "1"}, {"--stale", "--min-index", "1"}} {
+			got := runCommand(t, append([]string{"usage", "t", "--server", f.baseURL(), "--timeout", "2m"}, options...)...)
 			if marked := strings.Contains(got.stderr, "stale: answered by "+f.id); got.code != 0 ||
-				marked != (how != nil) {
-				t.Errorf("%s %v: exit code %d\n%s%s", f.id, how, got.code, got.stdout, got.stderr)
+				marked != (options != nil) {
+				t.Errorf("%s %v: exit code %d\n%s%s", f.id, options, got.code, got.stdout, got.stderr)
 			}
 		}
 		far := runCommand(t, "usage", "t", "--server", f.baseURL(), "--min-index", "1000000000", "--timeout", "1s")

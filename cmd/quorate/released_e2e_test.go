@@ -50,7 +50,7 @@ type release struct {
 
 var previousRelease release
 
-// buildOnce returns the source folder and the binary of a version. It skips the test if they cannot be built here.
+// buildOnce skips the test if the version cannot be built here.
 func (r *release) buildOnce(t *testing.T, version string) (source, binary string) {
 	t.Helper()
 	if testing.Short() {
@@ -156,23 +156,20 @@ func (f serverFlags) memberStatus(t *testing.T) (*quoratev1.GetStatusResponse, e
 		&quoratev1.GetStatusRequest{Local: true})
 }
 
-// clusterClient runs a subcommand of "quorate cluster" against one server.
 func (f serverFlags) clusterClient(t *testing.T, line string) outcome {
 	t.Helper()
 	return runCommand(t, append([]string{"cluster", "--server", f.baseURL()}, strings.Fields(line)...)...)
 }
 
-// runLine runs a command against one server.
 func (f serverFlags) runLine(t *testing.T, line string) outcome {
 	t.Helper()
 	return runCommand(t, append([]string{"--server", f.baseURL()}, strings.Fields(line)...)...)
 }
 
-// runUntilDone repeats a command until it ends with 0.
 func (f serverFlags) runUntilDone(t *testing.T, line string) {
 	t.Helper()
 	var end outcome
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 		if end = f.runLine(t, line); end.code == 0 {
 			return
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestReservationsOverTheRealThing(t *testing.T) {
+func TestReservationsOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
@@ -77,22 +77,21 @@ func TestRemedyAdmitsRequest(t *testing.T) {
 	playSteps(t, f, []step{{"allocate --id more" + wanted, 0, "granted"}})
 }
 
-// remediesOf returns the commands in an explanation: those before "Or" and those after it.
+// remediesOf returns the commands before "Or" and those after it.
 func remediesOf(t *testing.T, explanation string) (raises, releases []string) {
 	t.Helper()
-	found := &raises
+	list := &raises
 	for line := range strings.Lines(explanation) {
 		if strings.HasPrefix(line, "Or ") {
-			found = &releases
+			list = &releases
 		}
-		if command, is := strings.CutPrefix(strings.TrimSpace(line), "quorate "); is {
-			*found = append(*found, "quorate "+command)
+		if command, found := strings.CutPrefix(strings.TrimSpace(line), "quorate "); found {
+			*list = append(*list, "quorate "+command)
 		}
 	}
 	return raises, releases
 }
 
-// pasteCommands runs commands in a shell.
 func pasteCommands(t *testing.T, f serverFlags, commands []string) {
 	t.Helper()
 	shell := newShell(t, f.baseURL(), "")
@@ -103,7 +102,7 @@ func pasteCommands(t *testing.T, f serverFlags, commands []string) {
 	}
 }
 
-func TestForceOverTheRealThing(t *testing.T) {
+func TestForceOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)

@@ -29,8 +29,7 @@ const (
 	defaultTimeout = 15 * time.Second
 )
 
-// execute runs one command line and returns the exit code. SIGINT and SIGTERM end the context of the command; a second
-// signal ends the process.
+// execute returns the exit code. SIGINT and SIGTERM end the context of the command; a second signal ends the process.
 func execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -60,6 +59,9 @@ Data goes to standard output, everything else to standard error; see "quorate he
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.CheckOutput(); err != nil {
 				return err
+			}
+			if cmd.Name() != cobra.ShellCompRequestCmd && cmd.Name() != cobra.ShellCompNoDescRequestCmd {
+				c.WarnUnknownVariables(os.Environ(), serverVariables())
 			}
 			c.UseContext(cmd.Flags())
 			c.Started = true

@@ -138,8 +138,12 @@ func TestSettingsFromFileEnvironmentAndFlags(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := startWithEnv(t, []string{"QUORATE_GOSSIP_ADDR=" + f.gossip, "QUORATE_ID=from-env", "QUORATE_CONFIG=" + file},
-		"server", "--id", "n1")
+	p := startWithEnv(t, []string{
+		"QUORATE_SERVER_GOSSIP_ADDR=" + f.gossip, "QUORATE_SERVER_ID=from-env", "QUORATE_SERVER_CONFIG=" + file,
+		// The first two are of commands, the next two of a service of Kubernetes, and the last is not known.
+		"QUORATE_CONFIG=/nonexistent", "QUORATE_TLS_CA=/nonexistent", "QUORATE_SERVER_SERVICE_HOST=10.0.0.1",
+		"QUORATE_SERVER_PORT=tcp://10.0.0.1:7101", "QUORATE_RAFT_ADDR=nonsense",
+	}, "server", "--id", "n1")
 	awaitReady(t, p, f)
 	if status, _ := httpGet(t, "http://"+profiles+"/debug/pprof/"); status != 200 {
 		t.Errorf("profiles: %d", status)
@@ -152,6 +156,10 @@ func TestSettingsFromFileEnvironmentAndFlags(t *testing.T) {
 	p.stopCleanly(t)
 	if !strings.Contains(p.stderr.String(), `"@message":"serving"`) {
 		t.Errorf("the log is not JSON:\n%s", p.stderr.String())
+	}
+	warning := "warning: the variable QUORATE_RAFT_ADDR has no effect: did you mean QUORATE_SERVER_RAFT_ADDR?\n"
+	if strings.Count(p.stderr.String(), "has no effect") != 1 || !strings.HasPrefix(p.stderr.String(), warning) {
+		t.Errorf("the server does not warn of the one variable that has no effect:\n%s", p.stderr.String())
 	}
 }
 
@@ -195,7 +203,6 @@ func TestThreeServersLoseTheirLeaderAndThenTheirMajority(t *testing.T) {
 	left[1].allocateEach(t, "e")
 }
 
-// otherTimeZones is a folder with a table of time zones of an earlier version.
 func otherTimeZones(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -266,12 +273,14 @@ func awaitInTime(t *testing.T, says string, deadline time.Duration, call func(co
 
 func leaderOf(t *testing.T, f serverFlags) string {
 	t.Helper()
-	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
-		&quoratev1.GetStatusRequest{})
-	if err != nil || status.GetLeaderId() == "" || len(status.GetMembers()) != 3 || status.GetProblem() != "" {
-		t.Fatalf("status %v, %v", status, err)
-	}
-	return status.GetLeaderId()
+	var leader string
+	awaitCondition(t, f.id+" knows no leader of three healthy members", func() bool {
+		status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
+			&quoratev1.GetStatusRequest{})
+		leader = status.GetLeaderId()
+		return err == nil && leader != "" && len(status.GetMembers()) == 3 && status.GetProblem() == ""
+	})
+	return leader
 }
 
 func TestDev(t *testing.T) {
@@ -295,6 +304,8 @@ func TestDev(t *testing.T) {
 					f.applyTree(t)
 				}
 				f.allocateEach(t, fmt.Sprint("a", i))
+				_, page := httpGet(t, url+"/metrics")
+				checkMetricRules(t, page)
 			}
 			p.sendSignal(t, syscall.SIGINT)
 			if end := p.awaitEnd(t); end.code != 0 || end.stderr != "" {

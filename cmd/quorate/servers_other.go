@@ -8,5 +8,7 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-// serverCommands are none: servers need file locks and other things of Unix.
+// serverCommands is empty: servers need file locks and other things of Unix.
 func serverCommands(*cli.Env) []*cobra.Command { return nil }
+
+func serverVariables() []string { return nil }

@@ -8,9 +8,12 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/bench"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/cmd/quorate/internal/node"
+	"github.com/quorate/quorate/internal/server"
 )
 
-// serverCommands are those that run servers.
 func serverCommands(c *cli.Env) []*cobra.Command {
 	return append(node.Commands(c), bench.NewBenchCmd(c))
 }
+
+// serverVariables are the variables of the environment that are settings of servers.
+func serverVariables() []string { return server.EnvironmentVariables() }

@@ -13,10 +13,10 @@ import (
 	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
-// currentFence allocates under an id, or repeats the request, and returns the fence.
+// currentFence allocates under an id, or repeats the request.
 func (f serverFlags) currentFence(t *testing.T, id string) uint64 {
 	t.Helper()
-	answer, err := f.allocationClient().Allocate(t.Context(), oneClaim(id, 1))
+	answer, err := whileUnavailable(t, f.allocationClient().Allocate, oneClaim(id, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,6 @@ func (n *notices) count(message string) int {
 	return n.counts[message]
 }
 
-// listenForNotices receives messages at a socket until the test ends.
 func listenForNotices(t *testing.T, path string) *notices {
 	t.Helper()
 	listener, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})

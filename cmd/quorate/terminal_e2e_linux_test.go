@@ -74,7 +74,7 @@ func TestTopAtATerminal(t *testing.T) {
 	columns := uint16(80)
 	awaitDrawn := func(texts ...string) {
 		t.Helper()
-		awaitTrue(t, func() bool { // another size is drawn anew, and not as the difference to the screen before
+		awaitTrue(t, func() bool { // another size is drawn as a whole, and not as the difference to the screen before
 			columns = 201 - columns
 			resize(columns, 40)
 			shown := p.stdout.String()
@@ -99,7 +99,6 @@ func TestTopAtATerminal(t *testing.T) {
 	}
 }
 
-// openTerminal returns both ends of a pseudo-terminal.
 func openTerminal(t *testing.T) (keyboard, screen *os.File) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

@@ -21,7 +21,6 @@ import (
 	"github.com/quorate/quorate/internal/pki"
 )
 
-// makeCerts runs "quorate tls init" for three nodes.
 func makeCerts(t *testing.T) pki.Folder {
 	t.Helper()
 	certs := pki.Folder(filepath.Join(t.TempDir(), "certs"))
@@ -57,7 +56,6 @@ func TestTLSInitKeeps(t *testing.T) {
 	}
 }
 
-// withTLS adds the flags that make servers use certificates and require them from callers.
 func (f *serverFlags) withTLS(certs pki.Folder) {
 	f.more = append(append([]string{}, f.more...), "--tls-ca", certs.CA(), "--tls-cert", certs.Cert(f.id), "--tls-key",
 		certs.Key(f.id),
@@ -81,7 +79,7 @@ func tlsConfig(t *testing.T, files pki.Files) *tls.Config {
 	return config
 }
 
-// certificateSerial returns the serial number of the certificate that an address presents; empty if it presents none.
+// certificateSerial is empty if the address presents no certificate.
 func certificateSerial(t *testing.T, address string, files pki.Files) string {
 	t.Helper()
 	c, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", address, tlsConfig(t, files))
@@ -122,16 +120,17 @@ func TestThreeEncryptedServers(t *testing.T) {
 		renewCertificate(t, f, servers[f.id], certs)
 	}
 	calls()
-	_, page := getShowing(t, "https://"+flags[0].http+"/metrics", certs.Files("client"))
+	var page string
 	for _, name := range append(withCertificates, "quorate_member_unreachable_seconds") {
-		if !strings.Contains(page, "\n"+name+"{") {
-			t.Errorf("a server with certificates does not tell %s", name)
-		}
+		awaitCondition(t, "a server with certificates does not tell "+name, func() bool {
+			_, page = getShowing(t, "https://"+flags[0].http+"/metrics", certs.Files("client"))
+			return strings.Contains(page, "\n"+name+"{")
+		})
 	}
+	checkMetricRules(t, page)
 	servers["n1"].stopCleanly(t)
 }
 
-// getShowing sends a GET request with a client certificate.
 func getShowing(t *testing.T, url string, files pki.Files) (status int, body string) {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: tlsConfig(t, files), DisableKeepAlives: true}
@@ -199,7 +198,6 @@ func strangersStayOutside(t *testing.T, f serverFlags, server *process, certs, f
 	})
 }
 
-// keepCalling allocates until stopped, and fails the test if a call failed.
 func keepCalling(t *testing.T, urls []string, certs pki.Folder) (stop func()) {
 	t.Helper()
 	c, err := client.New(urls, client.WithTLS(tlsConfig(t, certs.Files("client"))), client.WithPatience(2*patience))

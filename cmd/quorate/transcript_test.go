@@ -34,7 +34,7 @@ func TestTranscripts(t *testing.T) {
 			_, server := startFake(t)
 			var transcript strings.Builder
 			for line := range strings.Lines(string(text)) {
-				if command, is := strings.CutPrefix(line, "$ quorate "); is {
+				if command, found := strings.CutPrefix(line, "$ quorate "); found {
 					recordCommand(&transcript, server, strings.TrimSuffix(command, "\n"))
 				}
 			}
@@ -46,7 +46,6 @@ func TestTranscripts(t *testing.T) {
 // elapsed matches the time that a command has waited, which these tests ignore.
 var elapsed = regexp.MustCompile(`(waiting|not granted after) \d+s`)
 
-// recordCommand runs a command line and appends its output.
 func recordCommand(transcript *strings.Builder, server, line string) {
 	fmt.Fprintf(transcript, "$ quorate %s\n", line)
 	code, stdout, stderr := runQuorate(server, "", strings.Fields(line)...)

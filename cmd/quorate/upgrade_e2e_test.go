@@ -61,7 +61,6 @@ func (c *callers) callRepeatedly(quorate *client.Client, name string) {
 	}
 }
 
-// stopCallers stops the callers and returns the ids that they hold and the errors.
 func (c *callers) stopCallers() (held map[string]bool, faults []error) {
 	c.mu.Lock()
 	select {
@@ -88,7 +87,7 @@ func (c *callers) checkResults(t *testing.T, flags []serverFlags) {
 		}
 	}
 	for id := range held {
-		if _, err := flags[0].allocationClient().GetAllocation(t.Context(),
+		if _, err := whileUnavailable(t, flags[0].allocationClient().GetAllocation,
 			&quoratev1.GetAllocationRequest{Id: id}); err != nil {
 			t.Errorf("%s was granted and is lost: %v", id, err)
 		}
@@ -116,7 +115,6 @@ type fleet struct {
 	*callers
 }
 
-// startFleet starts three servers of a version, and the callers.
 func startFleet(t *testing.T, program string) *fleet {
 	t.Helper()
 	f := &fleet{flags: threeServers(t), servers: map[string]*process{}}
@@ -143,7 +141,6 @@ func (f *fleet) flagsOf(id string) serverFlags {
 	return f.flags[slices.IndexFunc(f.flags, func(s serverFlags) bool { return s.id == id })]
 }
 
-// awaitLeader waits until a leader is known.
 func (f *fleet) awaitLeader(t *testing.T) string {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {

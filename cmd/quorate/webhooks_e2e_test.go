@@ -37,7 +37,6 @@ func secretsFolder(t *testing.T) string {
 	return dir
 }
 
-// hookReceiver verifies deliveries, and acknowledges only some of them.
 type hookReceiver struct {
 	*httptest.Server
 
@@ -94,7 +93,7 @@ func (r *hookReceiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// received are the types and allocations of what came, each once, in the order of their first arrival.
+// received are the types and allocations of deliveries, each once, in the order of their first arrival.
 func (r *hookReceiver) received(t *testing.T) []string {
 	t.Helper()
 	r.mu.Lock()

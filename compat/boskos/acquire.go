@@ -15,7 +15,6 @@ import (
 // and how long it has to come for what was granted to it meanwhile.
 const requestTTL = 30 * time.Second
 
-// acquisition is what a caller of /acquire asks for.
 type acquisition struct {
 	rtype, state, dest, owner, requestID string
 }
@@ -37,7 +36,6 @@ func (s *server) handleAcquire(r *http.Request) ([]byte, error) {
 	return json.Marshal(granted.resource)
 }
 
-// acquireOne acquires an item of a type wherever that is.
 func (s *server) acquireOne(ctx context.Context, a acquisition) (granted *grant, err error) {
 	err = s.layout.withLayout(ctx, func(l *layout) error {
 		at, known := l.types[a.rtype]
@@ -53,7 +51,6 @@ func (s *server) acquireOne(ctx context.Context, a acquisition) (granted *grant,
 	return granted, err
 }
 
-// grant is what came of an acquisition.
 type grant struct {
 	id       string
 	resource *resource

@@ -29,7 +29,6 @@ func (s *server) acquireByState(r *http.Request) ([]byte, error) {
 	return append(body, '\n'), err
 }
 
-// acquireNames answers the items, those first that were left alone for longest.
 func (s *server) acquireNames(
 	ctx context.Context, state, dest, owner string, names []string,
 ) (resources []*resource, err error) {
@@ -86,7 +85,6 @@ func (s *server) freeItems(ctx context.Context, l *layout, state string, names [
 	return items, nil
 }
 
-// picksOf asks for items by tree.
 func picksOf(items []*quoratev1.Item, state, dest string) map[string][]*quoratev1.ItemPick {
 	picks := map[string][]*quoratev1.ItemPick{}
 	for _, item := range items {

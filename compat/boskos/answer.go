@@ -14,17 +14,15 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// answer is what a call writes with 200; its type is guessed from its first bytes, as in the original.
+// answer is written with 200; its type is guessed from its first bytes, as in the original.
 type answer func(*http.Request) ([]byte, error)
 
-// postOnly answers calls that change something.
 func postOnly(name string, do answer) http.Handler {
 	return newAnswerHandler(http.MethodPost, do, func(r *http.Request) string {
 		return fmt.Sprintf("Method %v, /%s only accepts POST.", r.Method, name)
 	})
 }
 
-// getOnly answers the call that only reads.
 func getOnly(do answer) http.Handler {
 	return newAnswerHandler(http.MethodGet, do, func(*http.Request) string { return "/metric only accepts GET" })
 }
@@ -89,11 +87,10 @@ func otherOwner(asks, owns string) error {
 	return &failure{http.StatusUnauthorized, text}
 }
 
-func otherState(is, asked string) error {
-	return &failure{http.StatusConflict, fmt.Sprintf("state mismatch - expected %v, current %v", is, asked)}
+func otherState(current, asked string) error {
+	return &failure{http.StatusConflict, fmt.Sprintf("state mismatch - expected %v, current %v", current, asked)}
 }
 
-// wrapAnswer puts before an error what failed.
 func wrapAnswer(err error, format string, args ...any) error {
 	f := asFailure(err)
 	return &failure{f.status, fmt.Sprintf(format, args...) + ": " + f.text}
@@ -142,7 +139,7 @@ var leaderReasons = []string{"NO_LEADER", "NOT_LEADER", "LEADERSHIP_LOST"}
 // outageCodes are the codes of errors that say that the cluster did not answer.
 var outageCodes = []connect.Code{connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled}
 
-// outageText is what a client is told while a leader is missing or lost, or a call took too long; empty for all other
+// outageText is the text for clients while a leader is missing or lost, or if a call took too long; empty for all other
 // errors.
 func outageText(failed *connect.Error) string {
 	if !slices.Contains(outageCodes, failed.Code()) {
@@ -158,11 +155,11 @@ func outageText(failed *connect.Error) string {
 	return "the cluster did not answer in time, the call may have been carried out, try again later."
 }
 
-// problemOf is the detail that errors of the API have; nil if there is none.
+// problemOf returns nil if the error has no detail of the API.
 func problemOf(failed *connect.Error) *quoratev1.Problem {
 	for _, detail := range failed.Details() {
 		if value, err := detail.Value(); err == nil {
-			if problem, is := value.(*quoratev1.Problem); is {
+			if problem, ok := value.(*quoratev1.Problem); ok {
 				return problem
 			}
 		}
@@ -170,7 +167,7 @@ func problemOf(failed *connect.Error) *quoratev1.Problem {
 	return nil
 }
 
-// isDenial reports whether a request was denied by a limit, as opposed to a bound of the server.
+// isDenial is true for a denial by a limit, and false for a bound of the server.
 func isDenial(err error) bool {
 	var failed *connect.Error
 	if connect.CodeOf(err) != connect.CodeResourceExhausted || !errors.As(err, &failed) {

@@ -45,7 +45,7 @@ func TestALifespanInNanosecondsIsNoted(t *testing.T) {
 			t.Fatal(err)
 		}
 		notes := strings.Join(c.Notes, "\n")
-		if told := strings.Contains(notes, "lifespan"); told != (want != "") || !strings.Contains(notes, want) {
+		if isNoted := strings.Contains(notes, "lifespan"); isNoted != (want != "") || !strings.Contains(notes, want) {
 			t.Errorf("lifespan %s: noted %q, want %q", text, notes, want)
 		}
 	}
@@ -237,8 +237,8 @@ func TestWhoseCleaner(t *testing.T) {
 				got += r.GetName()
 			}
 		}
-		told := strings.Contains(strings.Join(c.Notes, "\n"), "go when a cleaner releases them as tombstone")
-		if got != want || told != (want != "") {
+		isNoted := strings.Contains(strings.Join(c.Notes, "\n"), "go when a cleaner releases them as tombstone")
+		if got != want || isNoted != (want != "") {
 			t.Errorf("%s: a cleaner for %q, want %q; notes %q", text, got, want, c.Notes)
 		}
 	}
@@ -302,7 +302,7 @@ func TestManyTypes(t *testing.T) {
 	}
 	before, moved := treeOf(600), 0
 	for name, tree := range treeOf(620) {
-		if was, known := before[name]; known && was != tree {
+		if earlier, known := before[name]; known && earlier != tree {
 			moved++
 		}
 	}

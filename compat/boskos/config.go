@@ -104,7 +104,6 @@ func Parse(data []byte) (*Config, error) {
 	return &p.config, nil
 }
 
-// parser gathers entries and problems.
 type parser struct {
 	compat.Problems
 	config Config
@@ -200,7 +199,6 @@ func (p *parser) parseNeeds(what string, node *yaml.Node) map[string]int64 {
 	return needs
 }
 
-// countsOf adds the entries of each type up.
 func countsOf(config *Config) map[string]int64 {
 	counts := map[string]int64{}
 	for _, e := range config.Entries {

@@ -83,7 +83,6 @@ func hashOf(text string) uint32 {
 	return hash.Sum32()
 }
 
-// pool is a type with all its entries.
 type pool struct {
 	name  string
 	state string

@@ -74,7 +74,7 @@ func (s *server) setDestination(
 	return &quoratev1.AllocateResponse{Allocation: renewed.GetAllocation()}, nil
 }
 
-// itemPickOf is what an acquisition asks for: one item, in one of its claims.
+// itemPickOf relies on the single item that an acquisition asks for, in one of its claims.
 func itemPickOf(r *quoratev1.AllocateRequest) *quoratev1.ItemPick {
 	for _, claim := range r.GetClaims() {
 		if picks := claim.GetItems(); len(picks) > 0 {
@@ -84,7 +84,7 @@ func itemPickOf(r *quoratev1.AllocateRequest) *quoratev1.ItemPick {
 	return nil
 }
 
-// heldStateOf is the state that the call which began an allocation asked for; empty if it asked for no item.
+// heldStateOf is the state that the first call of an allocation asked for; empty if it asked for no item.
 func heldStateOf(a *quoratev1.Allocation) string {
 	for _, claim := range a.GetClaims() {
 		if picks := claim.GetPicks(); len(picks) > 0 {

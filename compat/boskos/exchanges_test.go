@@ -52,7 +52,6 @@ func TestExchanges(t *testing.T) {
 	}
 }
 
-// play sends the requests of a recording and returns the recording with the actual answers.
 func play(t *testing.T, url, recording string) string {
 	t.Helper()
 	var out strings.Builder
@@ -109,7 +108,6 @@ var masks = map[*regexp.Regexp]string{
 	regexp.MustCompile(`"expiration-date":"[-0-9T:.]+Z"`):         `"expiration-date":"TIME"`,
 }
 
-// visible formats the body of an answer as lines.
 func visible(body []byte) string {
 	if len(body) == 0 {
 		return ""

@@ -52,7 +52,6 @@ type Tenant struct {
 	Also string
 }
 
-// parseExtension parses the settings of the file that apply to all types.
 func (p *parser) parseExtension(node *yaml.Node) {
 	for _, pair := range p.Pairs(extensionKey, node) {
 		field := extensionKey + "." + pair.Key
@@ -120,7 +119,6 @@ func (p *parser) parsePattern(what string, node *yaml.Node) string {
 
 func isBlank(r rune) bool { return len(strings.Fields(string(r))) == 0 }
 
-// parseCycle parses the settings of an entry for its type.
 func (p *parser) parseCycle(what string, node *yaml.Node) Cycle {
 	c := Cycle{}
 	for _, pair := range p.Pairs(what, node) {
@@ -175,11 +173,11 @@ func (p *parser) parseTTL(what string, node *yaml.Node) *time.Duration {
 }
 
 func (p *parser) parseBool(what string, node *yaml.Node) bool {
-	is, err := strconv.ParseBool(node.Value)
+	flag, err := strconv.ParseBool(node.Value)
 	if err != nil || node.Kind != yaml.ScalarNode || node.Tag != "!!bool" {
 		p.Add("line %d: %s is %.40q; it must be true or false", node.Line, what, node.Value)
 	}
-	return is
+	return flag
 }
 
 func (p *parser) parseState(what string, node *yaml.Node) string {

@@ -61,7 +61,6 @@ type fakeAllocation struct {
 	since   time.Time
 }
 
-// loaded returns a fake with the trees of a configuration file.
 func loaded(t *testing.T, config string) *fake {
 	t.Helper()
 	conversion, err := Convert([]byte(config))
@@ -111,7 +110,6 @@ func (f *fake) put(item *fakeItem, state string) {
 	item.state, item.updated, item.changed = state, f.now, int(f.fence)
 }
 
-// fails returns the next error that the test has set.
 func (f *fake) fails() error {
 	if len(f.failures) == 0 {
 		return nil
@@ -213,7 +211,6 @@ func lineOf(a *fakeAllocation) string {
 	return pick.GetResource() + " " + pick.GetState()
 }
 
-// fits checks the limits of the claim's own node.
 func (f *fake) fits(claim *quoratev1.Claim) error {
 	asked := maps.Clone(claim.GetAmounts())
 	if asked == nil {
@@ -239,13 +236,13 @@ func (f *fake) fits(claim *quoratev1.Claim) error {
 func (f *fake) used(tree, node, resource string) (sum int64) {
 	for _, a := range f.held {
 		for _, claim := range a.request.GetClaims() {
-			here := a.state == quoratev1.AllocationState_ALLOCATION_STATE_HELD && claim.GetTree() == tree &&
+			isCounted := a.state == quoratev1.AllocationState_ALLOCATION_STATE_HELD && claim.GetTree() == tree &&
 				claim.GetNode() == node
-			if here {
+			if isCounted {
 				sum += claim.GetAmounts()[resource]
 			}
 			for _, item := range f.items {
-				if here && item.holder == a && item.name.GetResource() == resource {
+				if isCounted && item.holder == a && item.name.GetResource() == resource {
 					sum++
 				}
 			}
@@ -395,7 +392,6 @@ func (f *fake) endIfEmpty(a *fakeAllocation, whole bool) {
 	}
 }
 
-// expire ends the lease of an item.
 func (f *fake) expire(name, state string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -408,15 +404,14 @@ func (f *fake) expire(name, state string) {
 	f.wake()
 }
 
-// wake grants waiting requests in order.
 func (f *fake) wake() {
-	var still []*fakeAllocation
+	var waiting []*fakeAllocation
 	for _, a := range f.queue {
-		if f.try(a, still) != nil {
-			still = append(still, a)
+		if f.try(a, waiting) != nil {
+			waiting = append(waiting, a)
 		}
 	}
-	f.queue = still
+	f.queue = waiting
 }
 
 func (f *fake) ListItems(_ context.Context, r *quoratev1.ListItemsRequest) (*quoratev1.ListItemsResponse, error) {

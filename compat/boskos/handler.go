@@ -120,7 +120,6 @@ func (h *Handler) Describe(to chan<- *prometheus.Desc) { h.metrics.describeAll(t
 // Collect is that of [prometheus.Collector]; it counts items as this node knows them.
 func (h *Handler) Collect(to chan<- prometheus.Metric) { h.metrics.collectAll(to) }
 
-// server answers from the API.
 type server struct {
 	api      API
 	layout   *layoutCaches

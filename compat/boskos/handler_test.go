@@ -26,7 +26,7 @@ resources:
 - {type: raw, max-count: 1, state: dirty}
 `
 
-// call sends a request with the parameters "key=value key=value", expects a status, and returns the body.
+// call takes parameters as "key=value key=value".
 func call(t *testing.T, h http.Handler, status int, path, pairs string) string {
 	t.Helper()
 	q := url.Values{}
@@ -293,17 +293,17 @@ func TestChangeBetweenReadAndWrite(t *testing.T) {
 // other nodes.
 func TestWhatANodeRemembers(t *testing.T) {
 	f := loaded(t, accounts)
-	here, there := NewHandler(f.api(), Options{}), NewHandler(f.api(), Options{})
-	acquired(t, here, "type=network owner=me")
-	released(t, there, "n1", "me")
-	acquired(t, there, "type=network owner=me")
-	released(t, here, "n1", "me") // not the cached lease but the present one
-	acquired(t, here, "type=network owner=you")
+	first, second := NewHandler(f.api(), Options{}), NewHandler(f.api(), Options{})
+	acquired(t, first, "type=network owner=me")
+	released(t, second, "n1", "me")
+	acquired(t, second, "type=network owner=me")
+	released(t, first, "n1", "me") // not the cached lease but the present one
+	acquired(t, first, "type=network owner=you")
 	f.expire("n1", "free")
-	acquired(t, there, "type=network owner=me")
-	call(t, here, http.StatusUnauthorized, "release", "name=n1 owner=you dest=free")
-	released(t, there, "n1", "me")
-	call(t, there, http.StatusUnauthorized, "release", "name=n1 owner=me dest=free")
+	acquired(t, second, "type=network owner=me")
+	call(t, first, http.StatusUnauthorized, "release", "name=n1 owner=you dest=free")
+	released(t, second, "n1", "me")
+	call(t, second, http.StatusUnauthorized, "release", "name=n1 owner=me dest=free")
 
 	race := &racing{fake: f, before: func() { f.failures = []error{errors.New("says the test")} }}
 	lost := NewHandler(API{race, f, f}, Options{})
@@ -311,7 +311,7 @@ func TestWhatANodeRemembers(t *testing.T) {
 	call(t, lost, http.StatusInternalServerError, "release", "name=n1 owner=me dest=free")
 	call(t, lost, http.StatusUnauthorized, "release", "name=n1 owner=me dest=free")
 	acquired(t, lost, "type=network owner=me")
-	race.before = func() { released(t, there, "n1", "me") }
+	race.before = func() { released(t, second, "n1", "me") }
 	call(t, lost, http.StatusOK, "release", "name=n1 owner=me dest=free") // by a first attempt
 }
 

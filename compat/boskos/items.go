@@ -30,7 +30,6 @@ func (s *server) itemsNamed(ctx context.Context, l *layout, name string) ([]*quo
 	return items, nil
 }
 
-// listAllItems returns all pages of a list.
 func (s *server) listAllItems(ctx context.Context, request *quoratev1.ListItemsRequest) ([]*quoratev1.Item, error) {
 	var items []*quoratev1.Item
 	for {
@@ -45,7 +44,7 @@ func (s *server) listAllItems(ctx context.Context, request *quoratev1.ListItemsR
 	}
 }
 
-// itemOf returns the named item of an owner. The error distinguishes an unknown name from another owner.
+// itemOf returns different errors for an unknown name and for another owner.
 func (s *server) itemOf(ctx context.Context, name, owner string) (*quoratev1.Item, error) {
 	var items []*quoratev1.Item
 	err := s.layout.withLayout(ctx, func(l *layout) (err error) {
@@ -72,7 +71,7 @@ func (s *server) itemOf(ctx context.Context, name, owner string) (*quoratev1.Ite
 // errLost is the error of an item that was lost after it was read.
 var errLost = connect.NewError(connect.CodeAborted, errors.New("the resource was lost meanwhile"))
 
-// withItem calls do with an item that an owner has. If the item changed meanwhile, withItem reads it again.
+// withItem reads the item again if it changed meanwhile.
 func (s *server) withItem(ctx context.Context, name, owner string, do func(*quoratev1.Item) error) error {
 	var err error
 	for range mostLooks {

@@ -26,7 +26,6 @@ type layout struct {
 	tenants []tenant
 }
 
-// place is the location of a type.
 type place struct {
 	tree string
 	// lifespan is true if its items are removed some time after their release.
@@ -47,8 +46,7 @@ type layoutCaches struct {
 // mostCallers bounds the cached layouts; beyond it all are forgotten and read again.
 const mostCallers = 256
 
-// of returns the cache of the caller of a request.
-func (c *layoutCaches) of(ctx context.Context) *layoutCache {
+func (c *layoutCaches) cacheOf(ctx context.Context) *layoutCache {
 	caller := c.caller(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +62,7 @@ func (c *layoutCaches) of(ctx context.Context) *layoutCache {
 // withLayout is that of the cache of the caller. In a guarded cluster a caller who sees none of the trees is refused.
 func (c *layoutCaches) withLayout(ctx context.Context, do func(*layout) error) error {
 	seesNone := false
-	err := c.of(ctx).withLayout(ctx, func(l *layout) error {
+	err := c.cacheOf(ctx).withLayout(ctx, func(l *layout) error {
 		seesNone = len(l.trees) == 0
 		return do(l)
 	})
@@ -75,7 +73,6 @@ func (c *layoutCaches) withLayout(ctx context.Context, do func(*layout) error) e
 	return err
 }
 
-// layoutCache caches the layout, which it reads from the trees.
 type layoutCache struct {
 	api  Trees
 	name string
@@ -90,7 +87,6 @@ func newLayouts(api Trees, name string) *layoutCache { return &layoutCache{api: 
 // errUnknown is the error of an unknown type or name.
 var errUnknown = connect.NewError(connect.CodeNotFound, errors.New("there is no such thing"))
 
-// isUnknown reports whether err is errUnknown, or the not_found of the API.
 func isUnknown(err error) bool { return connect.CodeOf(err) == connect.CodeNotFound }
 
 // withLayout calls do with the layout, and again with a fresh one if do did not find something, because it may have
@@ -108,7 +104,7 @@ func (l *layoutCache) withLayout(ctx context.Context, do func(*layout) error) er
 	return errUnknown
 }
 
-// recentLayout returns the layout as of at most a few seconds ago.
+// recentLayout may be a few seconds old.
 func (l *layoutCache) recentLayout(ctx context.Context) (*layout, error) {
 	l.mu.Lock()
 	known, read := l.known, l.read
@@ -122,7 +118,7 @@ func (l *layoutCache) recentLayout(ctx context.Context) (*layout, error) {
 	return l.renewLayout(ctx, &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE})
 }
 
-// freshLayout returns the current layout, with all changes that were applied before the call.
+// freshLayout includes all changes that were applied before the call.
 func (l *layoutCache) freshLayout(ctx context.Context) (*layout, error) {
 	return l.renewLayout(ctx, nil)
 }
@@ -157,11 +153,11 @@ func (l *layoutCache) loadLayout(ctx context.Context, read *quoratev1.ReadOption
 		found.addTree(tree)
 	}
 	for i, t := range found.tenants {
-		tree, err := l.readTree(ctx, t.also.tree, read)
+		tree, err := l.readTree(ctx, t.other.tree, read)
 		if err != nil {
 			return nil, err
 		}
-		found.tenants[i].also.counts = countedResources(tree)
+		found.tenants[i].other.counts = countedResources(tree)
 	}
 	return found, nil
 }
@@ -178,7 +174,7 @@ func (l *layoutCache) readTree(ctx context.Context, name string, read *quoratev1
 	return found.GetTree(), err
 }
 
-// nthTree is the name of the first, second … tree of types.
+// nthTree counts from the first tree of types.
 func nthTree(name string, n int) string {
 	if n == 1 {
 		return name
@@ -198,7 +194,6 @@ func (l *layout) addTree(tree *quoratev1.Tree) {
 	}
 }
 
-// countedResources are the resources of a tree that are not items.
 func countedResources(tree *quoratev1.Tree) map[string]bool {
 	found := map[string]bool{}
 	for _, r := range tree.GetResources() {

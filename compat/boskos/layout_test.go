@@ -8,7 +8,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// leaderless has one tree with cars, and once it has lost its leader it answers only reads that need none.
+// leaderless has one tree with cars. Once it has lost its leader it answers only reads that need none.
 type leaderless struct{ lost chan struct{} }
 
 func (t leaderless) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (*quoratev1.GetTreeResponse, error) {
@@ -36,7 +36,7 @@ func TestWaitingForALeaderDelaysNoOtherCall(t *testing.T) {
 		l := newLayouts(trees, TreeName)
 		find := func(ctx context.Context, name string) error {
 			return l.withLayout(ctx, func(known *layout) error {
-				if _, there := known.types[name]; !there {
+				if _, found := known.types[name]; !found {
 					return errUnknown
 				}
 				return nil

@@ -18,7 +18,6 @@ type arrival struct{ since, seen time.Time }
 
 func newArrivalTimes() *arrivalTimes { return &arrivalTimes{known: map[string]arrival{}} }
 
-// noteArrival keeps since when a request waits.
 func (a *arrivalTimes) noteArrival(id string, since time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -39,7 +38,7 @@ func (a *arrivalTimes) dropStale() {
 	}
 }
 
-// takeArrival returns since when a request waited, or else otherwise, and removes it.
+// takeArrival removes the time when a request arrived, and returns it, or otherwise if there is none.
 func (a *arrivalTimes) takeArrival(id string, otherwise time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -62,7 +61,6 @@ type grantMemory struct {
 	ids map[holding]string
 }
 
-// holding is an item with an owner.
 type holding struct{ name, owner string }
 
 func newGrantMemory() *grantMemory { return &grantMemory{ids: map[holding]string{}} }
@@ -76,7 +74,7 @@ func (m *grantMemory) noteGrant(h holding, id string) {
 	m.ids[h] = id
 }
 
-// takeGrant returns the id and removes it; empty if it is not known.
+// takeGrant removes the entry; the id is empty if it is not known.
 func (m *grantMemory) takeGrant(h holding) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// typeMetric counts the resources of a type by state and by owner; free resources have the empty owner.
+// typeMetric counts free resources under the empty owner.
 type typeMetric struct {
 	Type    string           `json:"type"`
 	Current map[string]int64 `json:"current"`

@@ -14,7 +14,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// metrics are Boskos's, under its names.
 type metrics struct {
 	layout *layoutCache
 	items  Items
@@ -58,7 +57,7 @@ func newMetrics(l *layoutCache, items Items, notice func(error)) *metrics {
 	}
 }
 
-// powersOfTwo are those between two bounds, and the bounds.
+// powersOfTwo includes both bounds.
 func powersOfTwo(from, to float64) []float64 {
 	buckets := []float64{from}
 	power := 1.0
@@ -144,7 +143,6 @@ func knownState(state string) string {
 	return otherLabel
 }
 
-// instrumentPath measures the calls of a path.
 func (m *metrics) instrumentPath(path string, next http.Handler) http.Handler {
 	if path == "/" {
 		path = unmatched
@@ -180,7 +178,6 @@ func methodOf(r *http.Request) string {
 	}
 }
 
-// measured notes what a handler writes.
 type measured struct {
 	http.ResponseWriter
 
@@ -205,7 +202,6 @@ const (
 	mostGrantSeries = 1000
 )
 
-// labelSets are combinations of labels that are told apart.
 type labelSets struct {
 	most  int
 	mu    sync.Mutex

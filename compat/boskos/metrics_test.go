@@ -17,7 +17,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// page returns the metrics as Prometheus receives them.
 func page(t *testing.T, h *Handler) string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -127,13 +126,13 @@ func TestAUserAgentMayBeAnyBytes(t *testing.T) {
 // TestCountsThatFail: a failed count is reported through Notice, and the page has all other metrics.
 func TestCountsThatFail(t *testing.T) {
 	f := loaded(t, accounts)
-	var told []error
-	h := NewHandler(API{f, f, f}, Options{Notice: func(err error) { told = append(told, err) }})
+	var reported []error
+	h := NewHandler(API{f, f, f}, Options{Notice: func(err error) { reported = append(reported, err) }})
 	call(t, h, http.StatusOK, "elsewhere", "")
 	h.metrics.layout = newLayouts(brokenTrees{}, TreeName)
 	if got := page(t, h); !strings.Contains(got, "boskos_http") || strings.Contains(got, "boskos_resources") ||
-		len(told) == 0 {
-		t.Errorf("told %v, shown %s", told, got)
+		len(reported) == 0 {
+		t.Errorf("told %v, shown %s", reported, got)
 	}
 }
 

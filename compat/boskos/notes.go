@@ -55,7 +55,6 @@ func noteCleaned(c *compat.Conversion, pools []*pool) {
 	}
 }
 
-// needsText lists needs by name.
 func needsText(needs map[string]int64) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(needs)) {
@@ -79,5 +78,5 @@ func noteClashes(c *compat.Conversion, p *pool, pools []*pool) {
 	}
 }
 
-// itemName begins the names of items that are made for a type.
+// itemName is the prefix of items that are made for a type.
 func itemName(rtype string) string { return strings.ReplaceAll(rtype, "/", "-") }

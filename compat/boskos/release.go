@@ -39,9 +39,9 @@ func (s *server) releaseItem(ctx context.Context, name, dest, owner string) erro
 	return err
 }
 
-// giveBack is errLost if the item was lost before.
+// giveBack returns errLost if the owner had lost the item before.
 func (s *server) giveBack(ctx context.Context, item *quoratev1.Item, dest string) error {
-	request := &quoratev1.ReleaseRequest{Id: item.GetAllocation(), ItemState: dest}
+	request := &quoratev1.ReleaseRequest{Id: item.GetAllocation(), Fence: item.GetFence(), ItemState: dest}
 	alone := strings.HasPrefix(request.GetId(), onePrefix)
 	if !alone {
 		request.Items = []*quoratev1.ItemName{item.GetName()}
@@ -59,7 +59,7 @@ func (s *server) giveBack(ctx context.Context, item *quoratev1.Item, dest string
 		// succeeded.
 		return nil
 	default: // the last item is back; what its tenant has in another tree goes with it
-		_, err = s.api.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: item.GetAllocation()})
+		_, err = s.api.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: item.GetAllocation(), Fence: item.GetFence()})
 		return err
 	}
 }

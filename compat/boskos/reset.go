@@ -39,7 +39,7 @@ func wholeMs(d time.Duration) int64 {
 	return ms
 }
 
-// resetType resets items wherever the type is; there is nothing of an unknown one.
+// resetType resets nothing for an unknown type.
 func (s *server) resetType(ctx context.Context, request *quoratev1.ResetItemsRequest) (map[string]string, error) {
 	owners := map[string]string{}
 	err := s.layout.withLayout(ctx, func(l *layout) error {

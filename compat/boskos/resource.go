@@ -9,7 +9,6 @@ import (
 // decisionType is the type of the detail that every denial carries.
 var decisionType = string((*quoratev1.Decision)(nil).ProtoReflect().Descriptor().FullName())
 
-// resource is an item as Boskos writes it.
 type resource struct {
 	Type           string            `json:"type"`
 	Name           string            `json:"name"`
@@ -20,7 +19,6 @@ type resource struct {
 	ExpirationDate *time.Time        `json:"expiration-date,omitempty"`
 }
 
-// resourcesOf are the items that an allocation holds.
 func resourcesOf(a *quoratev1.Allocation) []*resource {
 	var all []*resource
 	for _, claim := range a.GetClaims() {
@@ -35,14 +33,13 @@ func resourcesOf(a *quoratev1.Allocation) []*resource {
 	return all
 }
 
-// noteExpiry adds when an item would be removed if it were not held.
 func (r *resource) noteExpiry(item *quoratev1.Item) {
 	if at := item.GetExpiresAt(); at != nil {
 		r.ExpirationDate = new(at.AsTime())
 	}
 }
 
-// nonNilMap is a map that is written as {} if it is empty.
+// nonNilMap makes an empty map be written as {}.
 func nonNilMap[V any](m map[string]V) map[string]V {
 	if m == nil {
 		return map[string]V{}

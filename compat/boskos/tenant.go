@@ -23,15 +23,15 @@ const (
 
 // tenant is where the items of an owner are counted; the zero value is the root, and nowhere else.
 type tenant struct {
-	node string
-	also also
+	node  string
+	other otherNode
 	// pattern matches owners; literal is how many characters it has beside its stars.
 	pattern *regexp.Regexp
 	literal int
 }
 
-// also is a node of another tree; there is none if tree is empty.
-type also struct {
+// otherNode is a node of another tree; there is none if tree is empty.
+type otherNode struct {
 	tree, node string
 	// counts are the resources that are counted there.
 	counts map[string]bool
@@ -42,7 +42,7 @@ func tenantsOf(tree *quoratev1.Tree) []tenant {
 	var all []tenant
 	for _, node := range tree.GetNodes() {
 		labels := node.GetLabels()
-		other := also{}
+		other := otherNode{}
 		other.tree, other.node, _ = strings.Cut(labels[LabelAlso], ":")
 		for key, patterns := range labels {
 			if key != LabelOwners && !strings.HasPrefix(key, LabelOwners+".") {
@@ -51,7 +51,7 @@ func tenantsOf(tree *quoratev1.Tree) []tenant {
 			for pattern := range strings.FieldsSeq(patterns) {
 				all = append(all, tenant{
 					node:    node.GetPath(),
-					also:    other,
+					other:   other,
 					pattern: compilePattern(pattern),
 					literal: len(pattern) - strings.Count(pattern, "*"),
 				})
@@ -84,13 +84,13 @@ func (t tenant) claimsFor(picks map[string][]*quoratev1.ItemPick) []*quoratev1.C
 	for _, tree := range slices.Sorted(maps.Keys(picks)) {
 		claims = append(claims, &quoratev1.Claim{Tree: tree, Node: t.node, Items: picks[tree]})
 		for _, pick := range picks[tree] {
-			if t.also.counts[pick.GetResource()] {
+			if t.other.counts[pick.GetResource()] {
 				amounts[pick.GetResource()] += max(pick.GetCount(), int64(len(pick.GetNames())))
 			}
 		}
 	}
 	if len(amounts) > 0 {
-		claims = append(claims, &quoratev1.Claim{Tree: t.also.tree, Node: t.also.node, Amounts: amounts})
+		claims = append(claims, &quoratev1.Claim{Tree: t.other.tree, Node: t.other.node, Amounts: amounts})
 	}
 	return claims
 }

@@ -10,10 +10,9 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// userData is the body of an update.
 type userData map[string]string
 
-// handleUpdate renews the lease, and lays user data over those of the item.
+// handleUpdate renews the lease, and merges user data over those of the item.
 func (s *server) handleUpdate(r *http.Request) ([]byte, error) {
 	q := r.URL.Query()
 	name, owner, state := q.Get("name"), q.Get("owner"), q.Get("state")

@@ -77,7 +77,6 @@ func limitName(l numbered[projectLimit]) string {
 	return fmt.Sprintf("limit %d (%s, %s)", l.number, l.entry.Service, l.entry.Resource)
 }
 
-// key names a registered limit.
 type key struct{ service, region, resource string }
 
 // service is a tree in the making.
@@ -99,7 +98,6 @@ type converter struct {
 	tables     bool // true if a document is a list as the command openstack prints it
 }
 
-// mergeDocuments puts the documents together.
 func (c *converter) mergeDocuments(parts []json.RawMessage) documents {
 	var all documents
 	for i, part := range parts {
@@ -131,7 +129,6 @@ func (c *converter) mergeDocuments(parts []json.RawMessage) documents {
 	return all
 }
 
-// registerResource adds a resource to the tree of its service.
 func (c *converter) registerResource(what string, r registeredLimit) {
 	k := key{r.Service, textOf(r.Region), r.Resource}
 	if _, again := c.registered[k]; again {
@@ -202,7 +199,6 @@ func (c *converter) serviceOf(what, id string) (*service, bool) {
 	return s, true
 }
 
-// convertLimit sets the limit of a project or domain.
 func (c *converter) convertLimit(what string, number int, l projectLimit, seen map[string]int) {
 	k := key{l.Service, textOf(l.Region), l.Resource}
 	name, registered := c.registered[k]

@@ -213,11 +213,11 @@ func TestZeroIsALimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := c.Trees[0]
-	for where, limit := range map[string]any{
+	for name, limit := range map[string]any{
 		"the default": tree.GetDefaults()["cores"], "the domain": tree.GetNodes()[0].GetLimits()["cores"],
 	} {
 		if diff := cmp.Diff(compat.AtMost(0).String(), limit.(interface{ String() string }).String()); diff != "" {
-			t.Errorf("%s: want (-), got (+):\n%s", where, diff)
+			t.Errorf("%s: want (-), got (+):\n%s", name, diff)
 		}
 	}
 }

@@ -17,9 +17,9 @@ func (c *converter) checkLevel(what string, l projectLimit) {
 	}
 	name := c.registered[key{l.Service, textOf(l.Region), l.Resource}]
 	own, given := s.limits[id][name]
-	most, whose := s.limits[place.parent][name], fmt.Sprintf("that of %q above it", place.parent)
+	most, origin := s.limits[place.parent][name], fmt.Sprintf("that of %q above it", place.parent)
 	if most == nil {
-		most, whose = s.tree.GetDefaults()[name], fmt.Sprintf("the default, which %q above it has", place.parent)
+		most, origin = s.tree.GetDefaults()[name], fmt.Sprintf("the default, which %q above it has", place.parent)
 	}
 	if given && most != nil && exceeds(own, most) {
 		c.problems.Add(
@@ -29,7 +29,7 @@ func (c *converter) checkLevel(what string, l projectLimit) {
 			id,
 			limitText(own),
 			limitText(most),
-			whose,
+			origin,
 		)
 	}
 }

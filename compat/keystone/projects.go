@@ -11,7 +11,6 @@ import (
 // maxPath bounds the way up; deeper trees are refused anyway.
 const maxPath = 1024
 
-// place is a project or domain with its path.
 type place struct {
 	path, name string
 	parent     string // its id; empty for those directly below the root
@@ -92,8 +91,7 @@ func (c *converter) findPath(id string, listed map[string]*project, below map[st
 	return found.path
 }
 
-// ensurePlace creates the node of a project or domain with a limit if it has none, directly below the root if its
-// parent is unknown.
+// ensurePlace puts a project or domain with a limit directly below the root if its parent is unknown.
 func (c *converter) ensurePlace(what, id string) bool {
 	if c.places[id] != nil {
 		return true

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/quorate/quorate/compat"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
@@ -16,7 +17,7 @@ import (
 // maxClaims is the most trees that a request may claim in, and the most resources of one claim.
 const maxClaims = 32
 
-var allocationID = regexp.MustCompile(`^[!-~]{1,128}$`)
+var allocationID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[!-~]{1,128}$`) })
 
 // Consumer is a request on one or more trees: a Consumer document.
 type Consumer struct {
@@ -94,7 +95,7 @@ func checkConsumer(d consumerDocument) (*Consumer, error) {
 	if d.Kind != kindConsumer {
 		problems.Add("consumer invalid kind %q: it must be %q", d.Kind, kindConsumer)
 	}
-	if !allocationID.MatchString(d.Spec.ID) {
+	if !allocationID().MatchString(d.Spec.ID) {
 		problems.Add("spec.id %q is not an id: 1 to 128 visible ASCII characters", d.Spec.ID)
 	}
 	if n := len(d.Spec.Trees); n == 0 || n > maxClaims {
@@ -177,8 +178,8 @@ func pathOf(t *quoratev1.Tree, group string) (string, bool) {
 	return "", false
 }
 
-// amountsOf adds zeros for the resources that a request does not name, as many as a claim may have, and reports
-// resources that the tree does not have.
+// amountsOf adds zeros for the resources that a request does not name, as many as a claim may have. Resources that the
+// tree does not have are problems.
 func amountsOf(t *quoratev1.Tree, request map[string]int64) (amounts map[string]int64, unknown []string) {
 	amounts = map[string]int64{}
 	for _, r := range t.GetResources() {

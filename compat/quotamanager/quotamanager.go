@@ -104,7 +104,6 @@ func Convert(data []byte, options Options) (*compat.Conversion, error) {
 	return c.conversion, nil
 }
 
-// converter gathers trees, notes and problems.
 type converter struct {
 	Options
 	conversion *compat.Conversion
@@ -118,7 +117,6 @@ var envelope = compat.Envelope{
 	Keys: []string{"forest.json", "trees.json", "tree.json"}, Top: []string{"spec", "trees", "forests"},
 }
 
-// readText reads the trees of a text.
 func (c *converter) readText(data []byte) error {
 	if c.readSubtrees(data) {
 		return nil
@@ -233,7 +231,6 @@ func (c *converter) decodeDocument(what string, document json.RawMessage, into a
 	return err == nil
 }
 
-// readForest names the forest in each of its trees.
 func (c *converter) readForest(f forestDocument) {
 	name, err := compat.Name(f.Name)
 	switch {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -82,14 +83,12 @@ func (c *converter) readSubtrees(data []byte) bool {
 	return len(subtrees) > 0
 }
 
-// treeSpec is the nodes of a tree as its objects describe them.
 type treeSpec struct {
 	resources map[string]bool
 	nodes     map[string]map[string]any
 	objects   map[string]string // in which object a node is
 }
 
-// document is the QuotaTree of the same content.
 func (t *treeSpec) document(name string) json.RawMessage {
 	text, _ := json.Marshal(map[string]any{ // maps of texts can be encoded
 		"kind": kindTree, "metadata": map[string]string{"name": name},
@@ -149,7 +148,9 @@ func setUnits(tree *quoratev1.Tree) {
 }
 
 // quantity is a number of Kubernetes: digits, and a suffix or an exponent.
-var quantity = regexp.MustCompile(`^([+-]?[0-9]*\.?[0-9]+\.?)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,2}))?$`)
+var quantity = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([+-]?[0-9]*\.?[0-9]+\.?)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,2}))?$`)
+})
 
 // exponents are the powers of ten of the decimal suffixes, and of 1024 of the binary ones.
 var (
@@ -163,7 +164,7 @@ func baseUnits(resource, text string) (string, error) {
 	wrong := func(why string) (string, error) {
 		return "", fmt.Errorf("the quota of %s is %.40q, %s", resource, text, why)
 	}
-	parts := quantity.FindStringSubmatch(text)
+	parts := quantity().FindStringSubmatch(text)
 	if parts == nil {
 		return wrong("which is not a quantity of Kubernetes")
 	}

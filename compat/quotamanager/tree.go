@@ -43,7 +43,6 @@ func (c *converter) readTree(document json.RawMessage) {
 	c.conversion.Trees = append(c.conversion.Trees, b.tree)
 }
 
-// treeBuilder makes one tree of its node documents.
 type treeBuilder struct {
 	*converter
 	what  string
@@ -166,7 +165,6 @@ func (b *treeBuilder) addChildren(
 // maxDescent ends the way down where compat.Bounds complains anyway.
 const maxDescent = 16
 
-// leftOver reports the nodes that hang on no root.
 func (b *treeBuilder) leftOver(reached map[string]bool) {
 	names := slices.Sorted(maps.Keys(b.nodes))
 	cyclic := b.nodesInCycles(names)
@@ -186,7 +184,6 @@ func (b *treeBuilder) leftOver(reached map[string]bool) {
 	}
 }
 
-// nodesInCycles returns the nodes that are their own ancestors.
 func (b *treeBuilder) nodesInCycles(names []string) map[string]bool {
 	cyclic := map[string]bool{}
 	walks := map[string]int{} // the walk up on which a node was met first
@@ -213,7 +210,7 @@ func (b *treeBuilder) isHard(name string) bool {
 	return hard
 }
 
-// parseLimits reads the quota of a node; every resource of the tree gets one.
+// parseLimits gives every resource of the tree a limit.
 func (b *treeBuilder) parseLimits(name string, n *nodeDocument) map[string]*quoratev1.Limit {
 	limits := map[string]*quoratev1.Limit{}
 	if n == nil {

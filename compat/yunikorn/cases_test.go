@@ -33,7 +33,6 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// remark is a line of the comment at the head of a case.
 func remark(text []byte, key string) string {
 	for line := range strings.Lines(string(text)) {
 		if value, found := strings.CutPrefix(line, "# "+key+": "); found {

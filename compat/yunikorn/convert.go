@@ -76,7 +76,6 @@ func Convert(text []byte, options ...Option) (*compat.Conversion, error) {
 	return &c.Conversion, nil
 }
 
-// converter gathers trees, notes and what stands in the way.
 type converter struct {
 	compat.Conversion
 	validator // for its problems
@@ -93,8 +92,8 @@ func (c *converter) addNote(path, queue, format string, args ...any) {
 	c.Note("%s: %s", path, fmt.Sprintf(format, args...))
 }
 
-func (c *converter) noteIf(is bool, path, queue, format string, args ...any) {
-	if is {
+func (c *converter) noteIf(applies bool, path, queue, format string, args ...any) {
+	if applies {
 		c.addNote(path, queue, format, args...)
 	}
 }
@@ -135,7 +134,6 @@ func (c *converter) convertTree(p *partition, root *node, path string) *quoratev
 	return tree
 }
 
-// noteDropped notes what of a partition has no meaning here.
 func (c *converter) noteDropped(p *partition, path string) {
 	c.noteIf(len(p.PlacementRules) > 0 && len(c.creating) == 0, path+".placementrules", "",
 		"placement rules are ignored: a request names its queue")
@@ -149,7 +147,6 @@ func (c *converter) noteDropped(p *partition, path string) {
 		"ignored: a request names the groups of its user")
 }
 
-// checkCounted refuses types that no tree can register.
 func (c *converter) checkCounted() {
 	for _, kind := range c.counted {
 		if !compat.IsResource(kind) {
@@ -229,7 +226,7 @@ const (
 // queue's name is never empty.
 func nodeName(queue string) string { return treeName(strings.ToLower(queue)) }
 
-// treeName is the name of a partition, which is never empty, as a tree.
+// treeName never gets an empty name.
 func treeName(partition string) string {
 	name, _ := compat.Name(partition) // only the empty text has none
 	return name

@@ -42,7 +42,6 @@ func (c *converter) convertNode(n *node, path string) *quoratev1.Node {
 	return converted
 }
 
-// noteIgnored notes what of a queue has no meaning here.
 func (c *converter) noteIgnored(n *node) {
 	c.noteIf(n.AdminACL != "", n.path+".adminacl", n.name, "access lists are ignored")
 	c.noteIf(n.SubmitACL != "", n.path+".submitacl", n.name, "access lists are ignored")

@@ -42,7 +42,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// shown is a conversion as text: the notes, then the trees.
+// shown writes the notes, then the trees.
 func shown(t *testing.T, c *compat.Conversion) []byte {
 	t.Helper()
 	var b bytes.Buffer

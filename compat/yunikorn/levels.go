@@ -10,8 +10,8 @@ import (
 type levels[T any] struct {
 	v             *validator
 	rule          string // ends the names of the rules
-	of            func(*entry) T
-	over          func(above, own T) (why string, is bool)
+	limitOf       func(*entry) T
+	exceeds       func(above, own T) (reason string, isOver bool)
 	merge         func(above, own T) T // what holds below a name that is on both levels
 	users, groups *scopedMap[T]
 }
@@ -19,10 +19,10 @@ type levels[T any] struct {
 func (v *validator) limitResources(root *node) {
 	l := &levels[amounts]{
 		v: v, rule: "res", users: newScopedMap[amounts](), groups: newScopedMap[amounts](), merge: minAmounts,
-		of: func(e *entry) amounts { return e.resources.amounts },
-		over: func(above, own amounts) (string, bool) {
-			which, more := exceedsAny(above, own)
-			return fmt.Sprintf("%d %s exceeds the maximum of %d", own[which], clipText(which), above[which]), more
+		limitOf: func(e *entry) amounts { return e.resources.amounts },
+		exceeds: func(above, own amounts) (string, bool) {
+			kind, more := exceedsAny(above, own)
+			return fmt.Sprintf("%d %s exceeds the maximum of %d", own[kind], clipText(kind), above[kind]), more
 		},
 	}
 	l.walkQueue(root)
@@ -31,9 +31,9 @@ func (v *validator) limitResources(root *node) {
 func (v *validator) limitApplications(root *node) {
 	l := &levels[uint64]{
 		v: v, rule: "apps", users: newScopedMap[uint64](), groups: newScopedMap[uint64](),
-		of:    func(e *entry) uint64 { return e.MaxApplications },
-		merge: func(_, own uint64) uint64 { return own },
-		over: func(above, own uint64) (string, bool) {
+		limitOf: func(e *entry) uint64 { return e.MaxApplications },
+		merge:   func(_, own uint64) uint64 { return own },
+		exceeds: func(above, own uint64) (string, bool) {
 			if own == 0 {
 				return fmt.Sprintf("an unlimited number of applications exceeds the maximum of %d", above), above != 0
 			}
@@ -43,7 +43,8 @@ func (v *validator) limitApplications(root *node) {
 	l.walkQueue(root)
 }
 
-// walkQueue compares the entries of a queue with what its parent left, and only then changes that for the children.
+// walkQueue compares the entries of a queue with the limits that its parent left, and only then changes these for the
+// children.
 func (l *levels[T]) walkQueue(n *node) {
 	markUsers, markGroups := l.users.undoMark(), l.groups.undoMark()
 	var changes []func()
@@ -62,26 +63,26 @@ func (l *levels[T]) walkQueue(n *node) {
 }
 
 func (l *levels[T]) compareEntry(n *node, e *entry, k kind, names []string, above *scopedMap[T]) []func() {
-	own := l.of(e)
+	own := l.limitOf(e)
 	changes := make([]func(), len(names))
 	for i, name := range names {
 		path := fmt.Sprintf("%s.%s[%d]", e.path, k.key, i)
 		below := own
 		if same, found := above.values[name]; found {
-			if why, more := l.over(same, own); more {
+			if reason, more := l.exceeds(same, own); more {
 				l.v.addProblem(path, n.name, k.word+"-"+l.rule+"-over-parent",
 					"%s of the same %s %q on a level above",
-					why, k.word, clipText(name))
+					reason, k.word, clipText(name))
 			}
 			below = l.merge(same, own)
 		} else if wildcard, found := above.values[anyName]; found && name != anyName {
-			if why, more := l.over(wildcard, own); more {
+			if reason, more := l.exceeds(wildcard, own); more {
 				l.v.addProblem(
 					path,
 					n.name,
 					k.word+"-"+l.rule+"-over-wildcard",
 					"%s of the %s * on a level above, which applies to %q",
-					why,
+					reason,
 					k.word,
 					clipText(name),
 				)
@@ -105,25 +106,24 @@ type scopedMap[V any] struct {
 type former[V any] struct {
 	name  string
 	value V
-	was   bool
+	isSet bool
 }
 
 func newScopedMap[V any]() *scopedMap[V] { return &scopedMap[V]{values: map[string]V{}} }
 
 func (s *scopedMap[V]) setValue(name string, value V) {
-	before, was := s.values[name]
-	s.undo = append(s.undo, former[V]{name, before, was})
+	before, isSet := s.values[name]
+	s.undo = append(s.undo, former[V]{name, before, isSet})
 	s.values[name] = value
 }
 
-// undoMark returns the current state for undoTo.
 func (s *scopedMap[V]) undoMark() int { return len(s.undo) }
 
 func (s *scopedMap[V]) undoTo(mark int) {
 	for len(s.undo) > mark {
 		last := s.undo[len(s.undo)-1]
 		s.undo = s.undo[:len(s.undo)-1]
-		if last.was {
+		if last.isSet {
 			s.values[last.name] = last.value
 		} else {
 			delete(s.values, last.name)

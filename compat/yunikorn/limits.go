@@ -3,18 +3,19 @@ package yunikorn
 import (
 	"fmt"
 	"regexp"
+	"sync"
 )
 
 // anyName is the wildcard, of users and of groups.
 const anyName = "*"
 
 var (
-	queueName = regexp.MustCompile(`^[a-zA-Z0-9_:#/@-]{1,64}$`)
+	queueName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_:#/@-]{1,64}$`) })
 	userName  = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9:#/_.@-]*\$?$`)
 	groupName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9:_.-]*$`)
 )
 
-// kind is users or groups, which differ in their names and are otherwise treated alike.
+// kind is users or groups. They differ in their names only.
 type kind struct {
 	word    string // begins the names of the rules
 	key     string // in the file
@@ -91,9 +92,9 @@ func (v *validator) checkValues(n *node, e *entry) {
 	if n.isRoot() || !v.reportUnread(n.max) {
 		return
 	}
-	if which, more := exceedsAny(n.max.amounts, e.resources.amounts); more {
-		v.addProblem(e.path+".maxresources."+clipText(which), n.name, ruleLimitResOverQueue,
+	if kind, more := exceedsAny(n.max.amounts, e.resources.amounts); more {
+		v.addProblem(e.path+".maxresources."+clipText(kind), n.name, ruleLimitResOverQueue,
 			"%d %s is more than the queue's own maximum of %d",
-			e.resources.amounts[which], clipText(which), n.max.amounts[which])
+			e.resources.amounts[kind], clipText(kind), n.max.amounts[kind])
 	}
 }

@@ -67,7 +67,7 @@ type target struct {
 	dynamic bool // further levels depend on the application
 }
 
-// fixedTarget follows a rule from its outermost parent as long as the rules are fixed; false if a full path stands
+// fixedTarget starts at the outermost parent and stops at the first rule that is not fixed; false if a full path stands
 // further in.
 func fixedTarget(rule *placementRule) (target, bool) {
 	var chain []*placementRule
@@ -93,7 +93,7 @@ func fixedTarget(rule *placementRule) (target, bool) {
 	return target{path, false}, true
 }
 
-// whyMissing returns why the rule cannot use the queue; empty if it can, or if the queue is not known in advance.
+// whyMissing returns an empty text if the rule can use the queue, or if the queue is not known in advance.
 func (t target) whyMissing(root *node, create bool) string {
 	if t.path == "" {
 		return ""

@@ -83,7 +83,6 @@ func (p ConfigErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// errOrNil is nil if there are no problems.
 func (p ConfigErrors) errOrNil() error {
 	if len(p) == 0 {
 		return nil
@@ -91,7 +90,6 @@ func (p ConfigErrors) errOrNil() error {
 	return p
 }
 
-// clipText keeps a foreign text in a message short.
 func clipText(text string) string {
 	const most = 64
 	if len(text) <= most {

@@ -64,9 +64,9 @@ func suffixesOf(kind string) string {
 // reading is a map of quantities as it was understood. What was not understood is missing in the amounts, and told
 // once.
 type reading struct {
-	amounts amounts
-	wrong   ConfigErrors
-	told    bool
+	amounts  amounts
+	wrong    ConfigErrors
+	reported bool
 }
 
 func readAmounts(written map[string]string, path, queue string) *reading {
@@ -109,7 +109,6 @@ func minAmounts(a, b amounts) amounts {
 	return result
 }
 
-// isZero reports whether no amount is above zero.
 func (a amounts) isZero() bool {
 	for _, amount := range a {
 		if amount > 0 {

@@ -7,13 +7,13 @@ func (v *validator) checkGuaranteed(n *node, most *scopedMap[int64]) amounts {
 	v.reportUnread(n.guaranteed)
 	v.reportUnread(n.max)
 	own, max := n.guaranteed.amounts, n.max.amounts
-	if which, more := exceedsAny(max, own); more {
-		v.addProblem(n.path+".resources.guaranteed."+clipText(which), n.name, ruleQueueGuaranteedOverMax,
-			"%d %s guaranteed is more than the maximum of %d", own[which], clipText(which), max[which])
+	if kind, more := exceedsAny(max, own); more {
+		v.addProblem(n.path+".resources.guaranteed."+clipText(kind), n.name, ruleQueueGuaranteedOverMax,
+			"%d %s guaranteed is more than the maximum of %d", own[kind], clipText(kind), max[kind])
 	}
-	if which, more := exceedsAny(most.values, max); more {
-		v.addProblem(n.path+".resources.max."+clipText(which), n.name, ruleQueueMaxOverParent,
-			"%d %s is more than the maximum of %d above", max[which], clipText(which), most.values[which])
+	if kind, more := exceedsAny(most.values, max); more {
+		v.addProblem(n.path+".resources.max."+clipText(kind), n.name, ruleQueueMaxOverParent,
+			"%d %s is more than the maximum of %d above", max[kind], clipText(kind), most.values[kind])
 	}
 	mark := most.undoMark()
 	lowerTo(most, max)
@@ -21,21 +21,21 @@ func (v *validator) checkGuaranteed(n *node, most *scopedMap[int64]) amounts {
 	for _, child := range n.children {
 		sum.addAmounts(v.checkGuaranteed(child, most))
 	}
-	if which, more := exceedsAny(own, sum); more {
+	if kind, more := exceedsAny(own, sum); more {
 		v.addProblem(
-			n.path+".resources.guaranteed."+clipText(which),
+			n.path+".resources.guaranteed."+clipText(kind),
 			n.name,
 			ruleQueueGuaranteedSum,
 			"the queues below are guaranteed %d %s together, more than the %d of this queue",
-			sum[which],
-			clipText(which),
-			own[which],
+			sum[kind],
+			clipText(kind),
+			own[kind],
 		)
 	}
-	if which, more := exceedsAny(most.values, sum); more {
+	if kind, more := exceedsAny(most.values, sum); more {
 		v.addProblem(n.path+".queues", n.name, ruleQueueSumOverMax,
-			"the queues below are guaranteed %d %s together, more than the maximum of %d", sum[which], clipText(which),
-			most.values[which])
+			"the queues below are guaranteed %d %s together, more than the maximum of %d", sum[kind], clipText(kind),
+			most.values[kind])
 	}
 	most.undoTo(mark)
 	if own.isZero() {
@@ -44,7 +44,6 @@ func (v *validator) checkGuaranteed(n *node, most *scopedMap[int64]) amounts {
 	return own
 }
 
-// lowerTo takes the type by type minimum.
 func lowerTo(most *scopedMap[int64], max amounts) {
 	for kind, amount := range max {
 		if above, limited := most.values[kind]; !limited || amount < above {

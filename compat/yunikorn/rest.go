@@ -56,7 +56,6 @@ const validatePath = "/ws/v1/validate-conf"
 // NeedsCaller reports whether a call does work for its caller without asking the API, which would ask for rights.
 func NeedsCaller(r *http.Request) bool { return r.URL.Path == validatePath }
 
-// server answers from the API.
 type server struct{ trees Trees }
 
 func getOnly(answer func(*http.Request) (any, error)) http.Handler {

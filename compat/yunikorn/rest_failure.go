@@ -15,7 +15,6 @@ const (
 	badQueue    = "Invalid queue name"
 )
 
-// failure is an answer other than 200.
 type failure struct {
 	StatusCode int
 	Message    string

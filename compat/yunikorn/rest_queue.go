@@ -51,7 +51,7 @@ func (s *server) handleQueues(r *http.Request) (any, error) {
 func (s *server) handleQueue(r *http.Request) (any, error) {
 	name, readable := lastName(r)
 	for part := range strings.SplitSeq(name, ".") {
-		readable = readable && queueName.MatchString(part)
+		readable = readable && queueName().MatchString(part)
 	}
 	if !readable {
 		return nil, &failure{http.StatusBadRequest, badQueue}
@@ -91,7 +91,7 @@ func (s *server) readQueue(r *http.Request, v *view, path string, subtree bool) 
 }
 
 func (v *view) queueInfoOf(path string, usage map[string]*quoratev1.NodeUsage, subtree bool) *queueInfo {
-	here := usage[path] // nil, which reads as nothing, if the node has gone meanwhile
+	node := usage[path] // nil, which reads as nothing, if the node has gone meanwhile
 	q := &queueInfo{
 		QueueName: v.queues[path], Status: "Active", IsManaged: true, CurrentPriority: math.MinInt32,
 		PendingResource: map[string]int64{}, PreemptingResource: map[string]int64{}, MaxResource: map[string]int64{},
@@ -99,13 +99,13 @@ func (v *view) queueInfoOf(path string, usage map[string]*quoratev1.NodeUsage, s
 		GuaranteedResource: guaranteedIn(v.nodes[path].GetLabels()[LabelGuaranteed]), Properties: map[string]string{},
 		IsLeaf: len(v.below[path]) == 0, Children: []*queueInfo{}, ChildNames: []string{},
 		AllocatingAcceptedApps: []string{},
-		MaxRunningApps:         here.GetMaxApplications(), RunningApps: here.GetRunningApplications(),
+		MaxRunningApps:         node.GetMaxApplications(), RunningApps: node.GetRunningApplications(),
 	}
 	if path != "" {
 		parent, _ := splitPath(path)
 		q.Parent = v.queues[parent]
 	}
-	for _, r := range here.GetResources() {
+	for _, r := range node.GetResources() {
 		q.addUsage(r)
 	}
 	for _, child := range v.below[path] {

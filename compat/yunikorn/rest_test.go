@@ -220,9 +220,9 @@ func TestClientsOfOtherReleases(t *testing.T) {
 	if err := decoder.Decode(&user); err != nil {
 		t.Fatal(err)
 	}
-	gpu, there := user.Queues.MaxResources["gpu"]
+	gpu, found := user.Queues.MaxResources["gpu"]
 	if user.UserName != "user1" || user.Groups["app2"] != "tester" || user.Queues.QueuePath != "root" ||
-		gpu != 0 || !there ||
+		gpu != 0 || !found ||
 		!slices.Equal(user.Queues.RunningApplications, []string{"app1", "app2"}) || len(user.Queues.Children) != 2 {
 		t.Errorf("%+v", user)
 	}

@@ -81,7 +81,6 @@ func (s *server) handleGroup(r *http.Request) (any, error) {
 	return v.groupUsageOf(found[0]), nil
 }
 
-// listPrincipals are all users or groups of a partition by name, or the one that is named.
 func (s *server) listPrincipals(
 	r *http.Request, kind quoratev1.HolderKind, name string,
 ) (*view, []*quoratev1.PrincipalUsage, error) {
@@ -112,7 +111,7 @@ func (v *view) groupUsageOf(p *quoratev1.PrincipalUsage) *groupUsage {
 	return &groupUsage{p.GetName(), users, queues.RunningApplications, queues}
 }
 
-// principalUsage builds the tree of queues of a user or group, with all queues between its nodes and root.
+// principalUsage includes all queues between a node and root.
 func (v *view) principalUsage(p *quoratev1.PrincipalUsage) *queueUsage {
 	made := map[string]*queueUsage{}
 	root := v.ensureQueue("", made)
@@ -125,7 +124,7 @@ func (v *view) principalUsage(p *quoratev1.PrincipalUsage) *queueUsage {
 	return root
 }
 
-// ensureQueue returns the queue of a node, and makes it and those above it if necessary.
+// ensureQueue makes the queue of a node and those above it if they are missing.
 func (v *view) ensureQueue(path string, made map[string]*queueUsage) *queueUsage {
 	if q := made[path]; q != nil {
 		return q
@@ -149,7 +148,7 @@ func (v *view) ensureQueue(path string, made map[string]*queueUsage) *queueUsage
 	return q
 }
 
-// nonNilMap is a map that is written as {} if it is empty.
+// nonNilMap makes an empty map be written as {}.
 func nonNilMap[V any](m map[string]V) map[string]V {
 	if m == nil {
 		return map[string]V{}

@@ -86,13 +86,11 @@ func (v *view) pathOf(queue string) (string, bool) {
 	return "", false
 }
 
-// splitPath takes the last name off a path.
 func splitPath(path string) (parent, name string) {
 	at := strings.LastIndexByte(path, '/')
 	return path[:max(at, 0)], path[at+1:]
 }
 
-// collectPages returns all pages of a list.
 func collectPages[T any](
 	ctx context.Context,
 	page func(ctx context.Context, token string) ([]T, string, error),

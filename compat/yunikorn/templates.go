@@ -15,7 +15,6 @@ const (
 	policyDynamic = "project"
 )
 
-// policyOf is the policy of a queue's node.
 func (c *converter) policyOf(n *node) string {
 	if c.creating[n] {
 		return policyDynamic
@@ -135,7 +134,8 @@ func (c *converter) applySurroundings(n *node, converted *quoratev1.Node, above 
 		}
 	}
 	for kind, limit := range wanted {
-		if was := above.defaults[kind]; was == nil || was.GetUnlimited() || was.GetAmount() != limit.GetAmount() {
+		if inherited := above.defaults[kind]; inherited == nil || inherited.GetUnlimited() ||
+			inherited.GetAmount() != limit.GetAmount() {
 			setLimit(&converted.Defaults, kind, limit)
 			below.defaults[kind] = limit
 		}
@@ -147,7 +147,7 @@ func (t childTemplate) isGiven() bool {
 	return t.MaxApplications > 0 || len(t.Properties)+len(t.Resources.Max)+len(t.Resources.Guaranteed) > 0
 }
 
-// readTemplate takes over the template of a queue, if it has one, and notes what of it has no meaning here.
+// readTemplate takes over the template of a queue, if it has one. Parts that have no meaning here are notes.
 func (c *converter) readTemplate(n *node, below *surroundings) {
 	t, path := n.ChildTemplate, n.path+".childtemplate"
 	if !t.isGiven() {

@@ -19,7 +19,6 @@ type node struct {
 	children   []*node
 }
 
-// entry is one limit of a queue.
 type entry struct {
 	*limit
 	path      string

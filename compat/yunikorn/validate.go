@@ -34,8 +34,7 @@ func Validate(text []byte, options ...Option) error {
 	return problems.errOrNil()
 }
 
-// validateConfig reads and validates a configuration. The roots, one for each partition, are complete if there is no
-// problem.
+// validateConfig returns one root for each partition. They are complete if there is no problem.
 func validateConfig(text []byte, options []Option) (*checked, ConfigErrors) {
 	c, document, problems := parseConfig(text)
 	if len(problems) > 0 {
@@ -56,7 +55,6 @@ func validateConfig(text []byte, options []Option) (*checked, ConfigErrors) {
 	return result, v.allProblems()
 }
 
-// checked is a configuration without problems.
 type checked struct {
 	*config
 	roots []*node
@@ -81,7 +79,6 @@ func (v *validator) keepProblem(problem Problem) {
 	v.problems = append(v.problems, problem)
 }
 
-// allProblems returns the problems so far.
 func (v *validator) allProblems() ConfigErrors {
 	if v.more == 0 {
 		return v.problems
@@ -91,8 +88,8 @@ func (v *validator) allProblems() ConfigErrors {
 
 // reportUnread reports, once, which quantities of a map could not be read.
 func (v *validator) reportUnread(r *reading) bool {
-	if !r.told {
-		r.told = true
+	if !r.reported {
+		r.reported = true
 		for _, problem := range r.wrong {
 			v.keepProblem(problem)
 		}
@@ -100,7 +97,7 @@ func (v *validator) reportUnread(r *reading) bool {
 	return len(r.wrong) == 0
 }
 
-// checkPartition makes all checks in the order of the original.
+// checkPartition keeps the order of the checks of the original.
 func (v *validator) checkPartition(p *partition, path string, names map[string]bool) *node {
 	name := strings.ToLower(partitionName(p))
 	if names[name] {
@@ -164,7 +161,7 @@ func (v *validator) checkQueues(n *node) {
 	for _, child := range n.children {
 		name := strings.ToLower(child.Name)
 		switch {
-		case !queueName.MatchString(child.Name):
+		case !queueName().MatchString(child.Name):
 			v.addProblem(child.path+".name", child.name, ruleQueueName,
 				"%q is not a name of a queue: 1 to 64 letters, digits and _ : # / @ -", clipText(child.Name))
 		case seen[name]:
@@ -212,15 +209,15 @@ func (v *validator) nodeSort(p *partition, path string) {
 // checkInheritedMax holds limits against the maxima of the queues above too, not only against the queue's own.
 func (v *validator) checkInheritedMax(n *node, most *scopedMap[int64]) {
 	for _, e := range n.entries {
-		if which, more := exceedsAny(most.values, e.resources.amounts); more {
+		if kind, more := exceedsAny(most.values, e.resources.amounts); more {
 			v.addProblem(
-				e.path+".maxresources."+clipText(which),
+				e.path+".maxresources."+clipText(kind),
 				n.name,
 				ruleStrictInheritedMax,
 				"%d %s is more than the maximum of %d of a queue above",
-				e.resources.amounts[which],
-				clipText(which),
-				most.values[which],
+				e.resources.amounts[kind],
+				clipText(kind),
+				most.values[kind],
 			)
 		}
 	}

@@ -92,14 +92,13 @@ func Convert(data []byte) (*compat.Conversion, error) {
 // refuseMissing refuses a configuration without the section. Nodepool takes it as one that limits no tenant, and so
 // would a failed download or a misspelled key, which delete every tenant here.
 func (c *converter) refuseMissing(keys []string) {
-	has := "the file is empty"
+	content := "the file is empty"
 	if len(keys) > 0 {
-		has = "the file has " + strings.Join(keys, ", ")
+		content = "the file has " + strings.Join(keys, ", ")
 	}
-	c.problems.Add("%s is missing: %s; to limit no tenant, write %s: []", section, has, section)
+	c.problems.Add("%s is missing: %s; to limit no tenant, write %s: []", section, content, section)
 }
 
-// converter gathers the tenants.
 type converter struct {
 	conversion *compat.Conversion
 	problems   compat.Problems
@@ -108,8 +107,7 @@ type converter struct {
 	foreign    map[string]bool // the keys that are not Nodepool's own
 }
 
-// buildTree registers the resources and returns the conversion. Nodepool's own are registered even if no tenant limits
-// them, so that requests can name them.
+// buildTree registers Nodepool's own resources even if no tenant limits them, so that requests can name them.
 func (c *converter) buildTree() (*compat.Conversion, error) {
 	for _, key := range slices.Sorted(maps.Keys(known)) {
 		k := known[key]

@@ -47,7 +47,7 @@ func (w *watched) keepBusy(t *testing.T) {
 	})
 }
 
-// load counts how its calls are answered, for the log of a failed test: the queries judge.
+// load counts the answers for the log of a failed test: the queries judge.
 type load struct {
 	*watched
 
@@ -55,7 +55,6 @@ type load struct {
 	answers map[string]int
 }
 
-// round makes one call of each kind.
 func (l *load) round(ctx context.Context, n int) {
 	at := n % len(l.URLs)
 	id := func(kind string) string { return fmt.Sprintf("%s-%d", kind, n) }

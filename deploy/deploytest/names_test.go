@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// pageMetrics are the metrics of docs/metrics.md, with the labels that each has.
 func pageMetrics(t *testing.T) map[string][]string {
 	t.Helper()
 	known := map[string][]string{"up": {"job"}} // of Prometheus itself
@@ -37,7 +36,6 @@ func pageMetrics(t *testing.T) map[string][]string {
 	return known
 }
 
-// namesIn returns the metrics in an expression.
 func namesIn(expression string) []string {
 	bare := quoted.ReplaceAllString(expression, `""`)
 	names := regexp.MustCompile(`\b(?:quorate|raft|memberlist|process|go)_[a-z]\w*`).FindAllString(bare, -1)

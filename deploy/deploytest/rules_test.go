@@ -12,7 +12,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// rule is an alert or a recording rule.
 type rule struct {
 	Alert, Record, Expr string
 	Labels, Annotations map[string]string
@@ -20,7 +19,6 @@ type rule struct {
 
 func (r rule) name() string { return r.Alert + r.Record }
 
-// ruleTest is a test of promtool.
 type ruleTest struct {
 	Name        string
 	InputSeries []struct{ Series string } `yaml:"input_series"`
@@ -41,7 +39,6 @@ func readFile(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// readRules returns the rules of a file in deploy/prometheus.
 func readRules(t *testing.T, name string) []rule {
 	t.Helper()
 	var file struct{ Groups []struct{ Rules []rule } }
@@ -58,7 +55,6 @@ func readRules(t *testing.T, name string) []rule {
 	return list
 }
 
-// readRuleTests returns the tests of all files in deploy/prometheus/tests.
 func readRuleTests(t *testing.T) []ruleTest {
 	t.Helper()
 	var list []ruleTest

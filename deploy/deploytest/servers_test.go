@@ -43,7 +43,6 @@ type watched struct {
 	client  *http.Client
 }
 
-// startWatched starts the servers with everything that has metrics, and applies the tree.
 func startWatched(t *testing.T) *watched {
 	t.Helper()
 	dir := t.TempDir()

@@ -57,7 +57,6 @@ func fillVariables(expression string) string {
 	return strings.NewReplacer("$cluster", clusterName, "$tree", ".*", "$__rate_interval", "15s").Replace(expression)
 }
 
-// prometheus is a running Prometheus.
 type prometheus struct{ url string }
 
 // startPrometheus starts one that scrapes the addresses every second, with the configuration in deploy/prometheus
@@ -85,7 +84,7 @@ func startPrometheus(t *testing.T, program string, addresses []string) prometheu
 	return p
 }
 
-// ask reads an answer of Prometheus's API; false if there is none.
+// ask returns false without an answer.
 func (p prometheus) ask(t *testing.T, path string, data any) bool {
 	t.Helper()
 	status, text := httpGet(t, p.url+path)
@@ -105,7 +104,6 @@ func (p prometheus) ask(t *testing.T, path string, data any) bool {
 	return true
 }
 
-// hasData reports whether a query returns a number.
 func (p prometheus) hasData(t *testing.T, query string) bool {
 	t.Helper()
 	var data struct {

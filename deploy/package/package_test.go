@@ -26,7 +26,6 @@ func requirePackages(t *testing.T) {
 	}
 }
 
-// packageFile returns the package of a format for this machine.
 func packageFile(t *testing.T, format string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(built, "artifacts.json"))
@@ -50,7 +49,6 @@ func packageFile(t *testing.T, format string) string {
 	return ""
 }
 
-// run runs a command and returns what it printed.
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	said, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
@@ -60,7 +58,6 @@ func run(t *testing.T, name string, args ...string) string {
 	return string(said)
 }
 
-// cleanRoot returns a copy of a minimal Debian system.
 func cleanRoot(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(clean, "usr/bin/dpkg")); err != nil {

@@ -84,7 +84,6 @@ func (s *chartServers) client(t *testing.T, variables []corev1.EnvVar) (list []s
 	return list
 }
 
-// metrics are the metrics of a pod, read without a certificate or token.
 func (s *chartServers) metrics(t *testing.T, ordinal int) string {
 	t.Helper()
 	answer, err := http.Get("http://" + s.ports[podPorts*ordinal+3] + "/metrics")

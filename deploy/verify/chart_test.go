@@ -61,7 +61,7 @@ func (r release) render() (map[string]string, error) {
 	return engine.Render(chart, merged)
 }
 
-// manifest is the rendering as one text, without the notes.
+// manifest leaves out the notes.
 func (r release) manifest(t *testing.T) string {
 	t.Helper()
 	files, err := r.render()
@@ -77,7 +77,6 @@ func (r release) manifest(t *testing.T) string {
 	return text.String()
 }
 
-// objects are the rendered objects by kind and name.
 func (r release) objects(t *testing.T) map[string]*unstructured.Unstructured {
 	t.Helper()
 	found := map[string]*unstructured.Unstructured{}

@@ -13,7 +13,6 @@ import (
 	"github.com/quorate/quorate/internal/servertest"
 )
 
-// loadCompose loads deploy/compose.yaml as Compose does.
 func loadCompose(t *testing.T, profiles ...string) *types.Project {
 	t.Helper()
 	options, err := cli.NewProjectOptions([]string{"../compose.yaml"}, cli.WithProfiles(profiles))

@@ -31,8 +31,8 @@ var definitions = []definition{
 	},
 }
 
-// load reads the definition. The go command downloads the module the first time, so that a missing one is a failure of
-// make verify-chart only.
+// load makes the go command download the module the first time, so that a missing one is a failure of make verify-chart
+// only.
 func (d definition) load(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", d.module)
@@ -84,7 +84,6 @@ func (k kubernetes) define(t *testing.T) {
 	k.mapper.Reset()
 }
 
-// resourceOf is the resource that a definition defines, at its first version.
 func resourceOf(t *testing.T, definition *unstructured.Unstructured) schema.GroupVersionResource {
 	t.Helper()
 	group, _, err := unstructured.NestedString(definition.Object, "spec", "group")

@@ -50,7 +50,6 @@ func kubernetesBinary(t *testing.T, name string) string {
 	return ""
 }
 
-// startAPIServer starts etcd and a kube-apiserver without controllers.
 func startAPIServer(t *testing.T) *rest.Config {
 	t.Helper()
 	etcd, apiserver := kubernetesBinary(t, "etcd"), kubernetesBinary(t, "kube-apiserver")
@@ -96,7 +95,6 @@ func writeKey(t *testing.T) string {
 	return path
 }
 
-// kubernetes is a client of a real API server.
 type kubernetes struct {
 	client dynamic.Interface
 	mapper meta.ResettableRESTMapper
@@ -125,7 +123,6 @@ func connect(t *testing.T, config *rest.Config) kubernetes {
 	return k
 }
 
-// awaitReadyz waits until the API server says that it is ready.
 func awaitReadyz(t *testing.T, names *discovery.DiscoveryClient) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {

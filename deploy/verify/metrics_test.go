@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// portNumber is the number of a port of a list by its name; 0 if it is not there.
+// portNumber is 0 if the name is not in the list.
 func portNumber(ports []corev1.ServicePort, name string) int32 {
 	for _, p := range ports {
 		if p.Name == name {
@@ -44,7 +44,7 @@ func scraped(t *testing.T, all map[string]*unstructured.Unstructured) ([]string,
 	return services, endpoints[0].(map[string]any)
 }
 
-// admittedTo are the sources that the policy admits to a port. They are nil if no rule has the port.
+// admittedTo is nil if no rule of the policy has the port.
 func admittedTo(t *testing.T, all map[string]*unstructured.Unstructured, port int) []networkingv1.NetworkPolicyPeer {
 	t.Helper()
 	policy := &networkingv1.NetworkPolicy{}

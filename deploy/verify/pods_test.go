@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 )
 
-// convert gives a rendered object its Go type; a field that does not exist is an error.
+// convert fails for a field that does not exist.
 func convert(t *testing.T, from *unstructured.Unstructured, to any) {
 	t.Helper()
 	if from == nil {

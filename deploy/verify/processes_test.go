@@ -16,7 +16,7 @@ const patience = 3 * time.Minute
 
 func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 
-// newCommand is a command with an environment of its own alone.
+// newCommand does not pass on the environment of this process.
 func newCommand(t *testing.T, environment, args []string) *exec.Cmd {
 	t.Helper()
 	command := servertest.Command(t, args...)
@@ -24,7 +24,6 @@ func newCommand(t *testing.T, environment, args []string) *exec.Cmd {
 	return command
 }
 
-// runQuorate runs a command to its end.
 func runQuorate(t *testing.T, environment []string, args ...string) (code int, out string) {
 	t.Helper()
 	command := newCommand(t, environment, args)
@@ -35,13 +34,11 @@ func runQuorate(t *testing.T, environment []string, args ...string) (code int, o
 	return command.ProcessState.ExitCode(), string(text)
 }
 
-// startQuorate starts a server that ends with the test.
 func startQuorate(t *testing.T, environment, args []string) {
 	t.Helper()
 	servertest.StartProcess(t, fmt.Sprint(args), newCommand(t, environment, args))
 }
 
-// await waits until a command succeeds.
 func await(t *testing.T, environment []string, args ...string) (out string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {

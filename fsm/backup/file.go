@@ -93,7 +93,6 @@ func Write(out io.Writer, m Manifest, state fsm.StateSnapshot) (Sum, error) {
 	return sum, nil
 }
 
-// writer splits a snapshot into blocks and hashes the file.
 type writer struct {
 	out    io.Writer
 	digest hash.Hash
@@ -183,7 +182,6 @@ func Read(in io.Reader, o fsm.Options, state io.Writer) (Contents, error) {
 	return Contents{Manifest: manifest, Sum: sum, SnapshotBytes: own.size, SnapshotSHA256: own.digest.Sum(nil)}, nil
 }
 
-// countingWriter counts, hashes and forwards what is written.
 type countingWriter struct {
 	out    io.Writer
 	digest hash.Hash
@@ -197,7 +195,7 @@ func (t *countingWriter) Write(data []byte) (int, error) {
 	return t.out.Write(data)
 }
 
-// reader extracts the snapshot from the blocks. It reads no byte beyond the end of the file format.
+// reader reads no byte beyond the end of the file format.
 type reader struct {
 	in     io.Reader
 	digest hash.Hash
@@ -310,7 +308,6 @@ func (r *reader) explainFailure(err error) error {
 	return err
 }
 
-// readFooter reads the footer, which must be the end of the file.
 func (r *reader) readFooter() (Sum, error) {
 	if !r.ended {
 		return Sum{}, errors.New("something follows the snapshot: the file was damaged")

@@ -17,7 +17,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// sample returns a state machine with some state, and a backup file of it.
 func sample(t testing.TB) (*fsm.FSM, []byte) {
 	t.Helper()
 	machine := fsm.New(fsm.Options{})
@@ -100,7 +99,6 @@ func TestEveryDamageIsFound(t *testing.T) {
 	check("more", len(file), append(bytes.Clone(file), 0))
 }
 
-// withFormat is the file with another format of its snapshot in its manifest.
 func withFormat(file []byte, format uint32) []byte {
 	start := len(firstLine) + 4 // behind the length of the manifest
 	end := start + int(binary.BigEndian.Uint32(file[len(firstLine):]))

@@ -19,7 +19,6 @@ type Account struct {
 // User is the user of callers that have shown a token of the account.
 func (a Account) User() string { return accountPrefix + a.Name }
 
-// check refuses names and texts that break the rules.
 func (a Account) check() *Error {
 	if !isShortName(a.Name) {
 		return invalid("name", shortNameRule, "%q is not a name of an account", clip(a.Name))

@@ -6,7 +6,6 @@ import (
 	"github.com/quorate/quorate/internal/access"
 )
 
-// corpIssuer is a valid issuer with the group corp/sre.
 func corpIssuer() access.Issuer {
 	rule := []access.ClaimRule{{Claim: "hd", Values: []string{"example.org"}}}
 	return access.Issuer{

@@ -2,7 +2,6 @@ package access
 
 import "slices"
 
-// draft is a book that a command is changing.
 type draft struct {
 	Book
 	at          Moment
@@ -28,7 +27,6 @@ func (b *Book) Apply(c Command, at Moment) (Change, *Error) {
 	return Change{Before: b, After: &after, Differences: d.differences}, nil
 }
 
-// apply selects the command.
 func (d *draft) apply(c Command) *Error {
 	switch c := c.(type) {
 	case CreateAccount:

@@ -25,13 +25,13 @@ func (d *draft) replaceSection(s Section) *Error {
 	return nil
 }
 
-// installSection sets a canonical and checked section with what follows from it.
+// installSection expects a canonical and checked section.
 func (b *Book) installSection(s Section, roles Roles) {
 	b.section, b.roles = s, roles
 	b.cluster = Compile(s.Bindings, roles, ClusterScope)
 }
 
-// noteSection records what is different between two canonical sections.
+// noteSection expects canonical sections.
 func (d *draft) noteSection(before, after *Section) {
 	noteList(d, "role", before.Roles, after.Roles, func(r Role) string { return r.Name }, Role.describe)
 	noteList(d, "issuer", before.Issuers, after.Issuers, func(i Issuer) string { return i.Name }, Issuer.describe)
@@ -40,7 +40,7 @@ func (d *draft) noteSection(before, after *Section) {
 	d.note("token-life", "", describeSpan(before.tokenLife()), describeSpan(after.tokenLife()))
 }
 
-// noteList records what is different between two lists whose elements have unique keys.
+// noteList expects elements with unique keys.
 func noteList[T any](d *draft, object string, before, after []T, key, describe func(T) string) {
 	texts := make(map[string]string, len(after)) // look-ups only: the order is that of the lists
 	for _, t := range after {
@@ -55,7 +55,6 @@ func noteList[T any](d *draft, object string, before, after []T, key, describe f
 	}
 }
 
-// bootstrap makes an administrator.
 func (d *draft) bootstrap(c Bootstrap) *Error {
 	switch {
 	case c.Secret == d.spent && c.Secret != [32]byte{}:
@@ -97,7 +96,6 @@ func (d *draft) bootstrap(c Bootstrap) *Error {
 	return nil
 }
 
-// enableAccount makes sure that an account exists, is enabled and not refused.
 func (d *draft) enableAccount(name string) *Error {
 	wanted := Account{Name: name}
 	if old, found := d.accounts.Get(name); found {

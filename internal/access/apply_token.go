@@ -97,7 +97,6 @@ func (d *draft) addToken(t Token) *Error {
 	return nil
 }
 
-// isLive reports whether a token can be used now.
 func (d *draft) isLive(id TokenID) bool {
 	t, found := d.tokens.Get(id.number())
 	return found && t.IsLive(d.at.Wall)

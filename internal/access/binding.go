@@ -32,7 +32,6 @@ type Holders struct {
 	Names []string
 }
 
-// isEmpty reports whether no other holder is allowed.
 func (h Holders) isEmpty() bool { return !h.Any && len(h.Names) == 0 }
 
 // Allow reports whether name is among the holders.
@@ -85,7 +84,6 @@ func (b Binding) Compare(other Binding) int {
 	)
 }
 
-// compareTerms compares everything but the subjects.
 func (b Binding) compareTerms(other Binding) int {
 	return cmp.Or(
 		cmp.Compare(b.Role, other.Role),

@@ -23,7 +23,6 @@ func CheckBindings(list []Binding, roles Roles, scope Scope) *Error {
 	return nil
 }
 
-// check refuses a binding that is malformed, gives nothing, or contradicts itself.
 func (b *Binding) check(roles Roles, scope Scope) *Error {
 	role, found := roles.Find(b.Role)
 	switch {

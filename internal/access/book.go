@@ -60,7 +60,7 @@ type Book struct {
 	refused  persist.Map[*Refused]
 }
 
-// accountRecord is an account with the ids of its tokens, oldest first.
+// accountRecord has the ids of the tokens, oldest first.
 type accountRecord struct {
 	Account
 	tokens []TokenID
@@ -124,7 +124,7 @@ func (b *Book) Accounts() iter.Seq[Account] {
 	}
 }
 
-// Token returns the record of a token in constant time. It says nothing about whether the token holds; see
+// Token returns the record of a token in constant time. It says nothing about whether the token is valid; see
 // [Book.Identify].
 func (b *Book) Token(id TokenID) (Token, bool) {
 	t, found := b.tokens.Get(id.number())

@@ -56,7 +56,7 @@ func drawCommand(t *rapid.T, wall int64, roles access.Roles) access.Command {
 
 // TestBookProperties applies random commands and checks after each: a refusal changes nothing; a change can be undone
 // exactly; replicas agree; the books before it are as they were; a snapshot restores the book; and the promises about
-// modes, administrators and tokens hold.
+// modes, administrators and tokens are true.
 func TestBookProperties(t *testing.T) {
 	changed := map[string]int{}
 	verify.Check(t, func(t *rapid.T) {

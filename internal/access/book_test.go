@@ -51,7 +51,6 @@ func (s *script) refuses(c access.Command, kind access.ErrorKind, field, text st
 
 func equalStates(a, b access.State) bool { return fmt.Sprintf("%#v", a) == fmt.Sprintf("%#v", b) }
 
-// token makes a token of an account that lives for an hour.
 func token(account string, n byte) access.CreateToken {
 	return access.CreateToken{
 		Account: account, Ceiling: access.AllVerbs,
@@ -59,19 +58,16 @@ func token(account string, n byte) access.CreateToken {
 	}
 }
 
-// create makes an account.
 func create(name string, groups ...string) access.CreateAccount {
 	return access.CreateAccount{Account: access.Account{Name: name, Groups: groups}}
 }
 
-// refuseUser refuses a user until a time.
 func refuseUser(name string, until int64) access.Refuse {
 	return access.Refuse{Refused: access.Refused{
 		RefusedKey: access.RefusedKey{Kind: access.RefusedUser, Name: name}, Until: until,
 	}}
 }
 
-// section replaces the section by one that binds roles on the cluster.
 func section(bindings ...access.Binding) access.ReplaceSection {
 	return access.ReplaceSection{Section: access.Section{Bindings: bindings}}
 }

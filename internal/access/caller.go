@@ -149,7 +149,6 @@ func (c *Caller) hasIssued(group string) bool {
 	return len(group) > len(issuer) && group[len(issuer)] == '/' && group[:len(issuer)] == issuer
 }
 
-// canonicalNames returns a sorted copy without duplicates.
 func canonicalNames(names []string) []string {
 	sorted := cloneList(names)
 	slices.Sort(sorted)

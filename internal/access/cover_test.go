@@ -7,7 +7,6 @@ import (
 	"github.com/quorate/quorate/internal/access"
 )
 
-// bind makes a table of one binding for corp/ann.
 func bind(scope access.Scope, bindings ...access.Binding) *access.Table {
 	for i := range bindings {
 		bindings[i].To = []access.Subject{{Kind: access.User, Name: "corp/ann"}}

@@ -21,7 +21,7 @@ const (
 	Conflict
 	// LastAdministrator: after the change no administrator could log in.
 	LastAdministrator
-	// Unauthenticated: the credential of a caller does not hold.
+	// Unauthenticated: the credential of a caller is not valid.
 	Unauthenticated
 )
 
@@ -59,7 +59,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// below puts a path in front of the field of a refusal; e may be nil.
+// below takes nil as e.
 func (e *Error) below(path string) *Error {
 	switch {
 	case e == nil || path == "":
@@ -71,15 +71,12 @@ func (e *Error) below(path string) *Error {
 	return e
 }
 
-// indexed is the path of an element of a list.
 func indexed(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
-// invalid returns a refusal of kind Invalid about a field.
 func invalid(field, allowed, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Field: field, Text: fmt.Sprintf(format, args...), Allowed: allowed}
 }
 
-// refusal returns a refusal of any kind about a field.
 func refusal(kind ErrorKind, field, allowed, format string, args ...any) *Error {
 	return &Error{Kind: kind, Field: field, Text: fmt.Sprintf(format, args...), Allowed: allowed}
 }

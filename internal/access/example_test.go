@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/access"
 )
 
-// The administrator of Physics is bound at Physics. The role holds for everything below, and for nothing beside it.
+// The administrator of Physics is bound at Physics. The role applies to everything below, and for nothing beside it.
 func ExampleAllows() {
 	roles, _ := access.NewRoles(nil)
 	peter, _ := access.ParseSubject("user corp/peter")

@@ -7,7 +7,6 @@ import (
 	"github.com/quorate/quorate/internal/access"
 )
 
-// to is a binding of a role to subjects.
 func to(role string, subjects ...string) access.Binding {
 	b := access.Binding{Role: role}
 	for _, text := range subjects {
@@ -29,10 +28,8 @@ func parse(t testing.TB, text string) access.Subject {
 	return s
 }
 
-// second is the refusal of a result.
 func second[T any](_ T, err *access.Error) *access.Error { return err }
 
-// refused checks the kind, the field and a part of the text of a refusal.
 func refused(t testing.TB, err *access.Error, kind access.ErrorKind, field, text string) {
 	t.Helper()
 	if err == nil {

@@ -43,7 +43,6 @@ func (b *Book) IdentifyUser(user string, wall int64) (*Identity, *Error) {
 	return NewIdentity(&c, AllVerbs), nil
 }
 
-// enabledAccount is the account of a user, account/NAME.
 func (b *Book) enabledAccount(user string) (*accountRecord, *Error) {
 	account, found := b.accounts.Get(user[min(len(accountPrefix), len(user)):])
 	if !found || account.Disabled {
@@ -94,7 +93,6 @@ func (b *Book) identifyExternal(c *Caller, wall int64) (*Identity, *Error) {
 	return NewIdentity(c, AllVerbs), nil
 }
 
-// refuseUser refuses a user of whom all credentials are refused.
 func (b *Book) refuseUser(user string, wall int64) *Error {
 	if b.isRefused(RefusedKey{Kind: RefusedUser, Name: user}, wall) {
 		return refusal(Unauthenticated, "user", "ask an administrator", "%s is refused", user)
@@ -114,7 +112,7 @@ func (b *Book) isRefused(key RefusedKey, wall int64) bool {
 // CheckOwner refuses a name that no user of this cluster can have: an account that does not exist, or a user of an
 // issuer that is not known.
 func (b *Book) CheckOwner(user string) *Error {
-	if account, is := strings.CutPrefix(user, accountPrefix); is {
+	if account, ok := strings.CutPrefix(user, accountPrefix); ok {
 		if _, found := b.Account(account); !found {
 			return noAccount("owner", account)
 		}
@@ -134,7 +132,7 @@ func (b *Book) CheckOwner(user string) *Error {
 	return nil
 }
 
-// issuer returns the issuer of a name, or nil.
+// issuer is nil if there is none of the name.
 func (b *Book) issuer(name string) *Issuer {
 	for i := range b.section.Issuers {
 		if b.section.Issuers[i].Name == name {

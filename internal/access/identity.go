@@ -1,7 +1,7 @@
 package access
 
 // Identity is a caller that is prepared for decisions: its names carry their hashes, so that a decision computes none.
-// It is immutable. [NewIdentity] trusts the caller; [Book.Identify] asks the book whether its credential holds.
+// It is immutable. [NewIdentity] trusts the caller; [Book.Identify] asks the book whether its credential is valid.
 type Identity struct {
 	kind CallerKind
 	// names are the user, if there is one, and the groups; filter has the filter bits of all of them.
@@ -13,7 +13,6 @@ type Identity struct {
 	ends int64
 }
 
-// hashedName is the name of a user or a group.
 type hashedName struct {
 	hash uint64
 	kind SubjectKind // User or Group

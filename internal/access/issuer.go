@@ -55,7 +55,7 @@ type CertificateRule struct {
 // SignatureAlgorithms is the closed list of algorithms that issuers may use.
 func SignatureAlgorithms() []string { return []string{"ES256", "EdDSA", "PS256", "RS256"} }
 
-// check refuses an issuer that could not be verified, or that would let in more than it names.
+// check also refuses an issuer that would let in more than it names.
 func (i *Issuer) check() *Error {
 	switch {
 	case !isShortName(i.Name):
@@ -87,7 +87,6 @@ func (i *Issuer) check() *Error {
 	return i.checkLists()
 }
 
-// checkLists refuses unknown algorithms and groups without a rule.
 func (i *Issuer) checkLists() *Error {
 	for n, algorithm := range i.Algorithms {
 		if !slices.Contains(SignatureAlgorithms(), algorithm) {
@@ -158,7 +157,6 @@ func isURL(s string) bool {
 	return found && slices.Contains([]string{"localhost", "127.0.0.1", "[::1]"}, host)
 }
 
-// check refuses a rule without a certificate or a user.
 func (c CertificateRule) check() *Error {
 	switch {
 	case (c.Name == "") == (c.DNS == ""):

@@ -52,7 +52,7 @@ func (f *forest) path(node int) access.Path {
 	return append(p, f.cluster)
 }
 
-// move gives a node another parent that is not below it.
+// move chooses a parent that is not below the node.
 func (f *forest) move(t *rapid.T) {
 	node := rapid.IntRange(0, len(f.Parents)-1).Draw(t, "moved")
 	to := rapid.IntRange(0, len(f.Parents)-1).Draw(t, "to")

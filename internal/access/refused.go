@@ -50,7 +50,6 @@ type Refused struct {
 	Reason string
 }
 
-// text is the key of the refusal in its map.
 func (k RefusedKey) text() string {
 	return string(rune('0'+k.Kind)) + k.Issuer + "\x00" + k.Name
 }
@@ -61,7 +60,6 @@ func (k RefusedKey) Compare(other RefusedKey) int {
 		strings.Compare(k.Name, other.Name))
 }
 
-// check refuses a key that can name nothing.
 func (k RefusedKey) check() *Error {
 	if (k.Issuer != "") != (k.Kind == RefusedJTI) {
 		return invalid("issuer", "name the issuer of a jti, and of nothing else", "a %s has the issuer %q", k.Kind,
@@ -93,7 +91,6 @@ func (k RefusedKey) check() *Error {
 	return nil
 }
 
-// check refuses an entry that is malformed; wall is the present time.
 func (r Refused) check() *Error {
 	if err := r.RefusedKey.check(); err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 // at least one element. The path of the cluster is the cluster alone.
 type Path []*Table
 
-// cluster is the table of the cluster.
 func (p Path) cluster() *Table { return p[len(p)-1] }
 
 // Allows reports whether the caller has a verb at the beginning of the path, at a wall time in milliseconds since 1970.
@@ -73,7 +72,6 @@ func RightsAt(id *Identity, wall int64, path Path) Rights {
 	return r.withoutIdle()
 }
 
-// unboundedRights are those of root and of the system.
 func unboundedRights(verbs Verbs) Rights {
 	return Rights{
 		Verbs: verbs, MaxPriority: math.MaxInt64, Unpreemptable: true,
@@ -81,7 +79,6 @@ func unboundedRights(verbs Verbs) Rights {
 	}
 }
 
-// add unites the rights with those of one grant.
 func (r *Rights) add(g *grant) {
 	r.Verbs |= g.verbs
 	if g.unbounded {

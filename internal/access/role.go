@@ -65,7 +65,6 @@ var requiredVerbs = [...]struct{ verb, needs Verb }{
 	{AccessManage, AccessRead},
 }
 
-// check refuses a custom role with a bad name, without verbs, or with verbs that contradict each other.
 func (r Role) check() *Error {
 	if !isShortName(r.Name) {
 		return invalid("name", shortNameRule, "%q is not a name of a role", clip(r.Name))
@@ -134,7 +133,6 @@ func (r Roles) Find(name string) (Role, bool) {
 // Custom returns the custom roles in the order of their names. The caller must not change them.
 func (r Roles) Custom() []Role { return r.custom }
 
-// names lists all roles for messages.
 func (r Roles) names() []string {
 	var names []string
 	for _, role := range builtinRoles {

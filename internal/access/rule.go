@@ -199,7 +199,6 @@ var rules = [lastField + 1]rule{
 	AccessField:           {root: []Ask{{AccessManage, AtCluster}}},
 }
 
-// isOfNode reports whether the field belongs to a node and not to a tree.
 func (f Field) isOfNode() bool { return f <= ConfiguringField }
 
 // Asks returns what is asked for a difference; all of it is needed. It returns nil for an unknown field, which no

@@ -9,7 +9,6 @@ import (
 	"github.com/quorate/quorate/internal/access"
 )
 
-// row writes one row of the table of rules.
 func row(f access.Field) string {
 	text := func(c access.FieldChange) string {
 		var asks []string

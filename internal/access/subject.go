@@ -109,7 +109,6 @@ func (s Subject) Compare(other Subject) int {
 	return strings.Compare(s.Name, other.Name)
 }
 
-// canonicalSubjects returns a sorted copy without duplicates.
 func canonicalSubjects(list []Subject) []Subject {
 	sorted := cloneList(list)
 	slices.SortFunc(sorted, Subject.Compare)

@@ -55,7 +55,6 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
-// long is "user " and a name of n bytes.
 func long(n int) string { return "user corp/" + strings.Repeat("x", n-len("corp/")) }
 
 // FuzzSubject checks that each text that is accepted is canonical and passes Check.

@@ -74,7 +74,6 @@ func Compile(list []Binding, roles Roles, scope Scope) *Table {
 	return t
 }
 
-// entryOf returns the entry of a subject and makes it if there is none.
 func (t *Table) entryOf(s Subject) *entry {
 	var name hashedName
 	switch s.Kind {
@@ -95,7 +94,6 @@ func (t *Table) entryOf(s Subject) *entry {
 	return t.slots[i].entry
 }
 
-// firstUse makes the entry if there is none.
 func firstUse(e **entry) *entry {
 	if *e == nil {
 		*e = &entry{}
@@ -142,7 +140,7 @@ func (e *entry) verbsAt(wall int64) Verbs {
 	return verbs
 }
 
-// verbs are the verbs that the bindings of the place give to an identity; t may be nil. Its ceiling is not applied.
+// verbs does not apply the ceiling of the identity; t may be nil.
 func (t *Table) verbs(id *Identity, wall int64) Verbs {
 	if t == nil {
 		return 0
@@ -170,7 +168,7 @@ func (t *Table) verbs(id *Identity, wall int64) Verbs {
 	return verbs
 }
 
-// visit calls do for each grant of the place that is in force for an identity; t may be nil.
+// visit takes nil as t.
 func (t *Table) visit(id *Identity, wall int64, do func(*grant)) {
 	if t == nil {
 		return

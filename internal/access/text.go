@@ -20,7 +20,6 @@ func isSubjectName(s string) bool {
 
 const subjectNameRule = "a name has 1 to 256 visible ASCII characters without *"
 
-// isIssuedName reports whether s is ISSUER/NAME with both parts.
 func isIssuedName(s string) bool {
 	issuer, name, found := strings.Cut(s, "/")
 	return found && isShortName(issuer) && name != "" && isSubjectName(s)
@@ -57,7 +56,6 @@ func checkText(field, text string) *Error {
 // cloneList copies a list; an empty one becomes nil, so that equal canonical values are deeply equal.
 func cloneList[T any](list []T) []T { return append([]T(nil), list...) }
 
-// clip shortens quoted input for messages.
 func clip(s string) string {
 	if len(s) > 2*MaxName {
 		return s[:2*MaxName] + "..."
@@ -65,5 +63,4 @@ func clip(s string) string {
 	return s
 }
 
-// oneOf joins the allowed words of a closed list.
 func oneOf(words []string) string { return "allowed are " + strings.Join(words, ", ") }

@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/access"
 )
 
-// TestVerbs checks that every verb has a name of its own that leads back to it, in one order for ever.
+// TestVerbs checks that every verb has a name of its own that leads back to it, in an order that never changes.
 func TestVerbs(t *testing.T) {
 	want := strings.Fields("usage.read config.read holders.read data.read hold hold.as hold.force hold.operate " +
 		"items.clean items.reset limits.request limits.set nodes.manage policy.set maintenance.set bindings.grant " +

@@ -23,7 +23,7 @@ type levelEntry struct {
 	level  levelOf
 }
 
-// levelOf is what an Amount has of one resource at one time; the zero value if there is no such node or resource.
+// levelOf is the zero value if there is no such node or resource.
 type levelOf struct {
 	exists        bool
 	used, waiting quota.Amount
@@ -60,7 +60,6 @@ func (t *amountLog) set(n stepNumber, level levelOf) {
 	t.forgetOld(n)
 }
 
-// seal packs the latest entry.
 func (t *amountLog) seal() {
 	t.packed = appendEntry(t.packed, t.sealed, t.latest)
 	t.sealed = t.latest
@@ -96,12 +95,11 @@ func (t *amountLog) forgetOld(n stepNumber) {
 	}
 }
 
-// isEmptySince is true if there is nothing at a step and later.
 func (t *amountLog) isEmptySince(n stepNumber) bool {
 	return !t.latest.level.exists && t.latest.number <= n
 }
 
-// addTo adds the amounts to a list of steps that begins with a step.
+// addTo expects a list that begins with the step from.
 func (t *amountLog) addTo(list []Step, from stepNumber) {
 	add := func(level levelOf, from, to int) {
 		for i := max(0, from); i < min(to, len(list)) && level.exists; i++ {
@@ -121,7 +119,7 @@ func (t *amountLog) addTo(list []Step, from stepNumber) {
 	add(t.latest.level, latest, len(list))
 }
 
-// walk yields the packed entries, the oldest first, and where each ends.
+// walk yields the oldest first, and where each entry ends.
 func (t *amountLog) walk(yield func(e levelEntry, end int) bool) {
 	e := t.first
 	for at := 0; at < len(t.packed); {
@@ -150,11 +148,11 @@ func appendEntry(packed []byte, before, e levelEntry) []byte {
 	packed = append(packed, head)
 	start := len(packed) - 1
 	packed = binary.AppendUvarint(packed, uint64(e.number-before.number))
-	was := before.level.numbers()
+	previous := before.level.numbers()
 	for i, number := range e.level.numbers() {
-		if *number != *was[i] {
+		if *number != *previous[i] {
 			packed[start] |= 1 << (entryChanges + i)
-			packed = binary.AppendVarint(packed, int64(*number-*was[i]))
+			packed = binary.AppendVarint(packed, int64(*number-*previous[i]))
 		}
 	}
 	return packed

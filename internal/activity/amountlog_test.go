@@ -38,7 +38,6 @@ func (p plainLog) lastUpTo(n stepNumber) (level levelOf, at stepNumber) {
 	return level, at
 }
 
-// listAmounts are the amounts of the steps that end with one.
 func (p plainLog) listAmounts(from, to stepNumber) []Step {
 	list := make([]Step, to-from+1)
 	for n := from; n <= to; n++ {
@@ -86,7 +85,6 @@ func TestAmountLogs(t *testing.T) {
 	})
 }
 
-// listAmounts are the amounts of the last day.
 func (t *amountLog) listAmounts(to stepNumber) []Step {
 	list := make([]Step, to-to.firstShown()+1)
 	t.addTo(list, to.firstShown())

@@ -32,11 +32,11 @@ func askedAmounts(w quota.WaitingClaim) quota.Vector {
 	return asked.asked
 }
 
-// sampleAmounts records the amounts of all nodes that have a series, some at a time.
+// sampleAmounts reads some nodes at a time, so that no read of the ledger takes long.
 func (r *Recorder) sampleAmounts(ctx context.Context, now stepNumber) error {
 	for keys := range slices.Chunk(r.nodeKeys(), amountsPerRead) {
 		sampled := make([][]quota.HeldAmount, len(keys))
-		err := r.readLocal(ctx, func(v ledger.View) {
+		err := r.readLocal(ctx, func(v ledger.Reader) {
 			for i, key := range keys {
 				sampled[i] = v.HeldAmounts(key.Tree, key.Node, r.bounds.Amounts)
 			}
@@ -70,7 +70,7 @@ func (r *Recorder) recordAmounts(keys []Key, sampled [][]quota.HeldAmount, now s
 	r.nodes.shrinkAmounts(r.bounds.AmountBytes)
 }
 
-// setAmounts records the amounts of a series; resources that are not in the sample do not exist any more.
+// setAmounts removes resources that are not in the sample.
 func (c *seriesCache) setAmounts(s *series, now stepNumber, sampled []quota.HeldAmount) {
 	before := s.amountBytes()
 	for _, log := range s.amounts {
@@ -87,7 +87,7 @@ func (c *seriesCache) setAmounts(s *series, now stepNumber, sampled []quota.Held
 	c.amountBytes += s.amountBytes() - before
 }
 
-// shrinkAmounts keeps all amounts within their bound in bytes: it drops those of the least active nodes.
+// shrinkAmounts drops the amounts of the least active nodes.
 func (c *seriesCache) shrinkAmounts(most int) {
 	for e := c.order.Back(); e != nil && c.amountBytes > most; e = e.Prev() {
 		c.forgetAmounts(seriesOf(e))
@@ -107,7 +107,6 @@ func (s *series) amountBytes() int {
 	return bytes
 }
 
-// amountLogOf finds the log of a resource, or adds it at its place by name.
 func (s *series) amountLogOf(h quota.HeldAmount) *amountLog {
 	i, _ := slices.BinarySearchFunc(s.amounts, h.Resource, func(log *amountLog, name string) int {
 		return strings.Compare(log.resource, name)

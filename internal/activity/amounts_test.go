@@ -135,7 +135,6 @@ func TestAmountsAreBounded(t *testing.T) {
 	}
 }
 
-// checkAmountBytes compares the counted size of all amounts with the size of each, and with the bound.
 func (s *scene) checkAmountBytes(t *testing.T) {
 	t.Helper()
 	bytes := 0

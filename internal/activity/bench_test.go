@@ -62,7 +62,7 @@ func BenchmarkSample(b *testing.B) {
 		r.Mode = quota.Wait
 		s.do(b, r)
 	}
-	view := s.ledger.View()
+	view := s.ledger.Reader()
 	b.Run("page of the queue", func(b *testing.B) {
 		for b.Loop() {
 			view.WaitingClaims(nil, countsPerRead)

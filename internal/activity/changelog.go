@@ -2,10 +2,9 @@ package activity
 
 import "time"
 
-// stepNumber counts steps since 1970.
+// stepNumber counts since 1970.
 type stepNumber uint32
 
-// stepAt returns the step of a time.
 func stepAt(at time.Time) stepNumber {
 	return stepNumber(max(0, at.Unix()) / int64(StepLength/time.Second))
 }
@@ -14,7 +13,7 @@ func (n stepNumber) startTime() time.Time {
 	return time.Unix(int64(n)*int64(StepLength/time.Second), 0).UTC()
 }
 
-// firstShown returns the first step that is kept when the current one is n.
+// firstShown is the first step that is kept when the current one is n.
 func (n stepNumber) firstShown() stepNumber { return n - min(n, Steps-1) }
 
 // carrier is a value of which a part carries over to the next step.
@@ -58,7 +57,6 @@ func (t *changeLog[T]) forgetOld(n stepNumber) {
 	}
 }
 
-// lastValue returns the value of the last entry.
 func (t *changeLog[T]) lastValue() T {
 	var none T
 	if len(t.entries) == 0 {
@@ -67,7 +65,7 @@ func (t *changeLog[T]) lastValue() T {
 	return t.entries[len(t.entries)-1].value
 }
 
-// valuesBetween returns the values of all steps from one to another, both included.
+// valuesBetween includes both steps.
 func (t *changeLog[T]) valuesBetween(from, to stepNumber) []T {
 	list := make([]T, 0, to-from+1)
 	var before T

@@ -48,7 +48,7 @@ func (r *Recorder) recordTally(t *tally, now stepNumber) {
 	r.metrics.observeTally(t)
 }
 
-// tally is what a page of events says about allocations with the same claims.
+// tally adds up the events of allocations with the same claims.
 type tally struct {
 	claims []quota.ClaimInfo
 	// trees are those of the claims, each once.
@@ -88,7 +88,7 @@ func (t *tally) addEvent(n cluster.WatchEvent) {
 	}
 }
 
-// waitTime returns how long a request that was granted from the queue had waited; 0 for others.
+// waitTime is 0 for allocations that were not granted from the queue.
 func waitTime(n cluster.WatchEvent) quota.Span {
 	if n.Since == 0 {
 		return 0
@@ -108,7 +108,7 @@ func endCounts(fence uint64, state quota.State) counts {
 	return counts{}
 }
 
-// pathAndAncestors yields a path and all its ancestors, the root last.
+// pathAndAncestors yields the root last.
 func pathAndAncestors(path string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for yield(path) && path != "" {

@@ -37,7 +37,7 @@ func TestPagesOfEvents(t *testing.T) {
 			s.pass(20 * time.Second)
 			s.do(t, quota.Expire{Most: 3})
 			one := random.IntN(len(held))
-			if s.ledger.View().Counts().Held > 0 {
+			if s.ledger.Reader().Counts().Held > 0 {
 				s.release(t, held[one])
 			}
 			held = slices.Delete(held, one, one+1)
@@ -54,15 +54,14 @@ func TestPagesOfEvents(t *testing.T) {
 			t.Errorf("%q: %+v, one by one %+v", path, got, want)
 		}
 	}
-	if got, want := s.page(t), single.page(t); got != want || !strings.Contains(got, `kind="expired"`) {
+	if got, want := s.page(t), single.page(t); got != want || !strings.Contains(got, `outcome="expired"`) {
 		t.Errorf("the metrics are\n%s\none by one\n%s", got, want)
 	}
 }
 
-// release releases an allocation that may have expired.
 func (n *fakeNode) release(t testing.TB, id string) {
 	t.Helper()
-	if info, unknown := n.ledger.View().Allocation(id); unknown == nil && !info.Ended {
+	if info, unknown := n.ledger.Reader().Allocation(id); unknown == nil && !info.Ended {
 		n.do(t, quota.Release{ID: id})
 	}
 }

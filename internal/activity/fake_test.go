@@ -61,18 +61,17 @@ func (n *fakeNode) ReadFeed(after cluster.Position, most int) (cluster.FeedPage,
 	return b, nil
 }
 
-func (n *fakeNode) Read(_ context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error) {
+func (n *fakeNode) Read(_ context.Context, o cluster.ReadOptions, fn func(ledger.Reader)) (cluster.ReadInfo, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.failing != nil {
 		return cluster.ReadInfo{}, n.failing
 	}
 	n.reads++
-	fn(n.ledger.View())
+	fn(n.ledger.Reader())
 	return cluster.ReadInfo{Index: n.index, Now: n.at, Stale: o.Stale}, nil
 }
 
-// do applies commands in one entry.
 func (n *fakeNode) do(t testing.TB, commands ...quota.Command) {
 	t.Helper()
 	n.mu.Lock()
@@ -109,7 +108,6 @@ func (n *fakeNode) pass(d time.Duration) {
 	n.at += quota.Instant(d.Milliseconds())
 }
 
-// clock is a wall clock that changes only when it is set.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -203,7 +201,6 @@ func waiting(id, node string) quota.Allocate {
 	return a
 }
 
-// steps returns a series, or that it is not recorded.
 func (s *scene) steps(t testing.TB, key Key) ([]Step, error) {
 	t.Helper()
 	list, _, err := s.Series(t.Context(), Query{Keys: []Key{key}, LastSteps: Steps})
@@ -216,7 +213,6 @@ func (s *scene) steps(t testing.TB, key Key) ([]Step, error) {
 	return list[0], nil
 }
 
-// series returns a series as text, one line for each step, or an error.
 func (s *scene) series(t testing.TB, key Key) string {
 	t.Helper()
 	steps, err := s.steps(t, key)

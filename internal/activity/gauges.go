@@ -9,60 +9,64 @@ import (
 // gauges show the last sample. A metrics page therefore never reads the ledger.
 type gauges struct{ recorder *Recorder }
 
+// sharedHelp ends the help of metrics of the replicated state. docs/metrics.md lists these, and a test compares.
+const sharedHelp = " Every member reports it: take the maximum over members, not the sum."
+
 var (
-	heldGauge          = newGauge("quorate_held_allocations", "Allocations that are held.")
-	leasesGauge        = newGauge("quorate_leases", "Those of the held allocations that end unless they are renewed.")
-	waitingGauge       = newGauge("quorate_waiting_requests", "Requests that wait.")
-	heldClaimsGauge    = newGauge("quorate_held_claims", "Claims that are held, by tree.", "tree")
-	waitingClaimsGauge = newGauge("quorate_waiting_claims", "Claims of requests that wait, by tree.", "tree")
-	itemsGauge         = newGauge("quorate_items", "Items by tree, resource and state.", "tree", "resource", "state")
-	ledgerBytesGauge   = newGauge(
+	heldGauge          = newSharedGauge("quorate_held_allocations", "Allocations that are held.")
+	leasesGauge        = newSharedGauge("quorate_leases", "Held allocations that end unless they are renewed.")
+	waitingGauge       = newSharedGauge("quorate_waiting_requests", "Requests that wait.")
+	heldClaimsGauge    = newSharedGauge("quorate_held_claims", "Claims that are held, by tree.", "tree")
+	waitingClaimsGauge = newSharedGauge("quorate_waiting_claims", "Claims of requests that wait, by tree.", "tree")
+	itemsGauge         = newSharedGauge("quorate_items", "Items by tree, resource and state.", "tree", "resource", "state")
+	ledgerBytesGauge   = newSharedGauge(
 		"quorate_ledger_bytes",
 		"Estimated memory of the parts of the ledger; of allocations, waiting requests and items what each has "+
 			"beyond 512 bytes.",
 		"part",
 	)
-	ledgerLimitGauge = newGauge(
-		"quorate_ledger_bytes_limit",
+	ledgerLimitGauge = newSharedGauge(
+		"quorate_ledger_limit_bytes",
 		"What allocations, waiting requests, items and trees may take together.",
 	)
-	nodeLimitGauge = newGauge(
+	nodeLimitGauge = newSharedGauge(
 		"quorate_node_limit",
 		"The limit in force at a node that metrics-nodes chooses; absent if there is none.",
-		"tree", "path", "resource",
+		"tree", "node", "resource",
 	)
-	nodeAdvisoryGauge = newGauge(
+	nodeAdvisoryGauge = newSharedGauge(
 		"quorate_node_advisory_limit",
 		"The advisory limit at a node that metrics-nodes chooses, which denies nothing; absent if there is none.",
-		"tree", "path", "resource",
+		"tree", "node", "resource",
 	)
-	nodeUsedGauge = newGauge(
+	nodeUsedGauge = newSharedGauge(
 		"quorate_node_used",
 		"What is held at and below a node that metrics-nodes chooses.",
-		"tree", "path", "resource",
+		"tree", "node", "resource",
 	)
-	nodeHeadroomGauge = newGauge(
+	nodeHeadroomGauge = newSharedGauge(
 		"quorate_node_headroom",
 		"What a claim at a node that metrics-nodes chooses could get now; absent if nothing limits it.",
-		"tree", "path", "resource",
+		"tree", "node", "resource",
 	)
-	nodeWaitingGauge = newGauge(
+	nodeWaitingGauge = newSharedGauge(
 		"quorate_node_waiting",
 		"What waiting requests ask for at and below a node that metrics-nodes chooses.",
-		"tree", "path", "resource",
+		"tree", "node", "resource",
 	)
-	nodesLeftOutGauge = newGauge(
+	nodesLeftOutGauge = newSharedGauge(
 		"quorate_nodes_left_out",
 		"Nodes that metrics-nodes chooses and that are not shown, because there are too many.",
 	)
-	activitySeriesGauge = newGauge(
+	activitySeriesGauge = prometheus.NewDesc(
 		"quorate_activity_series",
-		"Nodes and itemized resources whose last 24 hours are remembered.",
+		"Nodes and itemized resources whose last 24 hours this member remembers.",
+		nil, nil,
 	)
 )
 
-func newGauge(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(name, help, labels, nil)
+func newSharedGauge(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help+sharedHelp, labels, nil)
 }
 
 // Describe implements prometheus.Collector.
@@ -114,7 +118,7 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// collect shows the usage of one node. What is not limited has no series of a limit.
+// collect shows no series for what is not limited.
 func (n nodeUsage) collect(show func(d *prometheus.Desc, amount quota.Amount, resource string)) {
 	for _, u := range n.resources {
 		name := u.Resource.Name

@@ -1,6 +1,8 @@
 package activity
 
 import (
+	"sync"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quorate/quorate/cluster"
@@ -14,8 +16,56 @@ type metrics struct {
 	grants, ends      *prometheus.CounterVec
 	leases, waits     *prometheus.HistogramVec
 	revocations, gaps prometheus.Counter
+	denials           *denials
 	// seenTrees are the trees that something was counted for.
 	seenTrees map[string]bool
+}
+
+// denials count the requests that this server denied. Unlike the other metrics they are not made from events: a denial
+// is the answer to one caller and no change of the ledger.
+type denials struct {
+	mu       sync.Mutex // held while a series is made or removed
+	requests *prometheus.CounterVec
+	// counted has the trees with series, and whether something was counted for them while a sample is taken: the sample
+	// may be older than the tree.
+	counted map[string]bool
+}
+
+func newDenials() *denials {
+	return &denials{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quorate_denials_total",
+			Help: "Requests that this member denied, by the tree and the reason of the first violation.",
+		}, []string{"tree", "reason"}),
+		counted: map[string]bool{},
+	}
+}
+
+func (d *denials) count(tree, reason string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.counted[tree] = true
+	d.requests.WithLabelValues(tree, reason).Inc()
+}
+
+// beginSample is called before a sample is taken, forgetTrees with what it found.
+func (d *denials) beginSample() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for tree := range d.counted {
+		d.counted[tree] = false
+	}
+}
+
+func (d *denials) forgetTrees(there func(tree string) bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for tree, isRecent := range d.counted {
+		if !isRecent && !there(tree) {
+			d.requests.DeletePartialMatch(prometheus.Labels{"tree": tree})
+			delete(d.counted, tree)
+		}
+	}
 }
 
 // spans are the upper bounds of histogram buckets in seconds: one second to a week.
@@ -49,37 +99,40 @@ func newMetrics() *metrics {
 	return &metrics{
 		grants: counter(
 			"quorate_grants_total",
-			"Allocations granted, by tree and by where from: at once on request, or later from the queue.",
+			"Allocations granted, by tree and by where from: at once on request, or later from the queue."+sharedHelp,
 			"tree",
 			"from",
 		),
 		ends: counter(
 			"quorate_ends_total",
-			"Allocations and waiting requests that ended, by tree and how.",
+			"Allocations and waiting requests that ended, by tree and how."+sharedHelp,
 			"tree",
-			"kind",
+			"outcome",
 		),
 		revocations: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quorate_revocations_total", Help: "Leases that were revoked for another allocation.",
+			Name: "quorate_revocations_total", Help: "Leases that were revoked for another allocation." + sharedHelp,
 		}),
 		leases: histogram(
 			"quorate_lease_duration_seconds",
-			"Time from the grant of a lease to its end, renewals included, by tree.",
+			"Time from the grant of a lease to its end, renewals included, by tree."+sharedHelp,
 		),
 		waits: histogram(
 			"quorate_wait_duration_seconds",
-			"Time in the queue of requests that were granted from it, by tree.",
+			"Time in the queue of requests that were granted from it, by tree."+sharedHelp,
 		),
 		gaps: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quorate_activity_gaps_total",
-			Help: "Times that events were not recorded, because this node got a snapshot instead or was too slow.",
+			Help: "Times that events were not recorded, because this member got a snapshot instead or was too slow.",
 		}),
+		denials:   newDenials(),
 		seenTrees: map[string]bool{},
 	}
 }
 
 func (m *metrics) allCollectors() []prometheus.Collector {
-	return []prometheus.Collector{m.grants, m.ends, m.revocations, m.leases, m.waits, m.gaps}
+	return []prometheus.Collector{
+		m.grants, m.ends, m.revocations, m.leases, m.waits, m.gaps, m.denials.requests,
+	}
 }
 
 // observeSpans observes what an event says about durations, once for each tree of the allocation, and counts
@@ -103,7 +156,6 @@ func (m *metrics) observeSpans(n cluster.WatchEvent, trees []string) {
 	}
 }
 
-// observeTally counts events once for each tree of the allocations.
 func (m *metrics) observeTally(t *tally) {
 	for _, tree := range t.trees {
 		m.seenTrees[tree] = true
@@ -115,7 +167,6 @@ func (m *metrics) observeTally(t *tally) {
 	}
 }
 
-// addCount adds to a counter, which does not exist before anything was counted.
 func addCount(c *prometheus.CounterVec, n int, labels ...string) {
 	if n > 0 {
 		c.WithLabelValues(labels...).Add(float64(n))
@@ -130,8 +181,8 @@ var endWords = map[quota.State]string{
 
 func toSeconds(ms quota.Instant) float64 { return float64(ms) / 1000 }
 
-// forgetTrees removes the counters of deleted trees.
 func (m *metrics) forgetTrees(there func(tree string) bool) {
+	m.denials.forgetTrees(there)
 	for tree := range m.seenTrees {
 		if there(tree) {
 			continue

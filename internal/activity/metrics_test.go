@@ -11,7 +11,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// page returns the metrics as Prometheus receives them.
 func (s *scene) page(t testing.TB) string {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -54,9 +53,9 @@ func TestMetrics(t *testing.T) {
 		`quorate_waiting_requests 0`,
 		`quorate_held_claims{tree="t"} 0`,
 		`quorate_grants_total{from="queue",tree="t"} 1`,
-		`quorate_ends_total{kind="expired",tree="t"} 1`,
-		`quorate_ends_total{kind="released",tree="t"} 2`,
-		`quorate_ends_total{kind="cancelled",tree="t"} 1`,
+		`quorate_ends_total{outcome="expired",tree="t"} 1`,
+		`quorate_ends_total{outcome="released",tree="t"} 2`,
+		`quorate_ends_total{outcome="cancelled",tree="t"} 1`,
 		`quorate_lease_duration_seconds_count{tree="t"} 2`,
 		`quorate_lease_duration_seconds_sum{tree="t"} 140`,
 		`quorate_lease_duration_seconds_bucket{tree="t",le="60"} 0`,
@@ -95,10 +94,26 @@ func TestATreeThatIsGoneLeavesNothing(t *testing.T) {
 	s := newScene(t, Bounds{})
 	s.do(t, want("one", "c"), quota.Release{ID: "one"})
 	s.tick(t, 0)
-	s.expectOnPage(t, `quorate_ends_total{kind="released",tree="t"} 1`)
+	s.CountDenial("t", "resource")
+	s.CountDenial("t", "hold")
+	s.expectOnPage(t, `quorate_ends_total{outcome="released",tree="t"} 1`, `quorate_denials_total{reason="hold",tree="t"} 1`)
 	s.do(t, quota.DeleteTree{Tree: "t"})
 	s.tick(t, 0)
 	if page := s.page(t); strings.Contains(page, `tree="t"`) {
+		t.Errorf("the page still knows the tree:\n%s", page)
+	}
+}
+
+// TestANewTreeKeepsItsDenials: a sample that was begun before a tree was made does not remove what was counted for it
+// meanwhile. A later one does if there is no such tree.
+func TestANewTreeKeepsItsDenials(t *testing.T) {
+	s := newScene(t, Bounds{})
+	s.metrics.denials.beginSample()
+	s.CountDenial("new", "resource")
+	s.metrics.forgetTrees(func(string) bool { return false })
+	s.expectOnPage(t, `quorate_denials_total{reason="resource",tree="new"} 1`)
+	s.tick(t, 0)
+	if page := s.page(t); strings.Contains(page, `tree="new"`) {
 		t.Errorf("the page still knows the tree:\n%s", page)
 	}
 }

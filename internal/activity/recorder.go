@@ -19,7 +19,7 @@ type Node interface {
 	// ReadFeed returns events after a position of the log.
 	ReadFeed(after cluster.Position, most int) (cluster.FeedPage, error)
 	// Read calls a function with the state, as fresh as the options require.
-	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
+	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.Reader)) (cluster.ReadInfo, error)
 }
 
 // Config configures a Recorder. All fields but Now, Bounds and ShownNodes are required.
@@ -96,9 +96,9 @@ func (r *Recorder) Run(ctx context.Context) {
 	}
 }
 
-// beginAtLog sets the position to the end of the log; false if the node cannot be read.
+// beginAtLog begins at the end of the log; false if the node cannot be read.
 func (r *Recorder) beginAtLog(ctx context.Context, o cluster.ReadOptions) bool {
-	info, err := r.node.Read(ctx, o, func(ledger.View) {})
+	info, err := r.node.Read(ctx, o, func(ledger.Reader) {})
 	if err != nil {
 		r.log.Debug("activity cannot be recorded yet", "error", err)
 		return false
@@ -150,7 +150,7 @@ type Query struct {
 // nothing has happened there since this server started, or if the series was dropped for more active ones. All are of
 // one moment. It waits until the index of the query is applied. The errors are the node's.
 func (r *Recorder) Series(ctx context.Context, q Query) ([][]Step, cluster.ReadInfo, error) {
-	info, err := r.node.Read(ctx, cluster.ReadOptions{Stale: true, MinIndex: q.MinIndex}, func(ledger.View) {})
+	info, err := r.node.Read(ctx, cluster.ReadOptions{Stale: true, MinIndex: q.MinIndex}, func(ledger.Reader) {})
 	if err != nil {
 		return nil, info, err
 	}
@@ -168,7 +168,7 @@ func (r *Recorder) Series(ctx context.Context, q Query) ([][]Step, cluster.ReadI
 	return list, info, nil
 }
 
-// catchUp records the events up to now and takes a sample if the last one is too old.
+// catchUp takes a sample if the last one is too old.
 func (r *Recorder) catchUp(ctx context.Context) error {
 	if !r.hasBegun() {
 		return &cluster.Error{
@@ -190,13 +190,15 @@ func (r *Recorder) hasBegun() bool {
 	return r.begun
 }
 
-// seriesFor returns the cache that has the series of a key.
 func (r *Recorder) seriesFor(key Key) *seriesCache {
 	if key.Resource != "" {
 		return r.resources
 	}
 	return r.nodes
 }
+
+// CountDenial counts a request that this server denied, at most once for each request.
+func (r *Recorder) CountDenial(tree, reason string) { r.metrics.denials.count(tree, reason) }
 
 // NotRecorded is the refusal of a key without steps.
 func NotRecorded(key Key) *quota.Error {
@@ -211,10 +213,8 @@ func NotRecorded(key Key) *quota.Error {
 	)}
 }
 
-// sleepContext sleeps for d or until ctx ends.
 func sleepContext(ctx context.Context, d time.Duration) { waitForChange(ctx, nil, d) }
 
-// waitForChange waits until a channel is closed, for d, or until ctx ends.
 func waitForChange(ctx context.Context, changed <-chan struct{}, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -20,13 +20,11 @@ type sample struct {
 	shown   shownUsage
 }
 
-// treeSample counts held claims by node and by itemized resource.
 type treeSample struct {
 	name             string
 	nodes, resources []quota.NamedCount
 }
 
-// sampleTotals are the parts of a sample that metrics show.
 type sampleTotals struct {
 	counts quota.Counts
 	trees  []treeTotals
@@ -39,13 +37,13 @@ type treeTotals struct {
 	held, waiting int
 }
 
-// refreshSample takes a sample unless the last one is young enough.
 func (r *Recorder) refreshSample(ctx context.Context, goodFor time.Duration) error {
 	r.sampleLock.Lock()
 	defer r.sampleLock.Unlock()
 	if r.sampledWithin(goodFor) {
 		return nil
 	}
+	r.metrics.denials.beginSample()
 	s, err := r.takeSample(ctx)
 	if err != nil {
 		return err
@@ -88,7 +86,7 @@ func mostFrequent(states []quota.NamedCount, most int) []quota.NamedCount {
 	return list
 }
 
-// applySample records a sample in all series; mu is held.
+// applySample expects that mu is held.
 func (r *Recorder) applySample(s sample, now stepNumber) {
 	r.samples++
 	sums := map[string]*treeTotals{}
@@ -118,7 +116,7 @@ func (r *Recorder) applySample(s sample, now stepNumber) {
 	r.metrics.forgetTrees(func(tree string) bool { return sums[tree] != nil })
 }
 
-// addToSeries adds levels of a sample to the series of a node and of all its ancestors, or of a resource.
+// addToSeries adds to the series of all ancestors too.
 func (r *Recorder) addToSeries(key Key, now stepNumber, part levels) {
 	shelf := r.seriesFor(key)
 	for path := range pathAndAncestors(key.Node) {
@@ -146,7 +144,7 @@ func (r *Recorder) recordSample(now stepNumber) {
 	}
 }
 
-// recordItems sets the states of items; a resource that is not in the sample has none.
+// recordItems sets no states for a resource that is not in the sample.
 func (r *Recorder) recordItems(items []quota.ItemCount, now stepNumber) {
 	found := map[*series]bool{}
 	for _, c := range items {

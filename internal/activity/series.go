@@ -36,7 +36,6 @@ type counts struct {
 
 func (c counts) carryOver() counts { return counts{held: c.held, waiting: c.waiting} }
 
-// addChange adds the counts of an event.
 func (c *counts) addChange(change counts) {
 	c.granted += change.granted
 	c.released += change.released
@@ -49,7 +48,6 @@ type states []quota.NamedCount
 
 func (s states) carryOver() states { return s }
 
-// series are the steps of a node or a resource.
 type series struct {
 	key    Key
 	begun  stepNumber
@@ -62,14 +60,13 @@ type series struct {
 	levels levels
 }
 
-// levels is what a sample has of a series.
 type levels struct {
 	held, waiting uint32
 	// asked is what waiting requests ask for.
 	asked quota.Vector
 }
 
-// add adds levels of a part of the series. A resource is at most once in asked.
+// add expects a resource at most once in asked.
 func (l *levels) add(part levels) {
 	l.held += part.held
 	l.waiting += part.waiting
@@ -92,13 +89,13 @@ func (l *levels) askedOf(resource string) quota.Amount {
 	return 0
 }
 
-// stepCounts returns the counts of step n for the caller to change.
+// stepCounts may be changed by the caller.
 func (s *series) stepCounts(n stepNumber) *counts {
 	s.begun = min(s.begun, n) // the clock may have been set back
 	return s.counts.entryAt(n)
 }
 
-// setLevels sets how many claims are held and wait. It adds an entry only if these change.
+// setLevels adds an entry only if something changes.
 func (s *series) setLevels(n stepNumber) {
 	if last := s.counts.lastValue(); last.held != s.levels.held || last.waiting != s.levels.waiting {
 		now := s.stepCounts(n)
@@ -106,14 +103,14 @@ func (s *series) setLevels(n stepNumber) {
 	}
 }
 
-// setStates does the same for the states of items.
+// setStates adds an entry only if something changes.
 func (s *series) setStates(n stepNumber, now states) {
 	if !slices.Equal(s.states.lastValue(), now) {
 		*s.states.entryAt(n) = now
 	}
 }
 
-// listSteps returns at most the last steps up to step to, the oldest first.
+// listSteps lists the oldest first.
 func (s *series) listSteps(to stepNumber, most int) []Step {
 	from := min(to, max(s.begun, to-min(to, stepNumber(most)-1)))
 	list, states := make([]Step, 0, to-from+1), s.states.valuesBetween(from, to)

@@ -5,7 +5,6 @@ import (
 	"iter"
 )
 
-// seriesCache is a bounded number of series, ordered by their last event.
 type seriesCache struct {
 	most  int
 	byKey map[Key]*list.Element
@@ -41,7 +40,7 @@ func (s *seriesCache) dropLast() {
 	s.order.Remove(s.order.Back())
 }
 
-// findOrAdd finds a series, or adds it at the end; it returns nil if the cache is full.
+// findOrAdd adds at the end. It is nil if the cache is full.
 func (s *seriesCache) findOrAdd(key Key, now stepNumber) *series {
 	e := s.byKey[key]
 	if e == nil {
@@ -54,7 +53,7 @@ func (s *seriesCache) findOrAdd(key Key, now stepNumber) *series {
 	return seriesOf(e)
 }
 
-// findSeries returns nil if there is no such series.
+// findSeries is nil if there is none.
 func (s *seriesCache) findSeries(key Key) *series {
 	if e := s.byKey[key]; e != nil {
 		return seriesOf(e)
@@ -62,7 +61,7 @@ func (s *seriesCache) findSeries(key Key) *series {
 	return nil
 }
 
-// allSeries yields every series, the one with the latest event first.
+// allSeries yields the one with the latest event first.
 func (s *seriesCache) allSeries() iter.Seq[*series] {
 	return func(yield func(*series) bool) {
 		for e := s.order.Front(); e != nil; e = e.Next() {

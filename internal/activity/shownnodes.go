@@ -50,7 +50,6 @@ func (p NodePattern) matches(tree, node string) bool {
 	return matches && p.matchesTree(tree)
 }
 
-// shownNodes are the nodes of one revision of the configuration that the patterns choose.
 type shownNodes struct {
 	patterns []NodePattern
 	revision uint64
@@ -59,7 +58,6 @@ type shownNodes struct {
 	leftOut  int // nodes beyond the bound
 }
 
-// shownUsage is the usage of the chosen nodes in a sample.
 type shownUsage struct {
 	nodes   []nodeUsage
 	leftOut int // nodes beyond the bounds
@@ -86,7 +84,7 @@ func (r *Recorder) sampleShown(ctx context.Context, s *sample) error {
 	series := 0
 	s.shown.leftOut = r.shown.leftOut
 	for keys := range slices.Chunk(r.shown.nodes, nodesPerRead) {
-		err := r.readLocal(ctx, func(v ledger.View) {
+		err := r.readLocal(ctx, func(v ledger.Reader) {
 			for _, key := range keys {
 				page, gone := v.Usage(quota.UsageQuery{Tree: key.Tree, Node: key.Node, Max: 1})
 				if gone != nil || len(page.Nodes) == 0 {
@@ -113,7 +111,7 @@ func (r *Recorder) sampleShown(ctx context.Context, s *sample) error {
 // decides which are left out.
 func (r *Recorder) findShown(ctx context.Context) error {
 	var names []string
-	err := r.readLocal(ctx, func(v ledger.View) {
+	err := r.readLocal(ctx, func(v ledger.Reader) {
 		if r.shown.found && r.shown.revision == v.Revision() {
 			return
 		}
@@ -130,7 +128,7 @@ func (r *Recorder) findShown(ctx context.Context) error {
 		if !slices.ContainsFunc(r.shown.patterns, func(p NodePattern) bool { return p.matchesTree(name) }) {
 			continue
 		}
-		if err := r.readLocal(ctx, func(v ledger.View) { r.addShown(v, name) }); err != nil {
+		if err := r.readLocal(ctx, func(v ledger.Reader) { r.addShown(v, name) }); err != nil {
 			return err
 		}
 	}
@@ -138,7 +136,7 @@ func (r *Recorder) findShown(ctx context.Context) error {
 	return nil
 }
 
-func (r *Recorder) addShown(v ledger.View, tree string) {
+func (r *Recorder) addShown(v ledger.Reader, tree string) {
 	spec, gone := v.Tree(tree)
 	if gone != nil {
 		return

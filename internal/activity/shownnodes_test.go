@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// showing returns a scene whose page shows the nodes that patterns choose.
 func showing(t *testing.T, bounds Bounds, patterns ...string) *scene {
 	t.Helper()
 	s := newScene(t, bounds)
@@ -22,7 +21,6 @@ func showing(t *testing.T, bounds Bounds, patterns ...string) *scene {
 	return s
 }
 
-// nodeLines are the lines of the page about single nodes.
 func (s *scene) nodeLines(t *testing.T) []string {
 	t.Helper()
 	var lines []string
@@ -41,7 +39,7 @@ func (s *scene) expectNodeLines(t *testing.T, want ...string) {
 	}
 }
 
-// TestShownAdvisoryLimits: an advisory limit has a series of its own, and is no limit of the headroom.
+// TestShownAdvisoryLimits: an advisory limit has a series of its own, and does not limit the headroom.
 func TestShownAdvisoryLimits(t *testing.T) {
 	s := showing(t, Bounds{}, "t:c")
 	s.do(t, want("one", "c"), quota.SetLimits{Tree: "t", Node: "c", Limits: []quota.ResourceLimit{
@@ -49,10 +47,10 @@ func TestShownAdvisoryLimits(t *testing.T) {
 	}})
 	s.tick(t, 0)
 	s.expectNodeLines(t,
-		`quorate_node_advisory_limit{path="c",resource="cores",tree="t"} 0`,
-		`quorate_node_headroom{path="c",resource="cores",tree="t"} 1`,
-		`quorate_node_used{path="c",resource="cores",tree="t"} 1`,
-		`quorate_node_waiting{path="c",resource="cores",tree="t"} 0`,
+		`quorate_node_advisory_limit{node="c",resource="cores",tree="t"} 0`,
+		`quorate_node_headroom{node="c",resource="cores",tree="t"} 1`,
+		`quorate_node_used{node="c",resource="cores",tree="t"} 1`,
+		`quorate_node_waiting{node="c",resource="cores",tree="t"} 0`,
 		`quorate_nodes_left_out 0`)
 }
 
@@ -64,13 +62,13 @@ func TestShownNodes(t *testing.T) {
 	s.do(t, waiting("two", "c"), waiting("three", "c"), waiting("four", "a/b")) // two is granted
 	s.tick(t, 0)
 	s.expectNodeLines(t,
-		`quorate_node_headroom{path="",resource="cores",tree="t"} 0`,
-		`quorate_node_headroom{path="a/b",resource="cores",tree="t"} 0`,
-		`quorate_node_limit{path="",resource="cores",tree="t"} 2`,
-		`quorate_node_used{path="",resource="cores",tree="t"} 2`,
-		`quorate_node_used{path="a/b",resource="cores",tree="t"} 1`,
-		`quorate_node_waiting{path="",resource="cores",tree="t"} 2`,
-		`quorate_node_waiting{path="a/b",resource="cores",tree="t"} 1`,
+		`quorate_node_headroom{node="",resource="cores",tree="t"} 0`,
+		`quorate_node_headroom{node="a/b",resource="cores",tree="t"} 0`,
+		`quorate_node_limit{node="",resource="cores",tree="t"} 2`,
+		`quorate_node_used{node="",resource="cores",tree="t"} 2`,
+		`quorate_node_used{node="a/b",resource="cores",tree="t"} 1`,
+		`quorate_node_waiting{node="",resource="cores",tree="t"} 2`,
+		`quorate_node_waiting{node="a/b",resource="cores",tree="t"} 1`,
 		`quorate_nodes_left_out 0`)
 	s.do(t, quota.Release{ID: "one"}, quota.Release{ID: "three"}, quota.Release{ID: "four"}, quota.ApplyTrees{
 		Trees: []quota.TreeSpec{
@@ -86,10 +84,10 @@ func TestShownNodes(t *testing.T) {
 	})
 	s.tick(t, 0)
 	s.expectNodeLines(t,
-		`quorate_node_used{path="",resource="cores",tree="t"} 1`,
-		`quorate_node_used{path="x",resource="disks",tree="u1"} 0`,
-		`quorate_node_waiting{path="",resource="cores",tree="t"} 0`,
-		`quorate_node_waiting{path="x",resource="disks",tree="u1"} 0`,
+		`quorate_node_used{node="",resource="cores",tree="t"} 1`,
+		`quorate_node_used{node="x",resource="disks",tree="u1"} 0`,
+		`quorate_node_waiting{node="",resource="cores",tree="t"} 0`,
+		`quorate_node_waiting{node="x",resource="disks",tree="u1"} 0`,
 		`quorate_nodes_left_out 0`)
 }
 
@@ -110,8 +108,8 @@ func TestShownNodesOfWaitingItems(t *testing.T) {
 	}
 	s.tick(t, 0)
 	s.expectNodeLines(t,
-		`quorate_node_used{path="a",resource="machine",tree="i"} 1`,
-		`quorate_node_waiting{path="a",resource="machine",tree="i"} 1`,
+		`quorate_node_used{node="a",resource="machine",tree="i"} 1`,
+		`quorate_node_waiting{node="a",resource="machine",tree="i"} 1`,
 		`quorate_nodes_left_out 0`)
 }
 

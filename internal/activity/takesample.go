@@ -15,7 +15,7 @@ const countsPerRead = 2_000
 // resource, and the usage of the shown nodes.
 func (r *Recorder) takeSample(ctx context.Context) (s sample, err error) {
 	var trees []quota.TreeSummary
-	if err := r.readLocal(ctx, func(v ledger.View) { s.counts, trees = v.Counts(), v.Trees() }); err != nil {
+	if err := r.readLocal(ctx, func(v ledger.Reader) { s.counts, trees = v.Counts(), v.Trees() }); err != nil {
 		return s, err
 	}
 	if err := r.sampleQueue(ctx, &s); err != nil {
@@ -32,15 +32,14 @@ func (r *Recorder) takeSample(ctx context.Context) (s sample, err error) {
 	return s, r.sampleShown(ctx, &s)
 }
 
-// readLocal calls fn with the state of this server, which may lag behind the leader's.
-func (r *Recorder) readLocal(ctx context.Context, fn func(ledger.View)) error {
+func (r *Recorder) readLocal(ctx context.Context, fn func(ledger.Reader)) error {
 	_, err := r.node.Read(ctx, cluster.ReadOptions{Stale: true}, fn)
 	return err
 }
 
 func (r *Recorder) sampleQueue(ctx context.Context, s *sample) error {
 	for next, first := (*quota.QueueTurn)(nil), true; first || next != nil; first = false {
-		err := r.readLocal(ctx, func(v ledger.View) {
+		err := r.readLocal(ctx, func(v ledger.Reader) {
 			var list []quota.WaitingClaim
 			list, next = v.WaitingClaims(next, countsPerRead)
 			s.waiting = append(s.waiting, list...)
@@ -56,7 +55,7 @@ func (r *Recorder) sampleQueue(ctx context.Context, s *sample) error {
 func (r *Recorder) sampleTree(ctx context.Context, name string, s *sample) error {
 	t, there := treeSample{name: name}, true
 	for next, more := "", false; there; {
-		err := r.readLocal(ctx, func(v ledger.View) { there = t.addPage(v, &next, &more) })
+		err := r.readLocal(ctx, func(v ledger.Reader) { there = t.addPage(v, &next, &more) })
 		if err != nil {
 			return err
 		}
@@ -69,7 +68,7 @@ func (r *Recorder) sampleTree(ctx context.Context, name string, s *sample) error
 }
 
 // addPage reads one page of nodes, and with the last page the resources; false if the tree was deleted.
-func (t *treeSample) addPage(v ledger.View, next *string, more *bool) bool {
+func (t *treeSample) addPage(v ledger.Reader, next *string, more *bool) bool {
 	page, gone := v.HeldClaims(t.name, *more, *next, countsPerRead)
 	t.nodes, *next, *more = append(t.nodes, page.Nodes...), page.Next, page.More
 	if gone == nil && !page.More {
@@ -78,13 +77,12 @@ func (t *treeSample) addPage(v ledger.View, next *string, more *bool) bool {
 	return gone == nil
 }
 
-// sampleItems samples items of as many resources as the bounds allow.
 func (r *Recorder) sampleItems(ctx context.Context, t quota.TreeSummary, s *sample) error {
 	for _, resource := range t.Resources {
 		if resource.Unit != quota.Items || len(s.items) == r.bounds.Resources {
 			continue
 		}
-		err := r.readLocal(ctx, func(v ledger.View) {
+		err := r.readLocal(ctx, func(v ledger.Reader) {
 			counts, gone := v.ItemCounts(t.Name, resource.Name)
 			if gone != nil {
 				return

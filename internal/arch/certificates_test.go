@@ -24,7 +24,7 @@ func TestCertificatesOfCallersAreReadInOnePlace(t *testing.T) {
 		if err != nil || !certificateFields.Match(text) {
 			return err
 		}
-		if readers++; filepath.Dir(path) != filepath.Join(root, "internal/pki") {
+		if readers++; filepath.Dir(path) != filepath.Join(root, "internal", "pki") {
 			t.Errorf("%s reads the certificates of a connection: ask pki.Store for the identity of the peer", path)
 		}
 		return nil

@@ -44,7 +44,6 @@ func TestExcessLinksAreFound(t *testing.T) {
 	}
 }
 
-// excessLinks names the modules of which more packages are linked than allowed.
 func excessLinks(linked, allowed map[string]int) []string {
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(linked)) {

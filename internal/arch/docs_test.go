@@ -97,7 +97,6 @@ func TestLinesOfPages(t *testing.T) {
 	}
 }
 
-// pages are the Markdown files of the repository by their paths.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -122,7 +121,6 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// anchors are those of the headings of a page, as GitHub names them.
 func anchors(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, file))

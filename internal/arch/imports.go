@@ -25,23 +25,34 @@ var mayImport = map[string]string{
 	"quota":               "internal/access",
 	"quota/internal":      "",
 	"quota/policy":        "quota",
-	"quota/ledger":        "internal/access quota quota/policy quota/internal",
-	"quota/quotatest":     "internal/access quota quota/policy quota/ledger",
+	// The ledger and its layers, the lowest first.
+	"quota/ledger":                    ledgerLayers("state", "admit", "configure", "permit", "image", "read", "explain"),
+	"quota/ledger/internal/state":     ledgerLayers(),
+	"quota/ledger/internal/admit":     ledgerLayers("state"),
+	"quota/ledger/internal/configure": ledgerLayers("state", "admit"),
+	"quota/ledger/internal/permit":    ledgerLayers("state", "admit", "configure"),
+	"quota/ledger/internal/image":     ledgerLayers("state", "admit", "configure", "permit"),
+	"quota/ledger/internal/read":      ledgerLayers("state", "admit", "configure", "permit", "image"),
+	"quota/ledger/internal/explain":   ledgerLayers("state", "admit", "configure", "permit", "image", "read"),
+	"quota/quotatest":                 "internal/access internal/verify quota quota/policy quota/ledger",
 
 	"gen":     "",
 	"fsm":     "internal/access internal/audit quota quota/ledger gen",
 	"cluster": "internal/access internal/audit fsm quota quota/ledger cluster/recurrence",
 	// Rules of a calendar for those who propose commands: the ledger knows instants only.
 	"cluster/recurrence": "quota",
-	"internal/activity":  "cluster quota quota/ledger",
-	"internal/webhook":   "cluster quota quota/ledger",
-	// Files, which speak to the internal/server as any other caller does.
+	// Messages of a hostile peer, for tests here and for chaos.
+	"cluster/gossip/forge": "",
+	"internal/activity":    "cluster quota quota/ledger",
+	"internal/webhook":     "cluster quota quota/ledger",
+	// Files, which speak to the server as any other caller does.
 	"web":            "",
 	"web/plain":      "gen internal/manifest web",
 	"internal/pki":   "",
 	"internal/authn": "internal/pki",
 	// manifest: ParseManifest and GetConfiguration speak of manifests, for callers without a library of ours.
-	"rpc":    "internal/access internal/audit internal/authn internal/activity cluster cluster/recurrence quota quota/ledger gen internal/pki internal/manifest",
+	"rpc": "internal/access internal/activity internal/audit internal/authn internal/manifest internal/pki " +
+		"cluster cluster/recurrence quota quota/ledger gen",
 	"client": "gen",
 	// Clients of other languages; in Go only tests.
 	"sdk": "",
@@ -53,21 +64,30 @@ var mayImport = map[string]string{
 	"compat/quotamanager/quota": "client compat gen",
 	// The loop that all adapters share; an adapter itself is a module of its own.
 	"adapters/gate": "client gen",
-	"internal/server": "internal/access internal/audit internal/audit/sink internal/authn internal/yamldoc " +
-		"rpc internal/activity internal/webhook cluster fsm quota quota/ledger gen internal/pki " +
-		"client internal/manifest compat examples web web/plain",
-	"chaos":    "internal/audit client gen quota quota/ledger internal/server",
+	"internal/server": "internal/access internal/activity internal/audit internal/audit/sink internal/authn " +
+		"internal/manifest internal/pki internal/webhook internal/yamldoc rpc cluster fsm quota quota/ledger gen " +
+		"client compat examples web web/plain",
+	"chaos":    "internal/audit cluster/gossip/forge client gen quota quota/ledger internal/server",
 	"examples": "",
-	"cmd": "internal/access internal/audit internal/authn internal/yamldoc internal/server rpc internal/activity cluster fsm quota quota/ledger gen internal/pki client " +
-		"internal/manifest compat examples bench/load",
+	"cmd": "internal/access internal/activity internal/audit internal/authn internal/manifest internal/pki " +
+		"internal/server internal/yamldoc rpc cluster fsm quota quota/ledger gen client compat examples internal/load",
 
 	// Writes the licences of what the binary contains.
 	"internal/licences": "",
 
 	// What the product is compared with and measured by.
-	"bench/compare": "bench/load client gen internal/testbinary",
-	"bench/floor":   "gen",
-	"bench/load":    "",
+	"tools/bench/compare": "internal/load client gen internal/testbinary",
+	"tools/bench/floor":   "gen",
+	"internal/load":       "",
+}
+
+// ledgerLayers is what the ledger or one of its layers may import: the vocabulary, and these layers.
+func ledgerLayers(names ...string) string {
+	list := []string{"internal/access quota quota/policy quota/internal"}
+	for _, name := range names {
+		list = append(list, "quota/ledger/internal/"+name)
+	}
+	return strings.Join(list, " ")
 }
 
 // onlyInTests are packages that test the code itself or help tests. They may import everything, and nothing that ships
@@ -76,22 +96,22 @@ var onlyInTests = strings.Fields("internal/arch internal/servertest internal/tes
 
 // owners confines a dependency to the packages that own it.
 var owners = map[string]string{
-	"connectrpc.com/connect": "rpc client compat compat/quotamanager/quota gen cmd chaos bench/floor " +
-		"bench/compare web/plain",
+	"connectrpc.com/connect": "rpc client compat compat/quotamanager/quota gen cmd chaos tools/bench/floor " +
+		"tools/bench/compare web/plain",
 	"connectrpc.com/otelconnect":          "rpc",
-	"github.com/HdrHistogram":             "bench/load",
+	"github.com/HdrHistogram":             "internal/load",
 	"github.com/anishathalye/porcupine":   "chaos",
 	"github.com/coreos/go-oidc/v3":        "internal/authn",
 	"github.com/coreos/go-systemd/v22":    "internal/server",
 	"github.com/go-jose/go-jose/v4":       "internal/authn",
 	"github.com/hanwen/go-fuse/v2":        "chaos",
 	"github.com/hashicorp/memberlist":     "cluster",
-	"github.com/hashicorp/raft":           "fsm cluster cmd bench/floor",
-	"github.com/hashicorp/raft-boltdb/v2": "cluster bench/floor",
-	"github.com/hashicorp/raft-wal":       "cluster bench/floor",
-	"github.com/lib/pq":                   "bench/compare",
+	"github.com/hashicorp/raft":           "fsm cluster cmd tools/bench/floor",
+	"github.com/hashicorp/raft-boltdb/v2": "cluster tools/bench/floor",
+	"github.com/hashicorp/raft-wal":       "cluster tools/bench/floor",
+	"github.com/lib/pq":                   "tools/bench/compare",
 	"github.com/spf13/cobra":              "cmd",
-	"go.etcd.io/bbolt":                    "cluster bench/floor",
+	"go.etcd.io/bbolt":                    "cluster tools/bench/floor",
 	"go.opentelemetry.io/otel":            "rpc internal/server",
 	"go.opentelemetry.io/otel/exporters":  "internal/server",
 	"go.opentelemetry.io/otel/sdk":        "internal/server",
@@ -100,8 +120,9 @@ var owners = map[string]string{
 	"golang.org/x/time":                   "rpc internal/authn",
 	"google.golang.org/genproto":          "rpc client",
 	"google.golang.org/protobuf": "fsm rpc client internal/manifest compat compat/quotamanager/quota gen cmd chaos " +
-		"bench/compare web/plain",
-	"net/http": "rpc client compat gen internal/server web web/plain internal/webhook cmd chaos bench/floor bench/compare internal/authn",
+		"tools/bench/compare web/plain",
+	"net/http": "rpc client compat gen internal/authn internal/server internal/webhook web web/plain cmd chaos " +
+		"tools/bench/floor tools/bench/compare",
 }
 
 // forbidden are imports that are wrong in a package although no other package owns them. A name stands for the packages
@@ -151,7 +172,7 @@ func Violations(packages []Package) []string {
 // ships is false for packages that only help tests; their names end in "test".
 func ships(path string) bool { return !strings.HasSuffix(path, "test") }
 
-// whyForbidden returns why a package must not import another one, or nothing if it may.
+// whyForbidden is empty if the import is allowed.
 func whyForbidden(from, imported string, ships bool) string {
 	if to, ours := ruleName(imported); ours {
 		if to == from || listed(mayImport[from], to) {
@@ -194,7 +215,6 @@ func isPure(path string) bool {
 		!slices.ContainsFunc(impure, func(name string) bool { return within(path, name) })
 }
 
-// within reports whether path is the package or one below it.
 func within(path, name string) bool {
 	return path == name || strings.HasPrefix(path, name+"/")
 }

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestImportRules checks every package of this module.
+// TestImportRules checks every package of the product and of the modules in its workspace.
 func TestImportRules(t *testing.T) {
-	for _, violation := range Violations(list(t, ".")) {
+	for _, violation := range Violations(list(t, root, absolute(t, workspace), modules...)) {
 		t.Error(violation)
 	}
 }
@@ -57,29 +57,29 @@ func TestPlantedViolations(t *testing.T) {
 		"fsm knows raft's types":           {"fsm", "github.com/hashicorp/raft", ""},
 		"cluster is below rpc":             {"cluster", module + "rpc", "cluster may only import"},
 		"cluster does not use connect":     {"cluster", "connectrpc.com/connect", "belongs to"},
-		"activity is below rpc":            {"internal/activity", module + "rpc", "activity may only import"},
+		"activity is below rpc":            {"internal/activity", module + "rpc", "internal/activity may only import"},
 		"activity follows a node":          {"internal/activity", module + "cluster", ""},
-		"activity does not bypass cluster": {"internal/activity", module + "fsm", "activity may only import"},
+		"activity does not bypass cluster": {"internal/activity", module + "fsm", "internal/activity may only import"},
 		"cluster has packages inside":      {"cluster/clustertest", module + "cluster", ""},
 		"rpc does not bypass cluster":      {"rpc", module + "fsm", "rpc may only import"},
 		"rpc does not open the log store": {
 			"rpc", "github.com/hashicorp/raft-boltdb/v2",
-			"belongs to [cluster bench/floor]",
+			"belongs to [cluster tools/bench/floor]",
 		},
 		"rpc calls cluster":                  {"rpc", module + "cluster", ""},
 		"the SDK uses the public API only":   {"client", module + "quota", "client may only import [gen]"},
 		"the SDK has no server dependencies": {"client", "github.com/hashicorp/go-hclog", "clients stay free"},
-		"manifests are text and messages":    {"internal/manifest", module + "client", "manifest may only import"},
+		"manifests are text and messages":    {"internal/manifest", module + "client", "internal/manifest may only import"},
 		"manifests are read by yamldoc":      {"internal/manifest", module + "internal/yamldoc", ""},
 		"yamldoc imports nothing of ours": {
 			"internal/yamldoc", module + "gen/quorate/v1",
 			"internal/yamldoc may only import []",
 		},
-		"authentication knows no rights":         {"internal/authn", module + "quota", "authn may only import [internal/pki]"},
-		"authentication is below rpc":            {"internal/authn", module + "rpc", "authn may only import [internal/pki]"},
+		"authentication knows no rights":         {"internal/authn", module + "quota", "may only import [internal/pki]"},
+		"authentication is below rpc":            {"internal/authn", module + "rpc", "may only import [internal/pki]"},
 		"authentication reads certificates":      {"internal/authn", module + "internal/pki", ""},
 		"one package verifies tokens":            {"rpc", "github.com/coreos/go-oidc/v3/oidc", "belongs to [internal/authn]"},
-		"one package has keys of tokens":         {"cmd/quorate", "github.com/go-jose/go-jose/v4", "belongs to [internal/authn]"},
+		"one package has keys of tokens":         {"cmd/quorate", "github.com/go-jose/go-jose/v4", "to [internal/authn]"},
 		"manifests make messages":                {"internal/manifest", module + "gen/quorate/v1", ""},
 		"a front end uses the public API":        {"compat/boskos", module + "cluster", "compat may only import"},
 		"chaos does not link rpc":                {"chaos", module + "rpc", "chaos may only import"},
@@ -95,20 +95,20 @@ func TestPlantedViolations(t *testing.T) {
 		"generated code imports nothing of ours": {"gen/quorate/v1", module + "quota", "gen may only import []"},
 		"a new package needs a rule":             {"util", "strings", `package "util" has no import rule`},
 		"the product does not use the prototype it is compared with": {
-			"cmd/quorate", module + "bench/floor",
+			"cmd/quorate", module + "tools/bench/floor",
 			"cmd may only import",
 		},
 		"the product does not use the comparison": {
-			"cmd/quorate", module + "bench/compare/systems",
+			"cmd/quorate", module + "tools/bench/compare/systems",
 			"cmd may only import",
 		},
 		"the comparison uses the public API": {
-			"bench/compare/systems", module + "internal/server",
-			"bench/compare may only import",
+			"tools/bench/compare/systems", module + "internal/server",
+			"tools/bench/compare may only import",
 		},
 		"the prototype has its own ledger": {
-			"bench/floor", module + "quota/ledger",
-			"bench/floor may only import [gen]",
+			"tools/bench/floor", module + "quota/ledger",
+			"tools/bench/floor may only import [gen]",
 		},
 		"a new package below pkg needs a rule": {
 			"pkg/quota", module + "quota",
@@ -136,7 +136,7 @@ func TestPlantedModule(t *testing.T) {
 	plant(t, dir, "quota/quota.go", "package quota\n\nimport \"time\"\n\nvar Now = time.Now\n")
 	plant(t, dir, "rpc/rpc.go", "package rpc\n\nimport \"net/http\"\n\nvar Mux http.ServeMux\n")
 
-	found := Violations(list(t, dir))
+	found := Violations(list(t, dir, "off", "./..."))
 	want := []string{module + "quota must not import time: the domain is pure"}
 	if !slices.Equal(found, want) {
 		t.Errorf("found %q, want %q", found, want)
@@ -154,11 +154,10 @@ func plant(t *testing.T, dir, name, text string) {
 	}
 }
 
-// list asks go list for all packages of the module that dir belongs to.
-func list(t *testing.T, dir string) []Package {
+func list(t *testing.T, dir, workspace string, patterns ...string) []Package {
 	t.Helper()
-	command := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...")
-	command.Dir = dir
+	command := exec.Command("go", append([]string{"list", "-json=ImportPath,Imports"}, patterns...)...)
+	command.Dir, command.Env = dir, append(os.Environ(), "GOWORK="+workspace)
 	out, err := command.Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		t.Fatalf("go list: %v\n%s", err, failed.Stderr)

@@ -13,16 +13,21 @@ import (
 	"testing"
 )
 
-// testedAsProcesses are packages that make race leaves out: tests start their programs. make race RACED=./... has them.
-var testedAsProcesses = []string{"bench/", "chaos/", "cmd/", "internal/servertest"}
+// workspace makes one go command see the modules in which modules are packages.
+const workspace = root + "/tools/make/go.work"
 
-// TestPackagesWithGoroutinesAreRaced: make race knows each package of this module that starts or guards goroutines.
+var modules = []string{"./...", "./chaos/...", "./tools/bench/..."}
+
+// testedAsProcesses are packages that make race leaves out: tests start their programs. make race RACED=./... has them.
+var testedAsProcesses = []string{"chaos/", "cmd/", "internal/servertest", "tools/bench/"}
+
+// TestPackagesWithGoroutinesAreRaced: make race knows each package of the workspace that starts or guards goroutines.
 func TestPackagesWithGoroutinesAreRaced(t *testing.T) {
 	raced := make(map[string]bool)
 	for _, folder := range listFolders(t, racedPatterns(t)...) {
 		raced[folder] = true
 	}
-	for _, folder := range listFolders(t, "./...") {
+	for _, folder := range listFolders(t, modules...) {
 		inModule, err := filepath.Rel(absolute(t, root), folder)
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +55,7 @@ func racedPatterns(t *testing.T) []string {
 func listFolders(t *testing.T, patterns ...string) []string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", append([]string{"list", "-f", "{{.Dir}}"}, patterns...)...)
-	command.Dir = root
+	command.Dir, command.Env = root, append(os.Environ(), "GOWORK="+absolute(t, workspace))
 	out, err := command.CombinedOutput()
 	if err != nil || strings.Contains(string(out), "matched no packages") {
 		t.Fatalf("go list %v: %v\n%s", patterns, err, out)

@@ -40,7 +40,6 @@ func TestReleasedSystemsCompile(t *testing.T) {
 	}
 }
 
-// listedPackage is what go list says of a package.
 type listedPackage struct {
 	ImportPath, Dir string
 	GoFiles         []string
@@ -48,7 +47,7 @@ type listedPackage struct {
 	Module          *struct{ Main bool }
 }
 
-// listPackages returns the binary and all packages that it links on a system, each after those that it imports.
+// listPackages lists each package after those that it imports.
 func listPackages(t *testing.T, goos, goarch string) []listedPackage {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module",
@@ -78,7 +77,7 @@ type checker struct {
 	goarch  string
 }
 
-// check checks one package; of packages that are not ours, only the declarations.
+// check reads only the declarations of packages that are not ours.
 func (c checker) check(p listedPackage) error {
 	if p.ImportPath == "unsafe" {
 		return nil
@@ -100,14 +99,13 @@ func (c checker) check(p listedPackage) error {
 	return err
 }
 
-// importedFrom finds what a package imports.
 type importedFrom struct {
 	checker
 	from listedPackage
 }
 
 func (i importedFrom) Import(path string) (*types.Package, error) {
-	if vendored, is := i.from.ImportMap[path]; is {
+	if vendored, isVendored := i.from.ImportMap[path]; isVendored {
 		path = vendored
 	}
 	if p := i.checked[path]; p != nil {

@@ -85,7 +85,7 @@ func appendChange(to []byte, c Change) []byte {
 	return append(w.out, '}')
 }
 
-// objectWriter appends the members of an object; it leaves out zero values.
+// objectWriter leaves out zero values.
 type objectWriter struct {
 	out []byte
 	any bool

@@ -39,7 +39,6 @@ func TestALineIsStable(t *testing.T) {
 	}
 }
 
-// texts are valid, invalid, long and awkward.
 func texts() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.String(), rapid.StringN(0, 5, -1),
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 20), func(b []byte) string { return string(b) }),

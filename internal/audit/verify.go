@@ -89,7 +89,6 @@ func (v *Verifier) addLedger(r *Record) error {
 	return nil
 }
 
-// follows returns an error if a record is not the next one of its chain.
 func follows(before Head, r *Record) error {
 	switch {
 	case r.Number != before.Number+1:

@@ -28,7 +28,6 @@ func chainOf(count int) [][]byte {
 	return lines
 }
 
-// verify reads lines like a file.
 func verify(lines [][]byte) (audit.Verifier, error) {
 	var v audit.Verifier
 	err := audit.ReadLines(bytes.NewReader(append(bytes.Join(lines, []byte("\n")), '\n')), func(_ int, line []byte) error {

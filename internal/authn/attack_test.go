@@ -140,7 +140,6 @@ func nextDigit(c byte) string {
 	return digits[strings.IndexByte(digits, c)|1:][:1]
 }
 
-// add adds a member to the text of an object.
 func add(t testing.TB, claims map[string]any, member string) []byte {
 	t.Helper()
 	text, err := json.Marshal(claims)

@@ -95,7 +95,6 @@ func compileCertificateRules(rules []CertificateRule) (certificateUsers, error) 
 	return compiled, errors.Join(problems...)
 }
 
-// add adds a rule, or returns what is wrong with it.
 func (u certificateUsers) add(rule CertificateRule) error {
 	user, names, name := certificateSource+rule.User, u.hosts, strings.ToLower(rule.DNS)
 	if rule.Name != "" {
@@ -167,7 +166,7 @@ func (v *CertificateVerifier) remember(fingerprint [sha256.Size]byte, roots *x50
 	v.known[fingerprint] = ends
 }
 
-// verifyChain verifies a chain and returns when it ends to be valid.
+// verifyChain returns when the chain ends to be valid.
 func verifyChain(chain []*x509.Certificate, roots *x509.CertPool, now time.Time) (ends time.Time, err error) {
 	leaf := chain[0]
 	if roots == nil {
@@ -220,7 +219,6 @@ func chainError(err error) error {
 	return refuse(CertificateUntrusted, "the certificate was not signed by an authority of clients of this cluster")
 }
 
-// userOf returns the user that the holder of a verified certificate is.
 func (v *CertificateVerifier) userOf(leaf *x509.Certificate) (string, error) {
 	role, err := pki.RoleOf(leaf)
 	switch {

@@ -19,7 +19,6 @@ import (
 	"github.com/quorate/quorate/internal/pki"
 )
 
-// testCA makes certificates that package pki would not make.
 type testCA struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ClaimRule asks that a claim has one of some values. It holds if the claim is one of them, or is a list that contains
+// ClaimRule asks that a claim has one of some values. It is met if the claim is one of them, or is a list that contains
 // one of them. A claim that is neither a string nor a list of strings fails every rule; so does a missing one.
 type ClaimRule struct {
 	// Claim is the path of the claim: names from the outside to the inside, joined with "/", such as
@@ -94,7 +94,7 @@ var (
 	errClaimValue   = errors.New("the claim has none of the allowed values")
 )
 
-// check returns an error if the rule does not hold for the claims of a token.
+// check returns an error if the rule is not met by the claims of a token.
 func (r claimRule) check(c claims) error {
 	value, found := c.at(r.path)
 	if !found {
@@ -112,7 +112,7 @@ func (r claimRule) check(c claims) error {
 	return errClaimValue
 }
 
-// firstFailure returns the first rule that does not hold and why, or nil.
+// firstFailure is nil if all are met.
 func firstFailure(rules []claimRule, c claims) (failed claimRule, err error) {
 	for _, rule := range rules {
 		if err := rule.check(c); err != nil {

@@ -90,7 +90,6 @@ func parseEnd(decoder *json.Decoder) error {
 	return nil
 }
 
-// at returns the value at a path.
 func (c claims) at(path claimPath) (value any, found bool) {
 	value = map[string]any(c)
 	for _, name := range path.names {
@@ -123,7 +122,7 @@ func stringsOf(value any) (list []string, valid bool) {
 	return nil, false
 }
 
-// text returns a claim that must be a string if it is there.
+// text requires that the claim is a string if it is there.
 func (c claims) text(name string) (value string, valid bool) {
 	claim, found := c[name]
 	if !found {

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Finding says whether one rule of an issuer holds for a token.
+// Finding says whether a token meets one rule of an issuer.
 type Finding struct {
 	// Rule is the rule as in CredentialError.Rule, or "group <name>".
 	Rule  string
 	Holds bool
-	// Detail says why the rule does not hold, and what the token has. It contains claims of the token.
+	// Detail says why the rule is not met, and what the token has. It contains claims of the token.
 	Detail string
 }
 
@@ -22,7 +22,7 @@ const maxShown = 200
 
 // Explain checks a token against every rule of an issuer, and does not stop at the first one that fails. It is for
 // operators who have the token, because it shows claims: do not answer it to other callers, and do not log it. The
-// groups come last; a group that does not hold is not a failure. The error says that no such issuer is configured.
+// groups come last; a group whose rule is not met is not a failure. The error says that no such issuer is configured.
 func (v *JWTVerifier) Explain(ctx context.Context, issuerName, raw string) ([]Finding, error) {
 	i, known := v.config.Load().byName[issuerName]
 	if !known {

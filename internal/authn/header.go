@@ -113,7 +113,6 @@ func ParseClientCert(header http.Header) ([]*x509.Certificate, error) {
 	return chain, nil
 }
 
-// parseHeaderCertificate parses one certificate of a header.
 func parseHeaderCertificate(name, value string) (*x509.Certificate, error) {
 	text, begins := strings.CutPrefix(value, ":")
 	text, ends := strings.CutSuffix(text, ":")

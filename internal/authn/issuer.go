@@ -40,7 +40,7 @@ type Issuer struct {
 	// User is the path of the claim that names the user (see ClaimRule.Claim). Choose one whose values are never given
 	// to another user later, such as repository_id of GitHub.
 	User string
-	// Require are rules that must all hold. There must be one, because issuers such as GitHub sign tokens for everyone.
+	// Require are rules that must all be met. There must be one, because issuers such as GitHub sign tokens for everyone.
 	Require []ClaimRule
 	// Groups are the groups of a user by claims.
 	Groups []GroupRule
@@ -54,7 +54,7 @@ type Issuer struct {
 type GroupRule struct {
 	// Group is the name without the issuer.
 	Group string
-	// When are rules that must all hold; there must be one.
+	// When are rules that must all be met; there must be one.
 	When []ClaimRule
 }
 

@@ -47,7 +47,6 @@ type jwtConfig struct {
 	verified *tokenMemory
 }
 
-// issuer is an issuer in use.
 type issuer struct {
 	issuerRules
 	keys   *keySet
@@ -152,7 +151,7 @@ func (v *JWTVerifier) Verify(ctx context.Context, raw string) (Identity, error) 
 	return identity, nil
 }
 
-// hashJWT returns the hash of a token, without an allocation for tokens of the usual length.
+// hashJWT does not allocate for tokens of the usual length.
 func hashJWT(raw string) [sha256.Size]byte {
 	var buffer [2048]byte
 	if len(raw) > len(buffer) {

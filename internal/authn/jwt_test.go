@@ -11,7 +11,6 @@ import (
 	"github.com/quorate/quorate/internal/authn/authntest"
 )
 
-// testIssuer returns the configuration that most tests use for an issuer.
 func testIssuer(i *authntest.Issuer) Issuer {
 	return Issuer{
 		Name: "ci", URL: i.URL, Audience: testAudience, User: "sub",

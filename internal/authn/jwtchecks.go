@@ -15,7 +15,6 @@ import (
 // clockLeeway is how far iat and nbf may be in the future, for clocks that differ. The end of a token has none.
 const clockLeeway = 60 * time.Second
 
-// evaluation is one token that is checked against the rules of its issuer.
 type evaluation struct {
 	token *parsedJWT
 	now   time.Time
@@ -23,7 +22,7 @@ type evaluation struct {
 	explaining bool
 }
 
-// check is one rule of an issuer. Its test returns why the rule does not hold, without any claim of the token; a
+// check is one rule of an issuer. Its test returns why the rule is not met, without any claim of the token; a
 // *CredentialError replaces the reason. Its show returns the claims in question, for an operator who has the token.
 type check struct {
 	rule   string
@@ -54,7 +53,6 @@ func (i *issuer) makeChecks() []check {
 	return append(checks, check{"user " + i.user.text, JWTUser, i.testUser, showPath(i.user)})
 }
 
-// verify checks a token and returns the identity that it proves.
 func (i *issuer) verify(ctx context.Context, token *parsedJWT, now func() time.Time) (Identity, error) {
 	e := &evaluation{token: token, now: now()}
 	for _, c := range i.checks {
@@ -157,7 +155,6 @@ func (i *issuer) testUser(_ context.Context, e *evaluation) error {
 	return err
 }
 
-// userOf returns the name of the user with the issuer.
 func (i *issuer) userOf(c claims) (string, error) {
 	value, found := c.at(i.user)
 	if !found {

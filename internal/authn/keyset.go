@@ -39,7 +39,6 @@ type keySet struct {
 	pending chan struct{}
 }
 
-// startKeySet begins to read keys.
 func startKeySet(read func(context.Context) ([]byte, error), report func(error), now func() time.Time) *keySet {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &keySet{
@@ -50,7 +49,6 @@ func startKeySet(read func(context.Context) ([]byte, error), report func(error),
 	return s
 }
 
-// close ends the reading and waits for its end.
 func (s *keySet) close() {
 	s.stop()
 	<-s.stopped
@@ -124,7 +122,7 @@ func (s *keySet) endPending(forEver bool) {
 	}
 }
 
-// current returns the keys, or nil if there are none that may be believed.
+// current is nil if there are none that may be believed.
 func (s *keySet) current() *keyTable {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +190,6 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]verifyKey, e
 	}
 }
 
-// digest is that of the table in use, also if it is too old.
 func (s *keySet) digest() (digest [32]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

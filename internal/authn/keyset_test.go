@@ -18,7 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/authn/authntest"
 )
 
-// reasonOf verifies a token and returns why it was refused; it is empty for a good token.
+// reasonOf is empty for a good token.
 func reasonOf(v *JWTVerifier, raw string) Reason {
 	_, err := v.Verify(context.Background(), raw)
 	reason, _ := ReasonOf(err)

@@ -38,7 +38,6 @@ func (i Issuer) keySource() keySource {
 	return keySource{discover: i.URL}
 }
 
-// read returns the text of the key set.
 func (s keySource) read(ctx context.Context, client *http.Client) ([]byte, error) {
 	switch {
 	case s.file != "":
@@ -71,7 +70,7 @@ func readKeyFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() { // reading a pipe could last for ever
+	if !info.Mode().IsRegular() { // reading a pipe might never end
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	file, err := os.Open(path)

@@ -19,7 +19,6 @@ const (
 	minRSABits, maxRSABits = 2048, 8192
 )
 
-// keyTable are the keys of one issuer at one time.
 type keyTable struct {
 	keys []verifyKey
 	// digest is that of the key set's text: tokens that were verified with other keys are verified again.
@@ -28,7 +27,6 @@ type keyTable struct {
 	skipped int
 }
 
-// verifyKey is a public key that signatures can be verified with.
 type verifyKey struct {
 	id        string
 	algorithm string // the only one that the key may be used for; empty if the key set does not say

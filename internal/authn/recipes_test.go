@@ -35,7 +35,6 @@ func rulesOf(claims map[string][]string) (rules []ClaimRule) {
 	return rules
 }
 
-// readRecipe reads the issuer of a file in testdata/recipes.
 func readRecipe(t testing.TB, name string) Issuer {
 	t.Helper()
 	file, err := os.Open(filepath.Join("testdata", "recipes", name+".yaml"))

@@ -76,7 +76,6 @@ func ParseToken(text string) (Token, error) {
 	return Token{id: id, text: &text}, nil
 }
 
-// parseToken checks the form of a token and returns its id.
 func parseToken(text string) (TokenID, error) {
 	if len(text) != tokenLength || text[:len(tokenPrefix)] != tokenPrefix ||
 		text[secretStart-1] != '_' || text[checkStart-1] != '_' {
@@ -122,7 +121,7 @@ func isBase62(text string) bool {
 	return true
 }
 
-// hashSecret returns the hash of the secret in the text of a token that was parsed.
+// hashSecret needs the text of a token that was parsed.
 func hashSecret(text string) [sha256.Size]byte {
 	var secret [secretLength]byte // a conversion of the string would allocate
 	copy(secret[:], text[secretStart:checkStart-1])

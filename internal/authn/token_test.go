@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// newTestToken makes a token, and the record that a server keeps of it.
 func newTestToken(t testing.TB) (Token, TokenRecord) {
 	t.Helper()
 	token, err := NewToken(rand.Reader)
@@ -22,7 +21,6 @@ func newTestToken(t testing.TB) (Token, TokenRecord) {
 	return token, TokenRecord{Hash: token.Hash(), User: "account/ci", Groups: []string{"account/builders"}}
 }
 
-// tokensOf returns a lookup in a map.
 func tokensOf(records map[TokenID]TokenRecord) TokenLookup {
 	return func(id TokenID) (TokenRecord, bool) {
 		record, known := records[id]
@@ -187,7 +185,7 @@ func TestVerifyToken(t *testing.T) {
 	}
 }
 
-// TestVerifyTokenDoesNotAllocate holds the budget of the hottest path.
+// TestVerifyTokenDoesNotAllocate keeps the budget of the hottest path.
 func TestVerifyTokenDoesNotAllocate(t *testing.T) {
 	token, record := newTestToken(t)
 	text, lookup, now := token.Reveal(), tokensOf(map[TokenID]TokenRecord{token.ID(): record}), time.Now()

@@ -29,7 +29,6 @@ var systems = []string{"linux", "darwin", "windows"}
 // textName matches the files that must be passed on.
 var textName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-.].*)?$`)
 
-// component is something that the binary contains.
 type component struct {
 	name, version, folder string
 	declared              string // the licence that its package names; empty if it must have the text
@@ -73,7 +72,6 @@ func run(ctx context.Context, out string, list bool) error {
 	return os.WriteFile(out, text.Bytes(), 0o644) //nolint:gosec // licences are public
 }
 
-// components returns all that the binary contains, in the order of the file.
 func components(ctx context.Context) ([]component, error) {
 	modules, err := linkedModules(ctx)
 	if err != nil {
@@ -83,10 +81,9 @@ func components(ctx context.Context) ([]component, error) {
 	return append(modules, packages...), err
 }
 
-// title names a component and its version.
 func (c component) title() string { return strings.TrimSpace(c.name + " " + c.version) }
 
-// linkedModules returns the modules of the packages that the binary links on any system, and Go itself.
+// linkedModules covers all systems that the binary is built for, and Go itself.
 func linkedModules(ctx context.Context) ([]component, error) {
 	found := map[string]component{}
 	for _, system := range systems {
@@ -144,7 +141,7 @@ func bundledPackages(folder string) ([]component, error) {
 	return all, nil
 }
 
-// writeTexts writes the texts of a component. Each must have one.
+// writeTexts requires that each component has a text.
 func (c component) writeTexts(w *bytes.Buffer) error {
 	entries, err := os.ReadDir(c.folder)
 	if err != nil {

@@ -41,7 +41,7 @@ func (p *parser) parseAccess(v value) *quoratev1.AccessSection {
 
 func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
-// parseRoles reads custom roles in the order of the text: a list of verbs, or a map with a description.
+// parseRoles keeps the order of the text. A role is a list of verbs, or a map with a description.
 func (p *parser) parseRoles(roles value) []access.Role {
 	var parsed []access.Role
 	for _, e := range p.mapEntries("roles", roles, access.MaxRoles) {
@@ -71,7 +71,7 @@ func (p *parser) parseRoles(roles value) []access.Role {
 	return parsed
 }
 
-// parseIssuers reads issuers in the order of the text.
+// parseIssuers keeps the order of the text.
 func (p *parser) parseIssuers(issuers value) []access.Issuer {
 	var parsed []access.Issuer
 	for _, e := range p.mapEntries("issuers", issuers, access.MaxIssuers) {
@@ -106,13 +106,12 @@ func (p *parser) parseIssuers(issuers value) []access.Issuer {
 func (p *parser) parseGroups(what string, groups value) []access.GroupRule {
 	var parsed []access.GroupRule
 	for _, e := range p.mapEntries("groups", groups, access.MaxGroupRules) {
-		of := fmt.Sprintf("group %q of %s", e.key, what)
-		parsed = append(parsed, access.GroupRule{Group: e.key, Match: p.parseClaims(of, "groups", e.value)})
+		place := fmt.Sprintf("group %q of %s", e.key, what)
+		parsed = append(parsed, access.GroupRule{Group: e.key, Match: p.parseClaims(place, "groups", e.value)})
 	}
 	return parsed
 }
 
-// parseClaims reads a map from claims to their allowed values.
 func (p *parser) parseClaims(what, key string, claims value) []access.ClaimRule {
 	var parsed []access.ClaimRule
 	for _, e := range p.mapEntries(key, claims, access.MaxClaimRules) {
@@ -122,7 +121,7 @@ func (p *parser) parseClaims(what, key string, claims value) []access.ClaimRule 
 	return parsed
 }
 
-// parseCertificates reads certificate rules in the order of the text.
+// parseCertificates keeps the order of the text.
 func (p *parser) parseCertificates(list value) []access.CertificateRule {
 	var parsed []access.CertificateRule
 	lines := map[access.CertificateRule]int{}
@@ -151,7 +150,6 @@ func (p *parser) parseCertificates(list value) []access.CertificateRule {
 	return parsed
 }
 
-// sectionValue formats the access section in canonical order.
 func sectionValue(m *quoratev1.AccessSection) (value, error) {
 	v := value{kind: kindMap}
 	s, err := sectionOf(m)

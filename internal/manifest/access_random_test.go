@@ -45,7 +45,6 @@ func checkAccessRoundTrip(t *rapid.T) {
 	assertSameManifest(t, got)
 }
 
-// assertSameManifest writes a manifest that was read, and reads and writes it again.
 func assertSameManifest(t failer, m *Manifest) {
 	t.Helper()
 	first, err := Format(m)
@@ -83,7 +82,6 @@ func bindingLists(scope access.Scope, roles access.Roles) *rapid.Generator[[]*qu
 	})
 }
 
-// bindings draws bindings that a role mostly allows.
 func bindings(roles access.Roles) *rapid.Generator[access.Binding] {
 	return rapid.Custom(func(t *rapid.T) access.Binding {
 		known := slices.Concat(access.BuiltinRoles(), roles.Custom())
@@ -113,7 +111,7 @@ func subjectNames() *rapid.Generator[string] { return rapid.StringMatching(`[!-)
 func subjects() *rapid.Generator[access.Subject] {
 	return rapid.Custom(func(t *rapid.T) access.Subject {
 		kind := rapid.SampledFrom([]access.SubjectKind{access.User, access.Group, access.AccountSubject}).Draw(t, "kind")
-		short := rapid.StringMatching(nodeName.String()).Draw(t, "name")
+		short := rapid.StringMatching(nodeName().String()).Draw(t, "name")
 		if kind != access.AccountSubject {
 			short += "/" + subjectNames().Draw(t, "second")
 		}
@@ -127,7 +125,7 @@ func sections() *rapid.Generator[access.Section] {
 		s := access.Section{
 			Roles: rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) access.Role {
 				return access.Role{
-					Name:        rapid.StringMatching(nodeName.String()).Draw(t, "name"),
+					Name:        rapid.StringMatching(nodeName().String()).Draw(t, "name"),
 					Description: rapid.StringMatching(`|[ -~]{1,40}`).Draw(t, "description"),
 					Verbs:       access.Verbs(rapid.Uint64Range(0, uint64(access.AllVerbs)).Draw(t, "verbs")),
 				}
@@ -162,7 +160,7 @@ func issuers() *rapid.Generator[access.Issuer] {
 	}), 1, 3, func(r access.ClaimRule) string { return r.Claim })
 	return rapid.Custom(func(t *rapid.T) access.Issuer {
 		i := access.Issuer{
-			Name:       rapid.StringMatching(nodeName.String()).Draw(t, "name"),
+			Name:       rapid.StringMatching(nodeName().String()).Draw(t, "name"),
 			URL:        rapid.StringMatching(`https://[a-z]{1,3}(/[a-z:'"#]{0,2})?`).Draw(t, "url"),
 			Audience:   rapid.StringMatching(`[!-~]{1,5}`).Draw(t, "audience"),
 			User:       rapid.StringMatching(`[!-~]{1,5}`).Draw(t, "user"),

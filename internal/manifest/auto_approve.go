@@ -15,38 +15,36 @@ const (
 	headroomWord = "headroom"
 )
 
-// parseAutoApprove reads the rule that approves requests for limits of the children, such as {at-most: 20%, every: 30d,
-// within: headroom}; nil if there is none.
+// parseAutoApprove reads a rule such as {at-most: 20%, every: 30d, within: headroom}; nil if there is none.
 func (p *parser) parseAutoApprove(what string, sections map[string]value) *quoratev1.AutoApprove {
 	v, found := sections["auto-approve"]
 	if !found {
 		return nil
 	}
-	of := "auto-approve of " + what
-	terms := p.knownSections(of, v, "at-most", "every", "within")
+	place := "auto-approve of " + what
+	terms := p.knownSections(place, v, "at-most", "every", "within")
 	if v.kind == kindMap && (terms["at-most"].text == "" || terms["every"].text == "") {
-		p.addProblem(v.line, v.column, "%s needs both parts: write auto-approve: {at-most: 20%%, every: 30d}", of)
+		p.addProblem(v.line, v.column, "%s needs both parts: write auto-approve: {at-most: 20%%, every: 30d}", place)
 		return nil
 	}
-	rule := &quoratev1.AutoApprove{EveryMs: p.parseSpan(of, "every", terms, maxAutoEvery)}
+	rule := &quoratev1.AutoApprove{EveryMs: p.parseSpan(place, "every", terms, maxAutoEvery)}
 	if ms := rule.GetEveryMs(); ms > 0 && ms < minAutoEvery.Milliseconds() {
-		p.addProblem(terms["every"].line, terms["every"].column, "every of %s: %q is too short: the minimum is %s", of,
+		p.addProblem(terms["every"].line, terms["every"].column, "every of %s: %q is too short: the minimum is %s", place,
 			terms["every"].text, formatSpan(minAutoEvery.Milliseconds()))
 	}
 	if most := terms["at-most"]; most.kind == kindText {
-		rule.AtMostPercent = p.parsePercent("at-most of "+of, most, maxAutoPercent)
+		rule.AtMostPercent = p.parsePercent("at-most of "+place, most, maxAutoPercent)
 	}
 	if within, given := terms["within"]; given {
 		rule.WithinHeadroom = true
 		if within.kind != kindText || within.text != headroomWord {
-			p.addProblem(within.line, within.column, "within of %s must be %s, not %s; leave the line out for no such bound", of,
-				headroomWord, within.describeValue())
+			p.addProblem(within.line, within.column, "within of %s must be %s, not %s; leave the line out for no such bound",
+				place, headroomWord, within.describeValue())
 		}
 	}
 	return rule
 }
 
-// autoApproveValue is empty for no rule.
 func autoApproveValue(a *quoratev1.AutoApprove) value {
 	v := value{kind: kindMap}
 	if a == nil {

@@ -21,20 +21,20 @@ func (p *parser) parseBindings(what string, list value, scope access.Scope) []ac
 	var parsed []access.Binding
 	var lines []int
 	for i, v := range p.listItems("bindings", list, access.MaxBindings) {
-		of := fmt.Sprintf("binding %d of %s", i+1, what)
+		place := fmt.Sprintf("binding %d of %s", i+1, what)
 		before := len(p.problems)
-		b := p.parseBinding(of, v)
+		b := p.parseBinding(place, v)
 		if len(p.problems) > before {
 			continue
 		}
 		if err := p.checkBinding(b, scope); err != nil {
-			p.addRefusal(of, v.asEntry(), err)
+			p.addRefusal(place, v.asEntry(), err)
 			continue
 		}
 		b = b.Canonical()
 		for at, other := range parsed {
 			if b.Compare(other) == 0 {
-				p.addProblem(v.line, v.column, "%s is given twice; the first is in line %d", of, lines[at])
+				p.addProblem(v.line, v.column, "%s is given twice; the first is in line %d", place, lines[at])
 			}
 		}
 		parsed, lines = append(parsed, b), append(lines, v.line)
@@ -168,7 +168,7 @@ func (p *parser) parseInstant(what, key string, sections map[string]value) int64
 	return 0
 }
 
-// filledText reads a text that must not be empty; it returns an empty one if the key is absent.
+// filledText refuses an empty text. It is empty if the key is absent.
 func (p *parser) filledText(what, key string, sections map[string]value) string {
 	v, found := sections[key]
 	if found && (v.kind != kindText || v.text == "") {
@@ -178,7 +178,7 @@ func (p *parser) filledText(what, key string, sections map[string]value) string 
 	return v.text
 }
 
-// bindingsValue formats the bindings of one place, which are canonical.
+// bindingsValue expects canonical bindings.
 func bindingsValue(bindings []access.Binding) value {
 	all := value{kind: kindList}
 	for _, b := range bindings {

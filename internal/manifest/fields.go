@@ -10,7 +10,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// parseWord reads the name of a policy or of a forest.
 func (p *parser) parseWord(what, key string, sections map[string]value) string {
 	v, found := sections[key]
 	if found && (v.kind != kindText || v.text == "" || len(v.text) > maxWord) {
@@ -51,7 +50,7 @@ func (p *parser) parseApplications(what string, sections map[string]value) int64
 // maxApprovals is the most approvals that a tree may want.
 const maxApprovals = 10
 
-// parseApprovals reads how many users must approve a request for limits. Zero is an error: nobody would.
+// parseApprovals refuses zero, because a request could then never be approved.
 func (p *parser) parseApprovals(what string, sections map[string]value) int32 {
 	v, found := sections["approvals"]
 	if !found {
@@ -69,7 +68,6 @@ func (p *parser) parseApprovals(what string, sections map[string]value) int32 {
 	return int32(wanted)
 }
 
-// parseLimits reads one of the sections limits, defaults, borrow and lend.
 func (p *parser) parseLimits(
 	what, key string, sections map[string]value, units map[string]quoratev1.Unit,
 ) map[string]*quoratev1.Limit {
@@ -91,7 +89,7 @@ func (p *parser) parseLimits(
 // singular is what errors call an entry of a section of limits.
 var singular = map[string]string{"limits": "limit", "defaults": "default", "borrow": "borrowing", "lend": "lending"}
 
-// registeredEntries returns the entries of a section whose keys are resources of the tree.
+// registeredEntries requires that the keys are resources of the tree.
 func (p *parser) registeredEntries(
 	what, key string,
 	sections map[string]value,
@@ -145,7 +143,7 @@ func (p *parser) parseLabels(what string, labels value) map[string]string {
 	return parsed
 }
 
-// parseNames reads a list of users, groups or admins and keeps its order.
+// parseNames keeps the order of the list.
 func (p *parser) parseNames(what, key string, sections map[string]value, most int) []string {
 	var parsed []string
 	lines := map[string]int{}
@@ -186,7 +184,7 @@ func (p *parser) parseMoves(moves value) []*quoratev1.Move {
 
 func isPath(text string) bool {
 	names := strings.Split(text, "/")
-	bad := func(name string) bool { return !nodeName.MatchString(name) }
+	bad := func(name string) bool { return !nodeName().MatchString(name) }
 	return len(names) <= maxDepth && !slices.ContainsFunc(names, bad)
 }
 

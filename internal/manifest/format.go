@@ -52,7 +52,7 @@ func Format(m *Manifest) ([]byte, error) {
 	return writeManifest(sections)
 }
 
-// writeManifest writes the keys of a manifest, and checks that Parse can read them back.
+// writeManifest checks that Parse can read back what it writes.
 func writeManifest(sections []entry) ([]byte, error) {
 	var text strings.Builder
 	writeEntries(&text, 0, sections)
@@ -154,13 +154,12 @@ func familiesOf(nodes []*quoratev1.Node, top string) (map[string][]*quoratev1.No
 	return families, nil
 }
 
-// splitPath returns the parent of a path, empty for the root, and its last name.
+// splitPath returns an empty parent for the root.
 func splitPath(path string) (parent, name string) {
 	slash := strings.LastIndexByte(path, '/')
 	return path[:max(slash, 0)], path[slash+1:]
 }
 
-// formatter formats the nodes of one tree.
 type formatter struct {
 	units    map[string]quoratev1.Unit
 	families map[string][]*quoratev1.Node
@@ -232,7 +231,6 @@ func (f formatter) principalValue(n *quoratev1.Node, principal *quoratev1.Princi
 	return v, nil
 }
 
-// quantitiesValue formats limits or amounts by resource, each in its unit.
 func quantitiesValue[L any](
 	f formatter, n *quoratev1.Node, limits map[string]L, write func(L, quoratev1.Unit) string,
 ) (value, error) {

@@ -178,7 +178,6 @@ func assertRoundTrip(t failer, trees []*quoratev1.Tree) {
 	}
 }
 
-// exampleFiles are the manifests that the documentation shows.
 func exampleFiles(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("../../examples/*.yaml")
@@ -188,7 +187,6 @@ func exampleFiles(t testing.TB) []string {
 	return files
 }
 
-// sorted is the same tree in the order of Parse.
 func sorted(t *quoratev1.Tree) *quoratev1.Tree {
 	c := proto.CloneOf(t)
 	slices.Sort(c.GetAdmins())

@@ -18,7 +18,6 @@ var (
 	onDemandKeys = []string{"lifespan", "max", "min", "removed", "retired"}
 )
 
-// itemSpec reads the items of a resource, which are named or made on demand.
 func (p *parser) itemSpec(resource string, v value) *quoratev1.ItemSpec {
 	what := fmt.Sprintf("items of %q", resource)
 	sections := p.knownSections(what, v, itemKeys...)
@@ -98,7 +97,7 @@ func (p *parser) itemNames(what string, sections map[string]value) []string {
 	list := v
 	list.items = nil
 	for _, item := range v.items {
-		if item.kind == kindText && !itemName.MatchString(item.text) {
+		if item.kind == kindText && !itemName().MatchString(item.text) {
 			p.addProblem(item.line, item.column,
 				"%s: %.64q is not a valid item name: use 1 to %d letters, digits and _ . @ + -, "+
 					"beginning with a letter, digit or _", what, item.text, maxItemName)
@@ -109,7 +108,6 @@ func (p *parser) itemNames(what string, sections map[string]value) []string {
 	return slices.Sorted(slices.Values(p.parseNames(what, "names", map[string]value{"names": list}, maxItems)))
 }
 
-// itemCount reads the least or most number of items.
 func (p *parser) itemCount(what, key string, sections map[string]value) int64 {
 	v, found := sections[key]
 	if !found {
@@ -158,30 +156,30 @@ func (p *parser) parseTurns(what string, sections map[string]value) []*quoratev1
 	var parsed []*quoratev1.Turn
 	lines := map[string]int{}
 	for i, v := range p.listItems("turns", sections["turns"], maxTurns) {
-		of := fmt.Sprintf("turn %d of %s", i+1, what)
-		parts := p.knownSections(of, v, "after", "from", "to")
+		place := fmt.Sprintf("turn %d of %s", i+1, what)
+		parts := p.knownSections(place, v, "after", "from", "to")
 		if v.kind != kindMap {
 			continue
 		}
 		turn := &quoratev1.Turn{
 			From: p.parseState(
-				of,
+				place,
 				"from",
 				parts,
 			),
-			To:      p.parseState(of, "to", parts),
-			AfterMs: p.parseSpan(of, "after", parts, maxLifespan),
+			To:      p.parseState(place, "to", parts),
+			AfterMs: p.parseSpan(place, "after", parts, maxLifespan),
 		}
 		for _, key := range []string{"from", "to", "after"} {
 			if _, found := parts[key]; !found {
-				p.addProblem(v.line, v.column, "%s has no %q: write {from: dirty, to: free, after: 5m}", of, key)
+				p.addProblem(v.line, v.column, "%s has no %q: write {from: dirty, to: free, after: 5m}", place, key)
 			}
 		}
 		if line, again := lines[turn.GetFrom()]; again {
-			p.addProblem(v.line, v.column, "%s: there is already a turn from %q, in line %d", of, turn.GetFrom(), line)
+			p.addProblem(v.line, v.column, "%s: there is already a turn from %q, in line %d", place, turn.GetFrom(), line)
 		}
 		if turn.GetFrom() != "" && turn.GetFrom() == turn.GetTo() {
-			p.addProblem(v.line, v.column, "%s leads from %q to itself: name another state", of, turn.GetFrom())
+			p.addProblem(v.line, v.column, "%s leads from %q to itself: name another state", place, turn.GetFrom())
 		}
 		lines[turn.GetFrom()] = v.line
 		parsed = append(parsed, turn)
@@ -192,7 +190,6 @@ func (p *parser) parseTurns(what string, sections map[string]value) []*quoratev1
 
 func byState(a, b *quoratev1.Turn) int { return cmp.Compare(a.GetFrom(), b.GetFrom()) }
 
-// itemsValue formats the items of a resource.
 func itemsValue(spec *quoratev1.ItemSpec) value {
 	v := value{kind: kindMap}
 	v.addFilled("names", namesValue(slices.Sorted(slices.Values(spec.GetNames()))))

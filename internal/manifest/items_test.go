@@ -78,10 +78,8 @@ func TestLeasesAndItems(t *testing.T) {
 	}
 }
 
-// itemized returns a manifest of a small tree with the given value of "items".
 func itemized(items string) string { return "trees: {t: {resources: {r: {items: " + items + "}}}}" }
 
-// settings returns a manifest of a small tree with the given keys.
 func settings(keys string) string { return "trees: {t: {resources: {c: {unit: count}}, " + keys + "}}" }
 
 func TestLeasesAndItemsSayWhatIsWrong(t *testing.T) {
@@ -220,7 +218,6 @@ func leaseSettings() *rapid.Generator[*quoratev1.LeaseSettings] {
 	})
 }
 
-// itemSpecs draws items by name and on demand.
 func itemSpecs() *rapid.Generator[*quoratev1.ItemSpec] {
 	states := texts(maxWord)
 	return rapid.Custom(func(t *rapid.T) *quoratev1.ItemSpec {

@@ -71,6 +71,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
@@ -103,9 +104,15 @@ const (
 const reportedProblems = 10
 
 var (
-	nodeName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$`)
-	resourceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$`)
-	itemName     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,252}$`)
+	nodeName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$`)
+	})
+	resourceName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$`)
+	})
+	itemName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,252}$`)
+	})
 )
 
 // Error is a problem in a manifest with its position.

@@ -26,7 +26,7 @@ type Manifest struct {
 // moves keep the order of the text, which is significant.
 //
 // The error joins an *Error for each of the first ten problems. The policies that trees name are not checked, because
-// only the server knows all that are defined. Without an access section that also holds for custom roles.
+// only the server knows all that are defined. Without an access section that also applies to custom roles.
 func Parse(file string, text []byte) (*Manifest, error) {
 	p := &parser{file: file}
 	return p.parseText(text)
@@ -43,7 +43,6 @@ var (
 	)
 )
 
-// parser makes messages of maps and collects their problems.
 type parser struct {
 	file     string
 	problems []error
@@ -86,7 +85,7 @@ func (p *parser) parseManifest(root value) *Manifest {
 func (p *parser) parseTrees(trees value) []*quoratev1.Tree {
 	var parsed []*quoratev1.Tree
 	for _, e := range p.mapEntries("trees", trees, MaxTrees) {
-		if nodeName.MatchString(e.key) {
+		if nodeName().MatchString(e.key) {
 			parsed = append(parsed, p.parseTree(e))
 		} else {
 			p.failName(e, "tree", "_ . @ + -")
@@ -137,7 +136,6 @@ func (p *parser) parseTree(e entry) *quoratev1.Tree {
 	return t
 }
 
-// nodeParser parses the nodes of one tree.
 type nodeParser struct {
 	*parser
 	units map[string]quoratev1.Unit
@@ -147,7 +145,7 @@ type nodeParser struct {
 func (w *nodeParser) parseNodes(parent string, depth int, nodes value) {
 	for _, e := range w.mapEntries("nodes", nodes, maxNodes) {
 		switch {
-		case !nodeName.MatchString(e.key):
+		case !nodeName().MatchString(e.key):
 			w.failName(e, "node", "_ . @ + -")
 		case depth > maxDepth:
 			w.addProblem(e.line, e.column, "%q is too deep: a node may be %d deep", parent+"/"+e.key, maxDepth)
@@ -201,7 +199,7 @@ func (p *parser) parseResources(what string, resources value) ([]*quoratev1.Reso
 	}
 	var known []*quoratev1.Resource
 	for _, e := range p.mapEntries("resources", resources, maxResources) {
-		if !resourceName.MatchString(e.key) {
+		if !resourceName().MatchString(e.key) {
 			p.failName(e, "resource", "_ . / -")
 			continue
 		}
@@ -214,7 +212,7 @@ func (p *parser) parseResources(what string, resources value) ([]*quoratev1.Reso
 	return known, units
 }
 
-// parseResource parses a resource; nil if it has neither a unit nor items.
+// parseResource is nil if the resource has neither a unit nor items.
 func (p *parser) parseResource(e entry) *quoratev1.Resource {
 	sections := p.knownSections(fmt.Sprintf("resource %q", e.key), e.value, "items", "unit")
 	unit, counted := sections["unit"]
@@ -257,7 +255,7 @@ func (p *parser) countedResource(name string, unit value) *quoratev1.Resource {
 	return nil
 }
 
-// knownSections returns the values of a map whose keys must be among allowed.
+// knownSections requires that all keys are allowed.
 func (p *parser) knownSections(what string, m value, allowed ...string) map[string]value {
 	if m.kind != kindMap {
 		p.addProblem(m.line, m.column, "%s is a map of %s, not %s", what, strings.Join(allowed, ", "),
@@ -275,7 +273,7 @@ func (p *parser) knownSections(what string, m value, allowed ...string) map[stri
 	return found
 }
 
-// mapEntries returns the entries of a map whose keys are names; none if it is absent.
+// mapEntries requires that the keys are names; none if the map is absent.
 func (p *parser) mapEntries(what string, m value, most int) []entry {
 	switch {
 	case m.line == 0: // absent
@@ -290,7 +288,7 @@ func (p *parser) mapEntries(what string, m value, most int) []entry {
 	return m.entries
 }
 
-// listItems returns the items of a list; none if it is absent.
+// listItems returns none if the list is absent.
 func (p *parser) listItems(what string, list value, most int) []value {
 	switch {
 	case list.line == 0: // absent

@@ -81,7 +81,6 @@ trees:
 	}
 }
 
-// tree returns a manifest of a small tree with cores and the given nodes.
 func tree(nodes string) string {
 	return "trees:\n  t:\n    resources: {cores: {unit: count}}\n    nodes:\n" + nodes
 }
@@ -383,7 +382,6 @@ func TestParseIsQuick(t *testing.T) {
 	}
 }
 
-// processorTime is what this process has computed.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage

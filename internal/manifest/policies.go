@@ -25,7 +25,7 @@ var policyKeys = func() []string {
 func (p *parser) parsePolicies(policies value) []*quoratev1.Policy {
 	var parsed []*quoratev1.Policy
 	for _, e := range p.mapEntries("policies", policies, MaxPolicies) {
-		if !nodeName.MatchString(e.key) {
+		if !nodeName().MatchString(e.key) {
 			p.failName(e, "policy", "_ . @ + -")
 			continue
 		}
@@ -100,7 +100,6 @@ func DescribeSwitches(m *quoratev1.Policy) string {
 	return strings.Join(parts, ", ")
 }
 
-// policiesValue is the section with the definitions, by name.
 func policiesValue(policies []*quoratev1.Policy) value {
 	all := value{kind: kindMap}
 	for _, m := range policies {

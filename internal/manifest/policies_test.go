@@ -12,7 +12,6 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// parseTrees reads a manifest without policies.
 func parseTrees(file string, text []byte) ([]*quoratev1.Tree, error) {
 	m, err := Parse(file, text)
 	if err != nil {
@@ -21,7 +20,6 @@ func parseTrees(file string, text []byte) ([]*quoratev1.Tree, error) {
 	return m.Trees, nil
 }
 
-// formatTrees writes a manifest without policies.
 func formatTrees(trees []*quoratev1.Tree) ([]byte, error) { return Format(&Manifest{Trees: trees}) }
 
 func TestParsePolicies(t *testing.T) {
@@ -158,7 +156,7 @@ func FuzzPolicies(f *testing.F) { f.Fuzz(rapid.MakeFuzz(checkPolicyRoundTrip)) }
 
 func checkPolicyRoundTrip(t *rapid.T) {
 	m := &quoratev1.Policy{
-		Name: rapid.StringMatching(nodeName.String()).Draw(t, "name"),
+		Name: rapid.StringMatching(nodeName().String()).Draw(t, "name"),
 		Base: rapid.SampledFrom(strings.Split(policy.Presets().Names(), ", ")).Draw(t, "base"),
 	}
 	spec := policySpec(m)

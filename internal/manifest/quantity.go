@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
@@ -61,7 +62,9 @@ const (
 // repeats quota.MaxAmount, because this package imports the API only; a test of cmd/quorate compares both.
 const MaxAmount int64 = 1<<62 - 1
 
-var quantity = regexp.MustCompile(`^((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)([A-Za-z]*)$`)
+var quantity = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)([A-Za-z]*)$`)
+})
 
 // UnitName returns the name of a unit: count, milli, bytes or items. An unspecified unit is count.
 func UnitName(unit quoratev1.Unit) string {
@@ -84,7 +87,7 @@ func ParseQuantity(text string, unit quoratev1.Unit) (int64, error) {
 	if text[0] == '-' {
 		return 0, fmt.Errorf("%q is negative: an amount is at least 0", text)
 	}
-	parts := quantity.FindStringSubmatch(text)
+	parts := quantity().FindStringSubmatch(text)
 	if parts == nil {
 		return 0, fmt.Errorf(
 			"%q is not an amount: write a number and perhaps a suffix, such as 25, 250G or 1.5Gi", text)
@@ -107,7 +110,6 @@ func ParseQuantity(text string, unit quoratev1.Unit) (int64, error) {
 	return amount.Num().Int64(), nil
 }
 
-// factorOf returns how many base units one with the suffix is.
 func factorOf(suffix string, unit quoratev1.Unit) (*big.Rat, error) {
 	one := big.NewRat(1, 1)
 	if unit == quoratev1.Unit_UNIT_MILLI {

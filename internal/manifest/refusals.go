@@ -29,7 +29,7 @@ func ofElement(err *access.Error) *access.Error {
 	return &inner
 }
 
-// findField follows a path as far as the text has its parts. It returns the last part that it found.
+// findField returns the last part that the text has.
 func (e entry) findField(path string) entry {
 	for path != "" {
 		next, rest, found := e.value.firstPart(path)

@@ -19,7 +19,7 @@ const (
 	day = 24 * time.Hour
 )
 
-// parseSpan reads the time under a key in milliseconds, at most most; 0 if it is absent.
+// parseSpan is 0 if the key is absent.
 func (p *parser) parseSpan(what, key string, sections map[string]value, most time.Duration) int64 {
 	v, found := sections[key]
 	if !found {
@@ -55,7 +55,6 @@ func ParseDuration(text string) (time.Duration, error) {
 	return time.Duration(days)*day + d, err
 }
 
-// durationMs parses a duration and returns milliseconds.
 func durationMs(text string, most time.Duration) (int64, error) {
 	d, err := ParseDuration(text)
 	switch {
@@ -96,7 +95,6 @@ func formatDays(ms int64) string {
 	return formatSpan(ms)
 }
 
-// addSpan adds a time unless it is zero.
 func (v *value) addSpan(key string, ms int64) {
 	if ms != 0 {
 		v.addEntry(key, value{text: formatSpan(ms), plain: true})
@@ -109,7 +107,6 @@ var queueings = map[quoratev1.Queueing]string{
 	quoratev1.Queueing_QUEUEING_BEST_EFFORT: "best-effort",
 }
 
-// parseQueueing reads the order in which requests wait.
 func (p *parser) parseQueueing(what string, sections map[string]value) quoratev1.Queueing {
 	v, found := sections["queueing"]
 	if !found {
@@ -145,25 +142,25 @@ func (p *parser) parseTenantsSee(what string, sections map[string]value) quorate
 	return quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED
 }
 
-// parseLeases reads the lease settings of a tree; nil if there are none.
+// parseLeases is nil if there are none.
 func (p *parser) parseLeases(what string, sections map[string]value) *quoratev1.LeaseSettings {
 	v, found := sections["leases"]
 	if !found {
 		return nil
 	}
-	of := "leases of " + what
-	terms := p.knownSections(of, v, "grace", "max-ttl", "ttl")
+	place := "leases of " + what
+	terms := p.knownSections(place, v, "grace", "max-ttl", "ttl")
 	if v.kind == kindMap && len(v.entries) == 0 {
-		p.addProblem(v.line, v.column, "%s are empty: write leases: {ttl: 30m}, or leave the line out", of)
+		p.addProblem(v.line, v.column, "%s are empty: write leases: {ttl: 30m}, or leave the line out", place)
 	}
 	settings := &quoratev1.LeaseSettings{
-		DefaultTtlMs: p.parseSpan(of, "ttl", terms, maxTTL),
-		MaxTtlMs:     p.parseSpan(of, "max-ttl", terms, maxTTL),
-		GraceMs:      p.parseSpan(of, "grace", terms, maxGrace),
+		DefaultTtlMs: p.parseSpan(place, "ttl", terms, maxTTL),
+		MaxTtlMs:     p.parseSpan(place, "max-ttl", terms, maxTTL),
+		GraceMs:      p.parseSpan(place, "grace", terms, maxGrace),
 	}
 	if most := settings.GetMaxTtlMs(); most > 0 && settings.GetDefaultTtlMs() > most {
 		p.addProblem(v.line, v.column, "%s: their ttl, %s, is longer than their max-ttl, %s",
-			of, formatSpan(settings.GetDefaultTtlMs()), formatSpan(most))
+			place, formatSpan(settings.GetDefaultTtlMs()), formatSpan(most))
 	}
 	return settings
 }

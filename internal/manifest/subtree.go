@@ -13,17 +13,15 @@ import (
 // subtreeKeys are the keys of the text of a subtree: those of its node, and what a node takes from its tree.
 var subtreeKeys = slices.Sorted(slices.Values(append([]string{"at", "moves", "units"}, nodeKeys...)))
 
-// isSubtree is true for the text of a subtree.
 func isSubtree(root value) bool {
 	return slices.ContainsFunc(root.entries, func(e entry) bool { return e.key == "at" })
 }
 
-// parseSubtree parses the text of a subtree as a tree with its nodes only.
 func (p *parser) parseSubtree(root value) *Manifest {
 	sections := p.knownSections("the text of a subtree", root, subtreeKeys...)
 	at := sections["at"]
 	name, path, _ := strings.Cut(at.text, ":")
-	if at.kind != kindText || !nodeName.MatchString(name) || !isPath(path) {
+	if at.kind != kindText || !nodeName().MatchString(name) || !isPath(path) {
 		p.addProblem(at.line, at.column,
 			"at must name a node below the root of a tree, such as cern:atlas/physics; a whole tree is written under trees")
 		return nil
@@ -45,7 +43,7 @@ func (p *parser) parseUnits(units value) ([]*quoratev1.Resource, map[string]quor
 	known := map[string]quoratev1.Unit{}
 	var resources []*quoratev1.Resource
 	for _, e := range p.mapEntries("units", units, maxResources) {
-		if !resourceName.MatchString(e.key) {
+		if !resourceName().MatchString(e.key) {
 			p.failName(e, "resource", "_ . / -")
 			continue
 		}
@@ -70,7 +68,6 @@ func unitOf(v value) (quoratev1.Unit, bool) {
 	return quoratev1.Unit_UNIT_UNSPECIFIED, false
 }
 
-// subtreeEntries are the keys of the text of a subtree.
 func subtreeEntries(m *Manifest) ([]entry, error) {
 	if m.Access != nil || len(m.Policies) > 0 || len(m.Trees) != 1 || m.Trees[0].GetName() != m.At.GetTree() {
 		return nil, errors.New("the text of a subtree has one tree, its own, and nothing else")
@@ -97,7 +94,7 @@ func subtreeEntries(m *Manifest) ([]entry, error) {
 	}
 	place := t.GetName() + ":" + path
 	v := value{kind: kindMap}
-	v.addEntry("at", value{text: place, plain: plainText.MatchString(strings.Replace(place, ":", "/", 1))})
+	v.addEntry("at", value{text: place, plain: plainText().MatchString(strings.Replace(place, ":", "/", 1))})
 	v.addFilled("units", units)
 	return append(v.entries, node.entries...), nil
 }

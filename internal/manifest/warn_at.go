@@ -20,42 +20,41 @@ const (
 // nil if they are those of the parent.
 func (p *parser) parseWarnAt(what string, sections map[string]value) *quoratev1.WarnAt {
 	v, found := sections["warn-at"]
-	of := "warn-at of " + what
+	place := "warn-at of " + what
 	switch {
 	case !found:
 		return nil
 	case v.kind == kindText && v.text == noThresholds:
 		return &quoratev1.WarnAt{Off: true}
 	case v.kind == kindList:
-		return &quoratev1.WarnAt{Percents: p.parseThresholds(of, v)}
+		return &quoratev1.WarnAt{Percents: p.parseThresholds(place, v)}
 	case v.kind != kindMap:
 		p.addProblem(v.line, v.column, "%s is a list such as [80%%, 95%%], a map such as "+
-			"{at: [80%%, 95%%], margin: 10%%}, or the word %s, not %s", of, noThresholds, v.describeValue())
+			"{at: [80%%, 95%%], margin: 10%%}, or the word %s, not %s", place, noThresholds, v.describeValue())
 		return nil
 	}
-	terms := p.knownSections(of, v, "at", "margin")
-	w := &quoratev1.WarnAt{Percents: p.parseThresholds("at of "+of, terms["at"])}
+	terms := p.knownSections(place, v, "at", "margin")
+	w := &quoratev1.WarnAt{Percents: p.parseThresholds("at of "+place, terms["at"])}
 	if margin, given := terms["margin"]; given {
 		most := int32(maxThresholdPercent)
 		if len(w.GetPercents()) > 0 {
 			most = w.GetPercents()[0]
 		}
-		w.Margin = p.parsePercent("margin of "+of, margin, most-1)
+		w.Margin = p.parsePercent("margin of "+place, margin, most-1)
 	}
 	return w
 }
 
-// parseThresholds reads a list of percent, and sorts it.
-func (p *parser) parseThresholds(of string, list value) []int32 {
+func (p *parser) parseThresholds(place string, list value) []int32 {
 	if list.kind != kindList || len(list.items) == 0 || len(list.items) > maxThresholds {
-		p.addProblem(list.line, list.column, "%s is a list of 1 to %d thresholds, such as [80%%, 95%%]", of, maxThresholds)
+		p.addProblem(list.line, list.column, "%s is a list of 1 to %d thresholds, such as [80%%, 95%%]", place, maxThresholds)
 		return nil
 	}
 	var percents []int32
 	for _, v := range list.items {
-		percent := p.parsePercent(of, v, maxThresholdPercent)
+		percent := p.parsePercent(place, v, maxThresholdPercent)
 		if percent > 0 && slices.Contains(percents, percent) {
-			p.addProblem(v.line, v.column, "%s: %d%% is given twice", of, percent)
+			p.addProblem(v.line, v.column, "%s: %d%% is given twice", place, percent)
 		}
 		percents = append(percents, percent)
 	}
@@ -64,17 +63,16 @@ func (p *parser) parseThresholds(of string, list value) []int32 {
 }
 
 // parsePercent reads a number of percent from 1.
-func (p *parser) parsePercent(of string, v value, most int32) int32 {
+func (p *parser) parsePercent(place string, v value, most int32) int32 {
 	number, isPercent := strings.CutSuffix(v.text, "%")
 	percent, err := strconv.ParseInt(number, 10, 32)
 	if v.kind != kindText || !isPercent || err != nil || percent < 1 || percent > int64(most) {
-		p.addProblem(v.line, v.column, "%s: %s is not a number of percent from 1%% to %d%%", of, v.describeValue(), most)
+		p.addProblem(v.line, v.column, "%s: %s is not a number of percent from 1%% to %d%%", place, v.describeValue(), most)
 		return 0
 	}
 	return int32(percent)
 }
 
-// addWarnAt adds thresholds, unless they are those of the parent.
 func addWarnAt(v *value, w *quoratev1.WarnAt) {
 	list := value{kind: kindList}
 	for _, percent := range slices.Sorted(slices.Values(w.GetPercents())) {

@@ -54,7 +54,6 @@ func ParseWithWarnings(file string, text []byte) (*Manifest, []Warning, error) {
 	return m, c.firstWarnings(), nil
 }
 
-// origin is where an entry of principals stands, and how messages name it.
 type origin struct {
 	what         string
 	line, column int
@@ -71,7 +70,6 @@ func policiesOf(m *Manifest) map[string]*policy.Policy {
 	return known
 }
 
-// limitChecker compares the limits of users and groups with those of their nodes.
 type limitChecker struct {
 	*parser
 	policies map[string]*policy.Policy
@@ -79,7 +77,7 @@ type limitChecker struct {
 	warnings []Warning
 }
 
-// checkTree checks all nodes of a tree whose root has a policy; the empty name is one that is not known.
+// checkTree takes the empty name for a policy that is not known.
 func (c *limitChecker) checkTree(t *quoratev1.Tree, rootPolicy string) {
 	c.units = map[string]quoratev1.Unit{}
 	for _, r := range t.GetResources() {
@@ -122,7 +120,7 @@ func (c *limitChecker) addWarning(principal *quoratev1.PrincipalLimit, resource,
 		at.what, resource, own, kind, most)})
 }
 
-// firstWarnings are the first warnings in the order of the text, and the number of the others.
+// firstWarnings also counts the others.
 func (c *limitChecker) firstWarnings() []Warning {
 	slices.SortStableFunc(c.warnings, func(a, b Warning) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// warningsOf parses a text and returns its warnings as lines.
 func warningsOf(t *testing.T, text string) []string {
 	t.Helper()
 	_, warnings, err := ParseWithWarnings("f", []byte(text))

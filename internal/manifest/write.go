@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -16,36 +17,36 @@ const (
 
 // plainText matches texts that need no quotes, except for yamlWords, to which old YAML readers give a meaning.
 var (
-	plainText = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.@+/-]*$`)
-	yamlWords = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null)$`)
+	plainText = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.@+/-]*$`)
+	})
+	yamlWords = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null)$`)
+	})
 )
 
 func (v *value) addEntry(key string, child value) {
 	v.entries = append(v.entries, entry{key: key, value: child})
 }
 
-// addFilled adds a map or list unless it is empty.
 func (v *value) addFilled(key string, child value) {
 	if len(child.entries)+len(child.items) > 0 {
 		v.addEntry(key, child)
 	}
 }
 
-// addText adds a text unless it is empty.
 func (v *value) addText(key, text string) {
 	if text != "" {
 		v.addEntry(key, value{text: text})
 	}
 }
 
-// addFlag adds true, and omits false.
-func (v *value) addFlag(key string, is bool) {
-	if is {
+func (v *value) addFlag(key string, flag bool) {
+	if flag {
 		v.addEntry(key, value{text: trueWord, plain: true})
 	}
 }
 
-// addCount adds a number unless it is zero.
 func (v *value) addCount(key string, count int64) {
 	if count != 0 {
 		v.addEntry(key, value{text: strconv.FormatInt(count, 10), plain: true})
@@ -86,7 +87,7 @@ func writeItem(text *strings.Builder, depth int, dash string, item value) {
 	writeEntries(text, depth, item.entries[1:])
 }
 
-// flowText returns a value for one line; false if it has more levels than that.
+// flowText is false if the value has more levels than that.
 func flowText(v value, levels int) (string, bool) {
 	if v.plain {
 		return v.text, true
@@ -120,7 +121,7 @@ func flowText(v value, levels int) (string, bool) {
 }
 
 func quoteText(text string) string {
-	if plainText.MatchString(text) && !yamlWords.MatchString(text) || !utf8.ValidString(text) {
+	if plainText().MatchString(text) && !yamlWords().MatchString(text) || !utf8.ValidString(text) {
 		return text // what is not UTF-8 is left for Parse to refuse
 	}
 	return strconv.Quote(text)

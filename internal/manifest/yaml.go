@@ -52,7 +52,6 @@ type entry struct {
 	value        value
 }
 
-// readText makes a map of a whole text.
 func readText(file string, text []byte) (value, error) {
 	if len(text) > MaxSize {
 		return value{}, fmt.Errorf("%s: a manifest may have at most %d bytes, this one has %d: split it by trees",
@@ -82,7 +81,6 @@ func readText(file string, text []byte) (value, error) {
 	return root, nil
 }
 
-// withFile puts the name of the file in front of a problem.
 func withFile(file string, err error) error {
 	var at *yamldoc.Error
 	if errors.As(err, &at) {

@@ -72,7 +72,7 @@ func OpenAuthority(p Pair) (*Authority, error) {
 		return nil, fmt.Errorf("the certificate of %q is not an authority", cert.Subject)
 	}
 	for _, uri := range cert.URIs {
-		if cluster := strings.TrimPrefix(uri.Path, "/"); uri.Scheme == roleScheme && allowedName.MatchString(cluster) {
+		if cluster := strings.TrimPrefix(uri.Path, "/"); uri.Scheme == roleScheme && allowedName().MatchString(cluster) {
 			return &Authority{Cluster: cluster, cert: cert, key: key}, nil
 		}
 	}

@@ -159,7 +159,7 @@ func TestClientsHaveAnAuthorityOfTheirOwn(t *testing.T) {
 		"a client":                    {people.client(t, "ops"), true},
 		"a client of the nodes":       {blue.client(t, "ops"), false},
 		"a node":                      {blue.node(t, "n2", year), true},
-		"a node of the clients":       {people.node(t, "n2", year), true}, // it is no one on the API
+		"a node of the clients":       {people.node(t, "n2", year), true}, // it is not a client of the API
 		"a client of another cluster": {newTestAuthority(t, "green").client(t, "ops"), false},
 	} {
 		for range 2 { // the second time from memory

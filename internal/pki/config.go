@@ -184,7 +184,7 @@ func (m *material) checkClient(chain []*x509.Certificate, cluster string) error 
 	return m.rememberClient(fingerprint, firstEnd(chain))
 }
 
-// rememberClient caches until when a certificate is valid. It returns nil.
+// rememberClient returns nil.
 func (m *material) rememberClient(fingerprint [sha256.Size]byte, until time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -229,7 +229,6 @@ func (m *material) knownNode(chain []*x509.Certificate) (id string, known bool) 
 	return id, known
 }
 
-// verifyNode verifies that a chain belongs to a node of a cluster.
 func (m *material) verifyNode(chain []*x509.Certificate, cluster string, usage x509.ExtKeyUsage) (Role, error) {
 	if len(chain) == 0 {
 		return Role{}, &PeerError{errors.New("it showed no certificate")}

@@ -17,16 +17,15 @@ import (
 // Files are the paths of a process's certificates and key, as PEM. In the file of the certificate, it comes before
 // intermediate ones.
 type Files struct {
-	// CA holds the certificates of the authorities that are trusted, several while one replaces the other.
+	// CA has the certificates of the authorities that are trusted, several while one replaces the other.
 	CA string
-	// ClientCA holds those that are trusted for clients of the API instead of CA; empty means those of CA. Nodes are never
+	// ClientCA has those that are trusted for clients of the API instead of CA; empty means those of CA. Nodes are never
 	// verified with them.
 	ClientCA string
 	// Cert and Key are the process's own. The file of the key must not be world-readable.
 	Cert, Key string
 }
 
-// material is the content of the files at one time.
 type material struct {
 	own         tls.Certificate
 	authorities []*x509.Certificate
@@ -47,18 +46,15 @@ type material struct {
 	clients map[[sha256.Size]byte]time.Time
 }
 
-// sameCertificates reports whether both have the same certificates, in the same order.
 func (m *material) sameCertificates(other *material) bool {
 	return slices.EqualFunc(m.own.Certificate, other.own.Certificate, bytes.Equal) &&
 		slices.EqualFunc(m.authorities, other.authorities, (*x509.Certificate).Equal) && m.sameClientAuthorities(other)
 }
 
-// sameClientAuthorities reports whether both trust the same authorities for clients, in the same order.
 func (m *material) sameClientAuthorities(other *material) bool {
 	return slices.EqualFunc(m.clientAuthorities, other.clientAuthorities, (*x509.Certificate).Equal)
 }
 
-// readMaterial reads the files and checks that they belong together.
 func (f Files) readMaterial() (*material, error) {
 	authorities, roots, err := loadAuthorities(f.CA)
 	if err != nil {
@@ -89,7 +85,6 @@ func (f Files) readMaterial() (*material, error) {
 	return m, nil
 }
 
-// loadPair reads a certificate and its key.
 func loadPair(cert, key string) (tls.Certificate, error) {
 	if err := checkPrivate(key); err != nil {
 		return tls.Certificate{}, err
@@ -125,7 +120,7 @@ func loadAuthorities(path string) ([]*x509.Certificate, *x509.CertPool, error) {
 	return list, roots, nil
 }
 
-// parseCertificates reads all certificates of a PEM text; there must be one.
+// parseCertificates requires at least one.
 func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 	var list []*x509.Certificate
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -157,7 +152,7 @@ func checkPrivate(path string) error {
 	return nil
 }
 
-// verifyChain verifies that a chain, its leaf first, was signed by an authority, is valid now and allows a usage.
+// verifyChain expects the leaf first.
 func verifyChain(chain []*x509.Certificate, roots *x509.CertPool, usage x509.ExtKeyUsage) error {
 	intermediates := x509.NewCertPool()
 	for _, c := range chain[1:] {
@@ -169,7 +164,6 @@ func verifyChain(chain []*x509.Certificate, roots *x509.CertPool, usage x509.Ext
 	return err
 }
 
-// verifyOwn verifies that other nodes would accept this process as the node that it is.
 func (m *material) verifyOwn(me Role) error {
 	role, err := RoleOf(m.own.Leaf)
 	if err != nil {
@@ -198,7 +192,6 @@ func (m *material) verifyOwn(me Role) error {
 	return nil
 }
 
-// endTimes returns when the own certificate ends, and the first one of the authorities.
 func (m *material) endTimes() (own, authority time.Time) {
 	return m.own.Leaf.NotAfter, firstEnd(append(slices.Clone(m.authorities), m.clientAuthorities...))
 }

@@ -22,7 +22,6 @@ import (
 
 const year = 365 * 24 * time.Hour
 
-// testAuthority is an authority in a folder.
 type testAuthority struct {
 	*Authority
 
@@ -42,7 +41,7 @@ func newTestAuthority(t *testing.T, cluster string) testAuthority {
 	return testAuthority{authority, folder}
 }
 
-// issue makes a certificate under a name, in the place of the one that had it.
+// issue replaces the certificate that had the name.
 func (o testAuthority) issue(t *testing.T, name string, make func() (Pair, error)) Files {
 	t.Helper()
 	pair, err := make()
@@ -77,7 +76,6 @@ func openStore(t *testing.T, f Files, id string) *Store {
 	return s
 }
 
-// handshake connects a client to a server on loopback and returns the errors of both.
 func handshake(t *testing.T, client, server *tls.Config) (clientErr, serverErr error) {
 	t.Helper()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", server)
@@ -158,7 +156,6 @@ func TestOnlyNodesOfTheClusterAreAccepted(t *testing.T) {
 	}
 }
 
-// alien is a certificate of the authority with any URIs.
 func (o testAuthority) alien(t *testing.T, uris ...string) Files {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Kind is the kind of the holder of a certificate.
@@ -42,10 +43,10 @@ func (r Role) URI() *url.URL {
 	return &url.URL{Scheme: roleScheme, Host: roleHost, Path: "/" + r.Cluster + "/" + string(r.Kind) + "/" + r.Name}
 }
 
-var allowedName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var allowedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`) })
 
 func checkName(what, name string) error {
-	if allowedName.MatchString(name) {
+	if allowedName().MatchString(name) {
 		return nil
 	}
 	return fmt.Errorf("%s %q: allowed are 1 to 64 letters, digits, '.', '_' or '-'", what, name)

@@ -53,7 +53,7 @@ func Open(files Files, cluster, id string, log hclog.Logger) (*Store, error) {
 	return s, nil
 }
 
-// loadFiles reads the files and uses their content if it is valid.
+// loadFiles keeps the former content if the new one is not valid.
 func (s *Store) loadFiles() error {
 	m, err := s.files.readMaterial()
 	if err == nil {
@@ -112,7 +112,7 @@ func (s *Store) Run(ctx context.Context) {
 	}
 }
 
-// statFiles returns the infos of the files; nil for a file that does not exist.
+// statFiles has nil for a file that does not exist.
 func (s *Store) statFiles() []os.FileInfo {
 	seen := make([]os.FileInfo, 0, 4)
 	for _, path := range []string{s.files.CA, s.files.Cert, s.files.Key, cmp.Or(s.files.ClientCA, s.files.CA)} {

@@ -68,7 +68,6 @@ func (t *transcript) String() string {
 	return t.text.String()
 }
 
-// runStore opens and runs the store of a node and records what it logs.
 func runStore(t *testing.T, files Files) (*Store, *transcript) {
 	t.Helper()
 	said := new(transcript)

@@ -44,7 +44,6 @@ type backupSchedule struct {
 	index     prometheus.Gauge
 }
 
-// backupNode is the node that is saved.
 type backupNode interface {
 	Save(ctx context.Context, o cluster.ReadOptions, out io.Writer) (cluster.BackupInfo, error)
 	Status() cluster.NodeStatus
@@ -62,14 +61,14 @@ func newBackupSchedule(
 		dir: s.BackupDir, every: s.BackupEvery, keep: s.BackupKeep, node: node, log: log,
 		prefix: "quorate-" + s.ClusterName + "-" + s.ID + "-",
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quorate_backup_failures_total", Help: "How often a periodic backup of this node failed.",
+			Name: "quorate_backup_failures_total", Help: "How often a periodic backup of this member failed.",
 		}),
 		succeeded: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "quorate_backup_last_success_timestamp_seconds",
-			Help: "When the last periodic backup of this node succeeded, or had nothing new to save.",
+			Help: "When the last periodic backup of this member succeeded, or had nothing new to save.",
 		}),
 		index: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "quorate_backup_last_index", Help: "The log index of the last periodic backup of this node.",
+			Name: "quorate_backup_last_index", Help: "The log index of the last periodic backup of this member.",
 		}),
 	}
 	for _, c := range []prometheus.Collector{b.failures, b.succeeded, b.index} {
@@ -139,8 +138,7 @@ func (b *backupSchedule) saveIfChanged(ctx context.Context) error {
 	return b.removeOldest()
 }
 
-// writeBackup writes the present state of this node, and returns its index. The name of the file has the index and
-// the time.
+// writeBackup returns the index. The name of the file has the index and the time.
 func (b *backupSchedule) writeBackup(ctx context.Context) (uint64, error) {
 	now := time.Now().UTC()
 	// The index is known only after writing, so the file has another name until then.
@@ -162,7 +160,6 @@ func (b *backupSchedule) writeBackup(ctx context.Context) (uint64, error) {
 	return saved.Index, atomicfile.SyncFolder(b.dir)
 }
 
-// indexName writes an index so that names sort by it.
 func indexName(index uint64) string { return fmt.Sprintf("%020d", index) }
 
 // removeDrafts removes files that an earlier process could not finish.
@@ -176,7 +173,6 @@ func (b *backupSchedule) removeDrafts() error {
 	return err
 }
 
-// savedBackup is the information in the name of a backup file.
 type savedBackup struct{ name, index, at string }
 
 // listBackups are this node's backups, oldest first. They are ordered by time before index, because indexes start again
@@ -201,7 +197,6 @@ func (b *backupSchedule) listBackups() ([]savedBackup, error) {
 	return found, nil
 }
 
-// removeOldest removes all but the newest backups.
 func (b *backupSchedule) removeOldest() error {
 	known, err := b.listBackups()
 	if err != nil {

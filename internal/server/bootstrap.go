@@ -67,7 +67,6 @@ func isPrivate(mode fs.FileMode, isOthers bool) bool {
 // errSecretLength says how to make a good secret.
 var errSecretLength = errors.New("make one with \"(umask 077; openssl rand -base64 32 > bootstrap.secret)\"")
 
-// recoveryOffer returns the function that reads the recovery in the data folder.
 func recoveryOffer(s Settings) func() (rpc.RecoveryOffer, bool, error) {
 	folder := recovery.Folder(s.DataDir)
 	return func() (rpc.RecoveryOffer, bool, error) {
@@ -76,7 +75,6 @@ func recoveryOffer(s Settings) func() (rpc.RecoveryOffer, bool, error) {
 	}
 }
 
-// startRecoveryWatch reports recoveries in the log, and keeps the note from which they are prepared.
 func startRecoveryWatch(node *cluster.Node, s Settings, note recovery.Note, log hclog.Logger) (stop func()) {
 	watcher := &recovery.Watcher{
 		Folder: recovery.Folder(s.DataDir), Book: node.Book, Log: log.Named("access"), Note: note,

@@ -34,7 +34,7 @@ func listenBoskos(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// startBoskos serves until close; not at all without a listener.
+// startBoskos does nothing without a listener.
 func startBoskos(listener net.Listener, service *Service, logger hclog.Logger) *boskosServer {
 	b := &boskosServer{failed: make(chan error, 1), ended: make(chan struct{})}
 	if listener == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/web/plain"
 )
 
-// newDashboard serves the dashboard as the settings say; nil for none.
+// newDashboard is nil for none.
 func newDashboard(s Settings, p Process) (http.Handler, error) {
 	if s.UI == uiOff {
 		return nil, nil

@@ -62,8 +62,7 @@ func snapshotsText(node *cluster.Node) ([]byte, error) {
 	return indentedJSON(list)
 }
 
-// runtimeProfile writes a profile of the runtime: form 1 is text that merges equal stacks, form 0 is for "go tool
-// pprof".
+// runtimeProfile takes form 1 for text that merges equal stacks, form 0 for "go tool pprof".
 func runtimeProfile(name string, form int) ([]byte, error) {
 	var out bytes.Buffer
 	err := pprof.Lookup(name).WriteTo(&out, form)
@@ -76,7 +75,6 @@ const hiddenText = "(hidden)"
 // secretKeys matches keys whose values are not shown. It does not match keys of files, because a path is not a secret.
 var secretKeys = regexp.MustCompile(`(?i)(secret|token|password|passphrase|credential|private|headers|key)s?$`)
 
-// redacted is every setting under its key, without secrets.
 func (s Settings) redacted() []yamldoc.Field {
 	var list []yamldoc.Field
 	values := reflect.ValueOf(s)
@@ -87,7 +85,6 @@ func (s Settings) redacted() []yamldoc.Field {
 	return list
 }
 
-// redactValue is a value that may be shown.
 func redactValue(key string, value any) any {
 	if secretKeys.MatchString(key) && !reflect.ValueOf(value).IsZero() {
 		return hiddenText

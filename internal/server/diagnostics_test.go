@@ -42,9 +42,9 @@ func TestNoSecretIsTold(t *testing.T) {
 	remembered := new(logBuffer)
 	Settings{ID: "n1", LogLevel: "info"}.NewLogger(remembered).Info("sending", "to",
 		"https://me:hunter2@collector/?key=hunter2")
-	if told, err := remembered.redacted(); err != nil || strings.Contains(string(told),
-		"hunter2") || !strings.Contains(string(told), "collector") {
-		t.Errorf("told %s, %v", told, err)
+	if shown, err := remembered.redacted(); err != nil || strings.Contains(string(shown),
+		"hunter2") || !strings.Contains(string(shown), "collector") {
+		t.Errorf("told %s, %v", shown, err)
 	}
 }
 

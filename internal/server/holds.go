@@ -19,9 +19,8 @@ const (
 	holdsPause = 20 * time.Millisecond
 )
 
-// feedNode is the part of the node that holdRecorder uses.
 type feedNode interface {
-	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
+	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.Reader)) (cluster.ReadInfo, error)
 	ReadFeed(after cluster.Position, most int) (cluster.FeedPage, error)
 }
 
@@ -37,7 +36,6 @@ type holdRecorder struct {
 	position cluster.Position
 }
 
-// run records until ctx ends.
 func (h *holdRecorder) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := h.begin(ctx)
@@ -54,7 +52,7 @@ func (h *holdRecorder) run(ctx context.Context) {
 
 // begin finds out whether the log goes as far as the position: that of a cluster that was made anew does not.
 func (h *holdRecorder) begin(ctx context.Context) error {
-	info, err := h.node.Read(ctx, cluster.ReadOptions{}, func(ledger.View) {})
+	info, err := h.node.Read(ctx, cluster.ReadOptions{}, func(ledger.Reader) {})
 	if err == nil && h.position.Index > info.Index {
 		h.position = cluster.Position{}
 	}
@@ -71,7 +69,7 @@ func (h *holdRecorder) skip(ctx context.Context) {
 			Detail: "records of allocations: this server got a snapshot instead of log entries, or was too slow",
 		})
 	}
-	info, err := h.node.Read(ctx, cluster.ReadOptions{Stale: true}, func(ledger.View) {})
+	info, err := h.node.Read(ctx, cluster.ReadOptions{Stale: true}, func(ledger.Reader) {})
 	if err != nil {
 		pause(ctx, holdsRetry)
 		return
@@ -106,7 +104,6 @@ func (h *holdRecorder) follow(ctx context.Context) error {
 	}
 }
 
-// pause waits, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -23,7 +23,6 @@ type heldFeed struct {
 	forgotten cluster.Position
 }
 
-// newHeldFeed has a grant at each position.
 func newHeldFeed(t *testing.T, at ...cluster.Position) *heldFeed {
 	t.Helper()
 	l := ledger.New(quota.DefaultBounds())
@@ -44,7 +43,7 @@ func newHeldFeed(t *testing.T, at ...cluster.Position) *heldFeed {
 	return f
 }
 
-func (f *heldFeed) Read(context.Context, cluster.ReadOptions, func(ledger.View)) (cluster.ReadInfo, error) {
+func (f *heldFeed) Read(context.Context, cluster.ReadOptions, func(ledger.Reader)) (cluster.ReadInfo, error) {
 	return cluster.ReadInfo{Index: f.applied}, nil
 }
 

@@ -38,14 +38,14 @@ func (l *logBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// contents is what is kept, oldest first.
+// contents has the oldest first.
 func (l *logBuffer) contents() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return bytes.Join(l.lines, nil)
 }
 
-// redacted is what is kept, without secrets. It is an error if the log is not kept.
+// redacted is an error if the log is not kept.
 func (l *logBuffer) redacted() ([]byte, error) {
 	if l == nil {
 		return nil, errors.New("this process does not keep its log")

@@ -35,7 +35,7 @@ func tuneCollector(s Settings, environment func(string) string, logger hclog.Log
 	logger.Debug("memory", "limit_bytes", limit, "gc_percent", s.GCPercent)
 }
 
-// memoryLimit is the limit in bytes: what is set, in MiB, or a share of what is available.
+// memoryLimit takes what is set in MiB, or else a share of what is available.
 func memoryLimit(set int, available memlimit.Provider) (int64, error) {
 	if set > 0 {
 		return int64(set) << 20, nil

@@ -73,7 +73,6 @@ func startMonitoring(listener net.Listener, handler http.Handler, logger hclog.L
 	return m
 }
 
-// limitMonitoring closes connections beyond the bounds as soon as they are accepted.
 func limitMonitoring(server *http.Server) {
 	var (
 		mu   sync.Mutex
@@ -109,7 +108,7 @@ func limitMonitoring(server *http.Server) {
 	}
 }
 
-// url is where the metrics are served; empty if they are not.
+// url is empty if the metrics are not served.
 func (m *monitoringServer) url() string {
 	if m == nil {
 		return ""

@@ -19,7 +19,7 @@ func TestProbeAddress(t *testing.T) {
 	} {
 		var environ []string
 		if listens != "" {
-			environ = append(environ, "QUORATE_HTTP_ADDR="+listens)
+			environ = append(environ, "QUORATE_SERVER_HTTP_ADDR="+listens)
 		}
 		probe, err := loadProbe(environ...)
 		if err != nil || probe.URL != want || probe.TLS != nil {
@@ -31,10 +31,10 @@ func TestProbeAddress(t *testing.T) {
 // TestProbeFaults: what makes a server's address or certificate unusable is named.
 func TestProbeFaults(t *testing.T) {
 	for says, environ := range map[string][]string{
-		`http-addr is "7101"`:       {"QUORATE_HTTP_ADDR=7101"},
-		"tls-ca":                    {"QUORATE_TLS_CERT=a.crt"},
-		"tls-cert: ":                {"QUORATE_TLS_CA=a", "QUORATE_TLS_CERT=b", "QUORATE_TLS_KEY=c"},
-		"reading the configuration": {"QUORATE_CONFIG=/nonexistent/quorate.yaml"},
+		`http-addr is "7101"`:       {"QUORATE_SERVER_HTTP_ADDR=7101"},
+		"tls-ca":                    {"QUORATE_SERVER_TLS_CERT=a.crt"},
+		"tls-cert: ":                {"QUORATE_SERVER_TLS_CA=a", "QUORATE_SERVER_TLS_CERT=b", "QUORATE_SERVER_TLS_KEY=c"},
+		"reading the configuration": {"QUORATE_SERVER_CONFIG=/nonexistent/quorate.yaml"},
 	} {
 		if _, err := loadProbe(environ...); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v: %v, want an error that says %q", environ, err, says)

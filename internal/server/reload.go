@@ -18,13 +18,11 @@ type reloader struct {
 	steps []reloadStep
 }
 
-// reloadStep applies new settings to one part of the server.
 type reloadStep struct {
 	what  string
 	apply func(Settings) error
 }
 
-// reloadLogLevel makes the logger follow the setting.
 func reloadLogLevel(logger hclog.Logger) reloadStep {
 	return reloadStep{"log-level", func(s Settings) error {
 		logger.SetLevel(hclog.LevelFromString(s.LogLevel))
@@ -32,7 +30,6 @@ func reloadLogLevel(logger hclog.Logger) reloadStep {
 	}}
 }
 
-// follow reloads at each signal until ctx ends.
 func (r *reloader) follow(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
@@ -64,9 +61,9 @@ func (r *reloader) reload() {
 // keepRestartOnly logs which settings have changed, and puts back the present value of those that only a restart
 // changes.
 func (r *reloader) keepRestartOnly(next Settings) Settings {
-	was, will := reflect.ValueOf(r.now), reflect.ValueOf(&next).Elem()
+	present, updated := reflect.ValueOf(r.now), reflect.ValueOf(&next).Elem()
 	for _, s := range settingFields() {
-		before, after := was.FieldByIndex(s.field.Index), will.FieldByIndex(s.field.Index)
+		before, after := present.FieldByIndex(s.field.Index), updated.FieldByIndex(s.field.Index)
 		if reflect.DeepEqual(before.Interface(), after.Interface()) {
 			continue
 		}

@@ -25,7 +25,6 @@ type security struct {
 	log          hclog.Logger
 }
 
-// tlsFiles are the files that the settings name.
 func (s Settings) tlsFiles() pki.Files {
 	return pki.Files{CA: s.TLSCA, ClientCA: s.TLSClientCA, Cert: s.TLSCert, Key: s.TLSKey}
 }
@@ -48,7 +47,7 @@ func (s Settings) checkSecurity() (faults []error) {
 	tlsOff := s.tlsFiles().Empty()
 	for _, plain := range []struct {
 		key, address string
-		is           bool
+		isPlain      bool
 		way          string
 	}{
 		{"http-addr", s.HTTPAddr, tlsOff, plainTLS},
@@ -57,7 +56,7 @@ func (s Settings) checkSecurity() (faults []error) {
 		// metrics-addr is not among them: the setting is for plain text (docs/adr/0113-monitoring-has-its-own-address.md).
 		{"pprof-addr", s.PprofAddr, true, "give it an address of this machine alone"},
 	} {
-		if plain.is && plain.address != "" && !IsLoopback(plain.address) {
+		if plain.isPlain && plain.address != "" && !IsLoopback(plain.address) {
 			faults = append(
 				faults, fmt.Errorf("%s is %q, where other machines would be served in plain text: %s, listen "+
 					"on loopback, "+
@@ -114,7 +113,6 @@ func IsLoopback(address string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// openSecurity reads the files that the settings name.
 func openSecurity(s Settings, logger hclog.Logger) (*security, error) {
 	sec := &security{auth: pki.ClientAuth(s.TLSClientAuth), log: logger}
 	if s.GossipKeysFile != "" {
@@ -143,7 +141,6 @@ func openSecurity(s Settings, logger hclog.Logger) (*security, error) {
 	return sec, nil
 }
 
-// peerSecurity is for raft and gossip.
 func (s *security) peerSecurity() host.Security {
 	if s.certificates == nil {
 		return host.Security{Keys: s.keys}
@@ -154,7 +151,6 @@ func (s *security) peerSecurity() host.Security {
 	}
 }
 
-// apiSecurity is for the API.
 func (s *security) apiSecurity() rpc.Security {
 	if s.certificates == nil {
 		return rpc.Security{}
@@ -166,7 +162,6 @@ func (s *security) apiSecurity() rpc.Security {
 	}
 }
 
-// certificateEnds is nil without certificates.
 func (s *security) certificateEnds() func() (own, authority time.Time) {
 	if s.certificates == nil {
 		return nil
@@ -174,7 +169,6 @@ func (s *security) certificateEnds() func() (own, authority time.Time) {
 	return s.certificates.Ends
 }
 
-// encryptListener wraps a listener for clients, if there are certificates.
 func (s *security) encryptListener(plain net.Listener) net.Listener {
 	if s.certificates == nil || plain == nil {
 		return plain
@@ -182,7 +176,6 @@ func (s *security) encryptListener(plain net.Listener) net.Listener {
 	return tls.NewListener(plain, s.certificates.API(s.auth))
 }
 
-// listenerURL is where clients reach a listener.
 func (s *security) listenerURL(l net.Listener) string {
 	scheme := "http"
 	if s.certificates != nil {
@@ -191,7 +184,6 @@ func (s *security) listenerURL(l net.Listener) string {
 	return scheme + "://" + l.Addr().String()
 }
 
-// startRenewal reads renewed certificates until stop is called.
 func (s *security) startRenewal() (stop func()) {
 	if s.certificates == nil {
 		return func() {}
@@ -225,27 +217,25 @@ func (s *security) reloadSteps() []reloadStep {
 	}
 }
 
-// registerMetrics shows when the certificates end and how often they were read again.
 func (s *security) registerMetrics(to prometheus.Registerer) error {
 	if s.certificates == nil {
 		return nil
 	}
 	ends := func(which string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "quorate_certificate_expiry_seconds", Help: "When a certificate ends, in seconds since 1970.",
+			Name: "quorate_certificate_expiry_timestamp_seconds", Help: "When a certificate ends, in seconds since 1970.",
 			ConstLabels: prometheus.Labels{"certificate": which},
 		}, value)
 	}
-	reloads := func(result string, value func() float64) prometheus.Collector {
+	reloads := func(outcome string, value func() float64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "quorate_certificate_reloads_total",
-			Help: "Times that changed certificates were read, by what became " +
-				"of them.",
-			ConstLabels: prometheus.Labels{"result": result},
+			Name:        "quorate_certificate_reloads_total",
+			Help:        "Times that changed certificates were read, by outcome: used or refused.",
+			ConstLabels: prometheus.Labels{"outcome": outcome},
 		}, value)
 	}
 	err := errors.Join(
-		to.Register(ends("node", func() float64 { own, _ := s.certificates.Ends(); return float64(own.Unix()) })),
+		to.Register(ends("member", func() float64 { own, _ := s.certificates.Ends(); return float64(own.Unix()) })),
 		to.Register(ends("authority", func() float64 { _, ca := s.certificates.Ends(); return float64(ca.Unix()) })),
 		to.Register(reloads("used", func() float64 { used, _ := s.certificates.Reloads(); return float64(used) })),
 		to.Register(reloads(

@@ -123,7 +123,7 @@ func serveNode(
 	return r, nil
 }
 
-// startLoop runs a loop in the background; stop ends it and waits until it has ended.
+// startLoop returns a stop that waits until the loop has ended.
 func startLoop(loop func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -89,7 +89,7 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 		Node: node, ClusterName: s.ClusterName, Logger: p.Log.Named("rpc"),
 		Metrics: p.Telemetry.handler(), Registerer: registerer,
 		FrontEnds: apiFrontEnds(s), Dashboard: pages, OpenFrontEnds: openFrontEnds(s),
-		Security: t.Security, Activity: rpc.NewActivity(node, recorder),
+		Security: t.Security, Activity: rpc.NewActivity(node, recorder), CountDenial: recorder.CountDenial,
 		Traces: p.tracing.tracerProvider(), Diagnoses: diagnostics(node, s, p),
 		Limits: s.apiLimits(), Backups: node, Upkeep: upkeep(t.CertificateEnds, backups),
 		Network: t.Network, Peers: t.Peers, Browsers: s.browserPolicy(),
@@ -142,7 +142,6 @@ func (s *Service) API() http.Handler { return s.api.Handler() }
 // Boskos answers clients of Boskos; nil if the settings name no address for them.
 func (s *Service) Boskos() http.Handler { return s.boskos }
 
-// openAudit opens the file for the audit records of the node.
 func openAudit(node *cluster.Node, s Settings, p Process) (*sink.Sink, error) {
 	return sink.Open(sink.Options{
 		Path: s.AuditFile, Out: os.Stdout, MaxBytes: int64(s.AuditSize) << 20, Keep: s.AuditKeep, Server: s.ID,
@@ -151,7 +150,6 @@ func openAudit(node *cluster.Node, s Settings, p Process) (*sink.Sink, error) {
 	})
 }
 
-// newDeliverer makes what delivers events to webhooks.
 func newDeliverer(
 	node *cluster.Node, s Settings, registerer prometheus.Registerer, p Process,
 ) (*webhook.Deliverer, error) {

@@ -19,7 +19,7 @@ import (
 
 // Settings are all settings of a server, and their single source: flags, environment variables, keys of the
 // configuration file, defaults, help and docs/server.md are made from this struct. A key has the same name everywhere:
-// `data-dir` in the file, QUORATE_DATA_DIR in the environment, --data-dir on the command line.
+// `data-dir` in the file, QUORATE_SERVER_DATA_DIR in the environment, --data-dir on the command line.
 //
 // The tags: koanf and yaml are the key, twice because two libraries read it; default is the value if none is given;
 // help is one line, for flags and for the page; reload:"yes" marks what SIGHUP changes while the server runs; group
@@ -93,14 +93,12 @@ type Settings struct {
 	TraceSample     float64       `koanf:"trace-sample" yaml:"trace-sample" default:"0.1" help:"share of calls to trace, 0 to 1, among those whose caller did not decide it"`
 }
 
-// setting is one field of the settings.
 type setting struct {
 	key, byDefault, help, group string
 	reloads                     bool
 	field                       reflect.StructField
 }
 
-// settingFields are the fields of [Settings] in their order.
 func settingFields() []setting {
 	var list []setting
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Settings]()) {
@@ -205,7 +203,6 @@ func (s Settings) checkBackups() (faults []error) {
 	return faults
 }
 
-// shownNodes are the nodes of metrics-nodes.
 func (s Settings) shownNodes() ([]activity.NodePattern, error) {
 	if n := len(s.MetricsNodes); n > activity.MostPatterns {
 		return nil, fmt.Errorf("metrics-nodes has %d entries: allowed are up to %d; use * in a name to choose several nodes",
@@ -291,14 +288,12 @@ func (s Settings) NewLogger(to io.Writer) hclog.Logger {
 	})
 }
 
-// apiLimits bound how much the API does at once.
 func (s Settings) apiLimits() rpc.Limits {
 	return rpc.Limits{
 		Calls: s.MaxCalls, Streams: s.MaxStreams, Connections: s.MaxConnections, CallsPerSecondPerUser: s.CallRate,
 	}
 }
 
-// nodeConfig configures raft, gossip and storage.
 func (s Settings) nodeConfig(version string, logger hclog.Logger) cluster.Config {
 	advertised := s.AdvertiseHTTP
 	if advertised == "" {

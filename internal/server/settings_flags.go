@@ -12,17 +12,26 @@ import (
 const (
 	// ConfigFlag is the flag that names the configuration file.
 	ConfigFlag = "config"
-	envPrefix  = "QUORATE_"
+	envPrefix  = "QUORATE_SERVER_"
 )
 
-// EnvironmentVariable is the environment variable of a flag or setting: QUORATE_DATA_DIR for data-dir.
+// EnvironmentVariable is the environment variable of a flag or setting: QUORATE_SERVER_DATA_DIR for data-dir.
 func EnvironmentVariable(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
 }
 
+// EnvironmentVariables are the names that a server reads.
+func EnvironmentVariables() []string {
+	names := []string{EnvironmentVariable(ConfigFlag)}
+	for _, s := range settingFields() {
+		names = append(names, EnvironmentVariable(s.key))
+	}
+	return names
+}
+
 // AddFlags adds a flag for each setting, and [ConfigFlag].
 func AddFlags(f *pflag.FlagSet) {
-	f.String(ConfigFlag, "", "YAML file with the same settings; environment variables QUORATE_… and flags override it")
+	f.String(ConfigFlag, "", "YAML file with the same settings; variables QUORATE_SERVER_… and flags override it")
 	for _, s := range settingFields() {
 		s.addFlag(f)
 	}

@@ -57,7 +57,7 @@ func readSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	return s, nil
 }
 
-// configFile is the file that --config or QUORATE_CONFIG names; empty if neither does.
+// configFile is empty if neither --config nor QUORATE_SERVER_CONFIG names one.
 func configFile(flags *pflag.FlagSet, environ []string) (string, error) {
 	path, err := flags.GetString(ConfigFlag)
 	if err != nil || path != "" {
@@ -86,7 +86,7 @@ func readConfigFile(k *koanf.Koanf, path string) error {
 	return k.Load(confmap.Provider(typed.written(document), "."), nil)
 }
 
-// written is the settings that a file names; a key with nothing after it is nil.
+// written has nil for a key with nothing after it.
 func (s Settings) written(document *yamldoc.Document) map[string]any {
 	values := map[string]any{}
 	known := settingsByKey()
@@ -120,7 +120,6 @@ func decodeYAML(path string, text []byte, out any) (*yamldoc.Document, error) {
 	}
 }
 
-// settingsByKey are all settings by name.
 func settingsByKey() map[string]setting {
 	known := map[string]setting{}
 	for _, s := range settingFields() {
@@ -129,8 +128,8 @@ func settingsByKey() map[string]setting {
 	return known
 }
 
-// environmentEntry makes QUORATE_DATA_DIR the key data-dir. Variables with this prefix that are not settings belong
-// to other commands.
+// environmentEntry makes QUORATE_SERVER_DATA_DIR the key data-dir. The command line warns of variables with this prefix
+// that are not settings: Kubernetes sets some for a service named quorate-server.
 func environmentEntry(known map[string]setting, name, value string) (string, any) {
 	key := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, envPrefix)), "_", "-")
 	s, found := known[key]

@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// settingsPage is docs/server.md: every setting, as [Settings] declares it.
 func settingsPage() string {
 	var page strings.Builder
 	page.WriteString(`# The settings of a server
 
-<!-- Written by the tests from server/settings.go: make golden writes it anew. -->
+<!-- Written by the tests from internal/server/settings.go: make golden writes it anew. -->
 
-A setting has the same name everywhere: ` + "`data-dir`" + ` in the YAML file that ` + "`--config`" + ` names, QUORATE_DATA_DIR in the
-environment, ` + "`--data-dir`" + ` on the command line. The command line overrides the environment, which overrides the file. A key
-that does not exist is refused with its line number. ` + "`deploy/quorate.yaml`" + ` is a file with all keys, explained.
+A setting has the same name everywhere: ` + "`data-dir`" + ` in the YAML file that ` + "`--config`" + ` names,
+QUORATE_SERVER_DATA_DIR in the environment, ` + "`--data-dir`" + ` on the command line. The command line overrides the
+environment, which overrides the file. A key that does not exist is refused with its line number, and a variable that
+does not exist is a warning ([all variables](command-line.md#environment)). ` + "`deploy/quorate.yaml`" + ` is a file with
+all keys, explained.
 
 ` + "`quorate server --check`" + ` with the same file, environment and flags reports whether a server would start with them, and
 starts nothing.
@@ -35,7 +36,7 @@ log names the fault.
 	return page.String()
 }
 
-// defaultCell is the default; empty for settings that have none.
+// defaultCell is empty for settings that have none.
 func (s setting) defaultCell() string {
 	byDefault := s.byDefault
 	if kind := s.field.Type.Kind(); byDefault == "" && kind != reflect.String && kind != reflect.Slice {

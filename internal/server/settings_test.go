@@ -53,8 +53,8 @@ func TestWhichSettingWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	environ := []string{
-		"QUORATE_DATA_DIR=env", "QUORATE_CLUSTER_NAME=env", "QUORATE_SERVER=http://x",
-		"QUORATE_SNAPSHOT_CHECK=5s", "OTHER=1",
+		"QUORATE_SERVER_DATA_DIR=env", "QUORATE_SERVER_CLUSTER_NAME=env", "QUORATE_SERVER=http://x",
+		"QUORATE_SERVER_SNAPSHOT_CHECK=5s", "OTHER=1",
 	}
 	s, err := loadWith(t, environ, "--config", file, "--cluster-name", "flag")
 	if err != nil {
@@ -65,11 +65,11 @@ func TestWhichSettingWins(t *testing.T) {
 	if got != "file env flag 127.0.0.1:7101 5s a:1 b:2" {
 		t.Errorf("got %s", got)
 	}
-	if s, err = loadWith(t, append(environ, "QUORATE_JOIN=c:3,d:4", "QUORATE_ID=env"), "--config",
+	if s, err = loadWith(t, append(environ, "QUORATE_SERVER_JOIN=c:3,d:4", "QUORATE_SERVER_ID=env"), "--config",
 		file); err != nil || strings.Join(s.Join, " ") != "c:3 d:4" || s.ID != "env" {
 		t.Errorf("got %v, %v", s, err)
 	}
-	if _, err = loadWith(t, []string{"QUORATE_BOOTSTRAP_EXPECT=three"}, "--config",
+	if _, err = loadWith(t, []string{"QUORATE_SERVER_BOOTSTRAP_EXPECT=three"}, "--config",
 		file); err == nil || !strings.Contains(err.Error(), "bootstrap-expect") {
 		t.Errorf("a word for a number: %v", err)
 	}
@@ -98,18 +98,18 @@ func TestReload(t *testing.T) {
 	var logged strings.Builder
 	log := hclog.New(&hclog.LoggerOptions{Output: &logged})
 	next, fault := Settings{ID: "n1", LogLevel: "debug", DataDir: "other"}, error(nil)
-	told := ""
+	printed := ""
 	r := reloader{
 		load: func() (Settings, error) { return next, fault }, log: log,
 		now: Settings{ID: "n1", LogLevel: "info", DataDir: "data"},
 		steps: []reloadStep{
 			{"broken", func(Settings) error { return errors.New("it is broken") }},
-			{"sound", func(s Settings) error { told = s.LogLevel + " " + s.DataDir; return nil }},
+			{"sound", func(s Settings) error { printed = s.LogLevel + " " + s.DataDir; return nil }},
 		},
 	}
 	r.reload()
-	if told != "debug data" || r.now.DataDir != "data" {
-		t.Errorf("the step was told %q, and the settings are %+v", told, r.now)
+	if printed != "debug data" || r.now.DataDir != "data" {
+		t.Errorf("the step was told %q, and the settings are %+v", printed, r.now)
 	}
 	for _, line := range []string{
 		"a changed setting needs a restart: setting=data-dir",
@@ -119,9 +119,9 @@ func TestReload(t *testing.T) {
 			t.Errorf("the log lacks %s:\n%s", line, logged.String())
 		}
 	}
-	told, fault = "", errors.New("no such key")
+	printed, fault = "", errors.New("no such key")
 	r.reload()
-	if told != "" || !strings.Contains(logged.String(), "no such key") {
-		t.Errorf("told %q after a fault; the log:\n%s", told, logged.String())
+	if printed != "" || !strings.Contains(logged.String(), "no such key") {
+		t.Errorf("told %q after a fault; the log:\n%s", printed, logged.String())
 	}
 }

@@ -33,7 +33,6 @@ func newSupervision(status func() cluster.NodeStatus, log hclog.Logger) *supervi
 // otherwise not be started before the second.
 func (v *supervision) serving() { v.send(daemon.SdNotifyReady) }
 
-// stopping says that the node stops in order.
 func (v *supervision) stopping() { v.send(daemon.SdNotifyStopping) }
 
 // watch reports progress, twice within the interval of the watchdog, until ctx ends. It reports nothing while entries
@@ -63,13 +62,13 @@ func (v *supervision) watch(ctx context.Context) {
 
 // progresses reports whether what was committed at the last check has been applied, or a part of it.
 func (v *supervision) progresses() bool {
-	is := v.status()
-	stalled := is.AppliedIndex < v.committed && is.AppliedIndex <= v.applied
+	status := v.status()
+	stalled := status.AppliedIndex < v.committed && status.AppliedIndex <= v.applied
 	if stalled && !v.stalled {
 		v.log.Error("committed entries are not applied: the process manager restarts this process if that lasts",
-			"applied", is.AppliedIndex, "committed", is.CommitIndex)
+			"applied", status.AppliedIndex, "committed", status.CommitIndex)
 	}
-	v.applied, v.committed, v.stalled = is.AppliedIndex, is.CommitIndex, stalled
+	v.applied, v.committed, v.stalled = status.AppliedIndex, status.CommitIndex, stalled
 	return !stalled
 }
 

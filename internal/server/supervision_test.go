@@ -29,10 +29,10 @@ func TestProgressIsThatCommittedEntriesAreApplied(t *testing.T) {
 		{"nothing more", 13, 30, false},
 		{"a restored snapshot", 30, 30, true},
 	}
-	var is cluster.NodeStatus
-	v := newSupervision(func() cluster.NodeStatus { return is }, hclog.NewNullLogger())
+	var status cluster.NodeStatus
+	v := newSupervision(func() cluster.NodeStatus { return status }, hclog.NewNullLogger())
 	for _, c := range checks {
-		is.AppliedIndex, is.CommitIndex = c.applied, c.committed
+		status.AppliedIndex, status.CommitIndex = c.applied, c.committed
 		if got := v.progresses(); got != c.want {
 			t.Errorf("%s (%d of %d): progress is %v, want %v", c.name, c.applied, c.committed, got, c.want)
 		}
@@ -43,14 +43,14 @@ func TestProgressIsThatCommittedEntriesAreApplied(t *testing.T) {
 func TestAStalledNodeDoesNotFeedTheWatchdog(t *testing.T) {
 	t.Setenv("WATCHDOG_USEC", "20000")
 	t.Setenv("WATCHDOG_PID", "")
-	is := cluster.NodeStatus{AppliedIndex: 5, CommitIndex: 9}
+	status := cluster.NodeStatus{AppliedIndex: 5, CommitIndex: 9}
 	checks := 0
 	enough := make(chan struct{})
 	v := newSupervision(func() cluster.NodeStatus {
 		if checks++; checks == 5 {
 			close(enough)
 		}
-		return is
+		return status
 	}, hclog.NewNullLogger())
 	var sent []string
 	v.notify = func(state string) (bool, error) {

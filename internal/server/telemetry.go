@@ -48,14 +48,13 @@ func newTelemetry(clusterName string) *Telemetry {
 	return &Telemetry{registry: registry, process: process, labelled: process}
 }
 
-// ForNode labels what a node reports with its id, for a process with several nodes.
+// ForNode labels what a node reports with its id as a member, for a process with several nodes.
 func (t *Telemetry) ForNode(id string) *Telemetry {
 	own := *t
-	own.labelled = prometheus.WrapRegistererWith(prometheus.Labels{"node": id}, t.process)
+	own.labelled = prometheus.WrapRegistererWith(prometheus.Labels{"member": id}, t.process)
 	return &own
 }
 
-// orPrivate is t, or a registry for one node of the cluster if t is nil.
 func (t *Telemetry) orPrivate(clusterName string) *Telemetry {
 	if t != nil {
 		return t
@@ -63,12 +62,10 @@ func (t *Telemetry) orPrivate(clusterName string) *Telemetry {
 	return newTelemetry(clusterName)
 }
 
-// handler answers /metrics.
 func (t *Telemetry) handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{Registry: t.process})
 }
 
-// exposition is what /metrics answers.
 func (t *Telemetry) exposition() ([]byte, error) {
 	families, err := t.registry.Gather()
 	var out bytes.Buffer
@@ -83,7 +80,6 @@ func (t *Telemetry) exposition() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// watchNode registers the gauges that show the state of a node.
 func watchNode(to prometheus.Registerer, node *cluster.Node) error {
 	if err := host.RegisterGauges(to, node); err != nil {
 		return err
@@ -97,7 +93,6 @@ func watchNode(to prometheus.Registerer, node *cluster.Node) error {
 	return nil
 }
 
-// nodeGauge is a metric that is read when it is scraped.
 type nodeGauge struct {
 	help  string
 	value func() float64
@@ -106,31 +101,32 @@ type nodeGauge struct {
 func nodeGauges(node *cluster.Node) map[string]nodeGauge {
 	return map[string]nodeGauge{
 		"quorate_leader": {
-			"1 while this node leads.",
+			"1 while this member leads.",
 			func() float64 { return boolGauge(node.IsLeader()) },
 		},
 		"quorate_ready": {
-			"1 while this node knows a leader and has caught up with it.",
+			"1 while this member knows a leader and has caught up with it.",
 			func() float64 { return boolGauge(node.Ready() == nil) },
 		},
 		"quorate_term": {
-			"The present term.",
+			"The present term." + host.SharedHelp,
 			func() float64 { return float64(node.Status().Term) },
 		},
 		"quorate_commit_index": {
-			"The last log index known to be on a majority.",
+			"The last log index known to be on a majority." + host.SharedHelp,
 			func() float64 { return float64(node.Status().CommitIndex) },
 		},
 		"quorate_applied_index": {
-			"The last log index in this node's ledger.",
+			"The last log index in this member's ledger.",
 			func() float64 { return float64(node.Status().AppliedIndex) },
 		},
 		"quorate_feature_level": {
-			"The feature level of the cluster: every member must understand it.",
+			"The feature level of the cluster: every member must understand it." + host.SharedHelp,
 			func() float64 { return float64(node.Level().Current) },
 		},
 		"quorate_differing_members": {
-			"Members found to hold another state than a majority, or to disagree without one; 0 is well.",
+			"Members found to hold another state than a majority, or to disagree without one; 0 is well." +
+				host.SharedHelp,
 			func() float64 { return float64(node.CountDiffering()) },
 		},
 		"quorate_disk_free_bytes": {
@@ -146,7 +142,7 @@ func nodeGauges(node *cluster.Node) map[string]nodeGauge {
 			func() float64 { return node.DiskStatus().WriteMean.Seconds() },
 		},
 		"quorate_last_contact_seconds": {
-			"Seconds since this node last heard from a leader; 0 on the leader.",
+			"Seconds since this member last heard from a leader; 0 on the leader.",
 			func() float64 { return node.Status().LastContact.Seconds() },
 		},
 	}

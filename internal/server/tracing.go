@@ -27,7 +27,7 @@ const (
 // tracesPath is where a collector takes traces, unless the setting has a path.
 const tracesPath = "/v1/traces"
 
-// tracing sends the spans of this process to a collector; the zero value sends nothing.
+// tracing sends nothing with the zero value.
 type tracing struct {
 	provider *sdktrace.TracerProvider
 }
@@ -64,7 +64,7 @@ func startTracing(
 	)}, nil
 }
 
-// tracerProvider takes spans; nil if none are sent.
+// tracerProvider is nil if no spans are sent.
 func (t tracing) tracerProvider() trace.TracerProvider {
 	if t.provider == nil {
 		return nil
@@ -83,7 +83,6 @@ func (t tracing) flush(ctx context.Context, logger hclog.Logger) {
 	}
 }
 
-// tracesURL is the address of the collector, with its usual path if the setting has none.
 func (s Settings) tracesURL() string {
 	parsed, err := url.Parse(s.OTLPEndpoint)
 	if err != nil || parsed.Path != "" && parsed.Path != "/" {
@@ -92,7 +91,6 @@ func (s Settings) tracesURL() string {
 	return parsed.JoinPath(tracesPath).String()
 }
 
-// checkTracing refuses values that cannot be a collector or a share.
 func (s Settings) checkTracing() error {
 	var faults []error
 	parsed, err := url.Parse(s.OTLPEndpoint)

@@ -52,7 +52,7 @@ func TestSettingsOfTraces(t *testing.T) {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}
-	s, err := loadWith(t, []string{"QUORATE_TRACE_SAMPLE=0.5"}, "--id", "n1", "--data-dir", "d")
+	s, err := loadWith(t, []string{"QUORATE_SERVER_TRACE_SAMPLE=0.5"}, "--id", "n1", "--data-dir", "d")
 	if err != nil || s.TraceSample != 0.5 || s.OTLPEndpoint != "" {
 		t.Errorf("got %+v, %v", s, err)
 	}

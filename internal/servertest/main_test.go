@@ -42,7 +42,6 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// thisBinary returns a command that runs the test binary in a role.
 func thisBinary(t *testing.T, as string) *exec.Cmd {
 	t.Helper()
 	file, err := os.Executable()
@@ -78,7 +77,6 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// record runs a test to its end, without its cleanups.
 func record(t *testing.T, test func(*recorder)) *recorder {
 	t.Helper()
 	r, ended := &recorder{TB: t}, make(chan struct{})
@@ -90,7 +88,6 @@ func record(t *testing.T, test func(*recorder)) *recorder {
 	return r
 }
 
-// end runs the cleanups as package testing does.
 func (r *recorder) end() {
 	for _, cleanup := range slices.Backward(r.cleanups) {
 		cleanup()

@@ -27,8 +27,8 @@ type ports struct {
 }
 
 // The range, 16000 to 27999, is above the ports that "quorate dev" and "quorate demo" search, because tests start these
-// too, and below those of bench/compare and of outgoing connections: each could take a port between the search and its
-// use.
+// too, and below those of tools/bench/compare and of outgoing connections: each could take a port between the search
+// and its use.
 const (
 	lowestPort = 16_000
 	blockCount = 240
@@ -66,7 +66,7 @@ func (p *ports) take(ctx context.Context, count int) ([]string, error) {
 	return nil, fmt.Errorf("no %d ports from %d to %d are free", count, p.lowest, p.lowest+p.count*blockSize-1)
 }
 
-// next returns the next port: of the last block, else of a new one, else of the first block again.
+// next takes a port of the last block, else of a new one, else of the first block again.
 func (p *ports) next(ctx context.Context) (int, error) {
 	const usable = blockSize - 1
 	if p.taken >= usable*len(p.blocks) && !p.addBlock(ctx) {
@@ -80,7 +80,7 @@ func (p *ports) next(ctx context.Context) (int, error) {
 	return port, nil
 }
 
-// addBlock takes a block that no process has, beginning at a random one; false if there is none.
+// addBlock begins at a random port; false if there is none that no process has.
 func (p *ports) addBlock(ctx context.Context) bool {
 	from := rand.IntN(p.count)
 	for i := range p.count {

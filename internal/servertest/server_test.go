@@ -14,7 +14,7 @@ import (
 // TestClusterLosesItsLeader lets a cluster of three elect another leader, and starts the first one again with its data.
 func TestClusterLosesItsLeader(t *testing.T) {
 	t.Setenv("QUORATE_SERVER", "http://127.0.0.1:1") // must reach neither servers nor commands
-	t.Setenv("QUORATE_HTTP_ADDR", "nonsense")
+	t.Setenv("QUORATE_SERVER_HTTP_ADDR", "nonsense")
 	c := StartCluster(t, Settings{Patience: patience})
 	first, others := c.Leader(t)
 	if len(others) != 2 || slices.Contains(others, first) {

@@ -30,7 +30,7 @@ const (
 // Node is the part of [cluster.Node] that a Deliverer uses.
 type Node interface {
 	IsLeader() bool
-	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
+	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.Reader)) (cluster.ReadInfo, error)
 	ReadFeed(after cluster.Position, most int) (cluster.FeedPage, error)
 	Propose(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
 }
@@ -48,7 +48,7 @@ type Config struct {
 	// TypeOf is the type of an event, such as "allocation.granted", and Encode its details as JSON in the present state;
 	// nil if the owner of the webhook may see nothing of it.
 	TypeOf func(cluster.WatchEvent) string
-	Encode func(ledger.View, *quota.Webhook, cluster.WatchEvent) ([]byte, error)
+	Encode func(ledger.Reader, *quota.Webhook, cluster.WatchEvent) ([]byte, error)
 }
 
 // Deliverer delivers events while its server leads.
@@ -82,7 +82,6 @@ func (d *Deliverer) Run(ctx context.Context) {
 	}
 }
 
-// lead delivers until the leadership or ctx ends.
 func (d *Deliverer) lead(ctx context.Context) {
 	l := &leading{Deliverer: d, workers: map[string]*worker{}}
 	for ctx.Err() == nil && d.config.Node.IsLeader() {
@@ -101,11 +100,10 @@ func (d *Deliverer) lead(ctx context.Context) {
 }
 
 func (d *Deliverer) readWebhooks(ctx context.Context) (list []*quota.Webhook, err error) {
-	_, err = d.config.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) { list = v.Webhooks() })
+	_, err = d.config.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.Reader) { list = v.Webhooks() })
 	return list, err
 }
 
-// leading is one period of leadership.
 type leading struct {
 	*Deliverer
 	workers map[string]*worker
@@ -114,7 +112,6 @@ type leading struct {
 	reported time.Time
 }
 
-// stop ends all workers and waits for them.
 func (l *leading) stop() {
 	for _, w := range l.workers {
 		w.cancel()
@@ -170,7 +167,6 @@ func (l *leading) logDead(hook *quota.Webhook) {
 	l.dead[hook.Name] = isDead
 }
 
-// report proposes what the workers have done since the last report.
 func (l *leading) report(ctx context.Context, hooks []*quota.Webhook) {
 	if time.Since(l.reported) < reportEvery {
 		return
@@ -198,7 +194,6 @@ func (l *leading) report(ctx context.Context, hooks []*quota.Webhook) {
 	}
 }
 
-// selects reports whether a webhook wants an event.
 func (d *Deliverer) selects(spec quota.WebhookSpec, e cluster.WatchEvent) bool {
 	if len(spec.Types) > 0 && !slices.Contains(spec.Types, d.config.TypeOf(e)) {
 		return false
@@ -225,7 +220,6 @@ func positionOf(p cluster.Position) quota.EventPosition {
 	return quota.EventPosition{Index: p.Index, Number: p.Number}
 }
 
-// pause waits, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

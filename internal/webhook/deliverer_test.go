@@ -44,10 +44,10 @@ func (n *fakeNode) IsLeader() bool {
 	return n.leads
 }
 
-func (n *fakeNode) Read(_ context.Context, _ cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error) {
+func (n *fakeNode) Read(_ context.Context, _ cluster.ReadOptions, fn func(ledger.Reader)) (cluster.ReadInfo, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	fn(n.ledger.View())
+	fn(n.ledger.Reader())
 	return cluster.ReadInfo{}, nil
 }
 
@@ -75,7 +75,6 @@ func (n *fakeNode) Propose(_ context.Context, commands ...quota.Command) ([]ledg
 	return []ledger.Outcome{n.ledger.Apply(quota.Stamp{}, commands[0])}, 0, nil
 }
 
-// add makes up an event at an index.
 func (n *fakeNode) add(index uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -88,7 +87,7 @@ func (n *fakeNode) add(index uint64) {
 func (n *fakeNode) hook() quota.Webhook {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return *n.ledger.View().Webhooks()[0]
+	return *n.ledger.Reader().Webhooks()[0]
 }
 
 // fakeReceiver answers with the code of the moment, and keeps the ids and bodies of all deliveries.
@@ -121,7 +120,6 @@ func (r *fakeReceiver) received() []string {
 	return slices.Clone(r.ids)
 }
 
-// startDeliverer runs a deliverer of one webhook; stop ends it.
 func startDeliverer(t *testing.T, n *fakeNode, r *fakeReceiver) (stop func()) {
 	t.Helper()
 	server := httptest.NewServer(r)
@@ -141,7 +139,7 @@ func startDeliverer(t *testing.T, n *fakeNode, r *fakeReceiver) (stop func()) {
 		Node: n, ClusterName: "c", Log: hclog.NewNullLogger(), Registerer: prometheus.NewRegistry(),
 		Hosts: mustParse(t, "http://127.0.0.1:*"), SecretsDir: dir,
 		TypeOf: func(cluster.WatchEvent) string { return "x" },
-		Encode: func(_ ledger.View, _ *quota.Webhook, e cluster.WatchEvent) ([]byte, error) {
+		Encode: func(_ ledger.Reader, _ *quota.Webhook, e cluster.WatchEvent) ([]byte, error) {
 			return fmt.Appendf(nil, `{"index":%d}`, e.Index), nil
 		},
 	})
@@ -236,8 +234,8 @@ func TestNodeEventsAreSelected(t *testing.T) {
 			if spec[2] != "" {
 				s.Types = []string{spec[2]}
 			}
-			if is := d.selects(s, event); is != want {
-				t.Errorf("%v selects %v: %v", spec, e, is)
+			if got := d.selects(s, event); got != want {
+				t.Errorf("%v selects %v: %v", spec, e, got)
 			}
 		}
 	}

@@ -19,7 +19,6 @@ const MaxHosts = 100
 // Hosts says to which hosts events may be delivered; the zero value allows none.
 type Hosts []hostRule
 
-// hostRule allows a scheme, a host and a port.
 type hostRule struct {
 	scheme, host, port string
 	// address is set if the host is an address. Only such a rule allows addresses of the own machine and of the link.

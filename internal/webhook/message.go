@@ -39,7 +39,6 @@ type message struct {
 	isGap  bool
 }
 
-// envelope is the body of a delivery.
 type envelope struct {
 	Type string `json:"type"`
 	Data any    `json:"data"`
@@ -62,7 +61,7 @@ func (d *Deliverer) eventMessage(
 		id: fmt.Sprintf("%s-%d-%d", d.config.ClusterName, e.Index, e.Number), cursor: positionOf(e.Position),
 	}
 	var details []byte
-	_, failed := d.config.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+	_, failed := d.config.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.Reader) {
 		details, err = d.config.Encode(v, hook, e)
 	})
 	if failed != nil || err == nil && details == nil {
@@ -87,7 +86,6 @@ func marshalEnvelope(name string, data any) []byte {
 	return body
 }
 
-// idOf is the id of the allocation or the scheduled limit of an event.
 func idOf(e cluster.WatchEvent) string {
 	switch {
 	case e.Event != nil:
@@ -127,7 +125,7 @@ func newClient(hosts Hosts) *http.Client {
 	}
 }
 
-// post delivers a message once. A receiver acknowledges it with a code of the class 2xx.
+// post treats a code of the class 2xx as the acknowledgement.
 func (d *Deliverer) post(ctx context.Context, spec quota.WebhookSpec, m message) error {
 	if err := d.config.Hosts.Check(spec.URL); err != nil {
 		return err

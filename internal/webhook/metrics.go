@@ -12,18 +12,21 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
+// sharedHelp ends the help of metrics of the replicated state. docs/metrics.md lists these, and a test compares.
+const sharedHelp = " Every member reports it: take the maximum over members, not the sum."
+
 var (
 	attemptsDesc = prometheus.NewDesc("quorate_webhook_attempts_total",
-		"Attempts of this server to deliver an event, by webhook and result: delivered or failed.",
-		[]string{"webhook", "result"}, nil)
+		"Attempts of this member to deliver an event, by webhook and outcome: delivered or failed.",
+		[]string{"webhook", "outcome"}, nil)
 	deadDesc = prometheus.NewDesc("quorate_webhook_dead",
-		"1 if a webhook is dead: nothing is delivered until it is resumed. Only the leader reports it.",
+		"1 if a webhook is dead: nothing is delivered until it is resumed."+sharedHelp,
 		[]string{"webhook"}, nil)
 	behindDesc = prometheus.NewDesc("quorate_webhook_behind_events",
-		"Events that a webhook has still to deliver or to skip. Only the leader reports it.", []string{"webhook"}, nil)
+		"Events that a webhook has still to deliver or to skip."+sharedHelp, []string{"webhook"}, nil)
 )
 
-// metrics are counters of this server, and gauges that the leader reads from the ledger.
+// metrics are counters of this member, and gauges of its ledger.
 type metrics struct {
 	node Node
 
@@ -31,17 +34,16 @@ type metrics struct {
 	attempts map[attempt]float64
 }
 
-type attempt struct{ webhook, result string }
+type attempt struct{ webhook, outcome string }
 
 func newMetrics(node Node) *metrics { return &metrics{node: node, attempts: map[attempt]float64{}} }
 
-func (m *metrics) count(webhook, result string) {
+func (m *metrics) count(webhook, outcome string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.attempts[attempt{webhook, result}]++
+	m.attempts[attempt{webhook, outcome}]++
 }
 
-// forgetOthers drops the counters of webhooks that do not exist any more.
 func (m *metrics) forgetOthers(hooks []*quota.Webhook) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,15 +65,12 @@ func (m *metrics) Describe(to chan<- *prometheus.Desc) {
 func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
 	for key, n := range m.attempts {
-		to <- prometheus.MustNewConstMetric(attemptsDesc, prometheus.CounterValue, n, key.webhook, key.result)
+		to <- prometheus.MustNewConstMetric(attemptsDesc, prometheus.CounterValue, n, key.webhook, key.outcome)
 	}
 	m.mu.Unlock()
-	if !m.node.IsLeader() {
-		return
-	}
 	var hooks []*quota.Webhook
 	_, err := m.node.Read(context.Background(), cluster.ReadOptions{Stale: true},
-		func(v ledger.View) { hooks = v.Webhooks() })
+		func(v ledger.Reader) { hooks = v.Webhooks() })
 	if err != nil {
 		return
 	}

@@ -18,7 +18,6 @@ const (
 	maxBackoff   = 5 * time.Minute
 )
 
-// worker delivers the events of one webhook, one after the other.
 type worker struct {
 	*Deliverer
 	hook   quota.Webhook
@@ -34,7 +33,6 @@ type worker struct {
 	sentAt         time.Time
 }
 
-// progress is what a worker has done since it began.
 type progress struct {
 	// cursor is behind the last event that was acknowledged or is not selected.
 	cursor                   quota.EventPosition
@@ -44,7 +42,6 @@ type progress struct {
 	failure  string
 }
 
-// run delivers until ctx ends.
 func (w *worker) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		page, err := w.config.Node.ReadFeed(cluster.Position{Index: w.at.Index, Number: w.at.Number}, eventsAtOnce)
@@ -71,7 +68,7 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// handleEvent delivers an event if it is selected. It returns false when ctx has ended first.
+// handleEvent is false when ctx has ended first.
 func (w *worker) handleEvent(ctx context.Context, e cluster.WatchEvent) bool {
 	for w.selects(w.hook.WebhookSpec, e) {
 		m, seen, err := w.eventMessage(ctx, &w.hook, e)
@@ -89,7 +86,6 @@ func (w *worker) handleEvent(ctx context.Context, e cluster.WatchEvent) bool {
 	return w.skip(e)
 }
 
-// skip moves on behind an event that is not delivered.
 func (w *worker) skip(e cluster.WatchEvent) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,18 +108,18 @@ func (w *worker) deliverGap(ctx context.Context, until quota.EventPosition) {
 }
 
 // hasOwner is false if the webhook is of a user who was disabled or deleted.
-func (w *worker) hasOwner(ctx context.Context) (has bool) {
-	_, err := w.config.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
-		has = w.hook.Owner == ""
-		if !has {
+func (w *worker) hasOwner(ctx context.Context) (known bool) {
+	_, err := w.config.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.Reader) {
+		known = w.hook.Owner == ""
+		if !known {
 			_, refused := v.ReaderOfUser(w.hook.Owner)
-			has = refused == nil
+			known = refused == nil
 		}
 	})
-	return has || err != nil
+	return known || err != nil
 }
 
-// deliver posts a message until the receiver acknowledges it. It returns false when ctx has ended first.
+// deliver repeats the post until the receiver acknowledges the message. It is false when ctx has ended first.
 func (w *worker) deliver(ctx context.Context, m message) bool {
 	longest := min(maxBackoff, time.Duration(w.hook.RetryFor)*time.Millisecond/4)
 	for backoff := firstBackoff; ctx.Err() == nil; backoff *= 2 {
@@ -168,15 +164,15 @@ func (w *worker) reportFor(hook *quota.Webhook) (quota.WebhookReport, bool) {
 	if hook.Cursor == w.sent.cursor {
 		w.accepted = w.sent
 	}
-	is := w.progress
-	hasNews := is.delivered > w.accepted.delivered || is.failures > w.sent.failures ||
-		is.skipped > w.accepted.skipped && time.Since(w.sentAt) > skipEvery
+	latest := w.progress
+	hasNews := latest.delivered > w.accepted.delivered || latest.failures > w.sent.failures ||
+		latest.skipped > w.accepted.skipped && time.Since(w.sentAt) > skipEvery
 	if !hasNews {
 		return quota.WebhookReport{}, false
 	}
-	w.sent, w.sentAt = is, time.Now()
+	w.sent, w.sentAt = latest, time.Now()
 	return quota.WebhookReport{
-		Name: hook.Name, Version: hook.Version, Cursor: is.cursor, Delivered: is.delivered - w.accepted.delivered,
-		Gaps: is.gaps - w.accepted.gaps, Error: is.failure,
+		Name: hook.Name, Version: hook.Version, Cursor: latest.cursor, Delivered: latest.delivered - w.accepted.delivered,
+		Gaps: latest.gaps - w.accepted.gaps, Error: latest.failure,
 	}, true
 }

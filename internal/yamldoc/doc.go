@@ -107,7 +107,6 @@ func checkEncoding(text []byte) error {
 // libraryError is how the library words errors of syntax.
 var libraryError = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
-// explain returns an error with the position of the mistake in a text that the library refused.
 func explain(text []byte, refusal error) error {
 	lines := splitLines(string(text))
 	if err := locateControl(lines); err != nil {
@@ -167,7 +166,6 @@ func locateAlias(lines []string, refusal error) *Error {
 	return nil
 }
 
-// check holds a document against the bounds.
 func (r Rules) check(root *yaml.Node) error {
 	m := &measure{rules: r, sizes: map[*yaml.Node]int{}}
 	size := m.size(root, 1)
@@ -180,7 +178,6 @@ func (r Rules) check(root *yaml.Node) error {
 	return nil
 }
 
-// measure counts the values of a document.
 type measure struct {
 	rules   Rules
 	aliases int

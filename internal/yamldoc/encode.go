@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -94,12 +95,14 @@ func jsonParts(decoder *json.Decoder, open json.Delim) (*yaml.Node, error) {
 }
 
 // oldWords are texts that readers of YAML 1.1 take for a boolean, for a number of base 60, or for a key that merges.
-var oldWords = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|<<)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
+var oldWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?i:y|n|yes|no|on|off|<<)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
+})
 
 // textNode is a text, in quotes if a reader could take it for something else.
 func textNode(text string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: text}
-	unsafe := strings.ContainsAny(text, "\t\r\n") || n.ShortTag() != "!!str" || oldWords.MatchString(text) ||
+	unsafe := strings.ContainsAny(text, "\t\r\n") || n.ShortTag() != "!!str" || oldWords().MatchString(text) ||
 		text == "-" || strings.ContainsAny(text, "#\\") || strings.Contains(text, ": ") ||
 		strings.Contains(text, "- ") ||
 		strings.ContainsAny(text[:1], "*&[]{},!|>%'\"@` ?") || strings.HasSuffix(text, ":") ||

@@ -19,7 +19,6 @@ func locate(lines []string) *Error {
 	return nil
 }
 
-// locator is a position in a text and what encloses it.
 type locator struct {
 	lines  []string
 	line   int // from 0
@@ -91,7 +90,7 @@ func (l *locator) keyOrValue() *Error {
 	return l.endValue()
 }
 
-// isEmpty reports whether a line has nothing but blanks and a comment.
+// isEmpty is true for a line with nothing but blanks and a comment.
 func isEmpty(line string) bool {
 	line = strings.TrimLeft(line, " \t")
 	return line == "" || line[0] == '#'
@@ -113,7 +112,6 @@ func (l *locator) checkBareValue(column int) string {
 	}
 }
 
-// keyValue reads what follows the colon of a key in a block map.
 func (l *locator) keyValue() *Error {
 	if l.skipBlanks() {
 		l.nextLine()
@@ -139,7 +137,6 @@ func (l *locator) keyValue() *Error {
 	return l.endValue()
 }
 
-// endValue expects the end of the line after a value.
 func (l *locator) endValue() *Error {
 	if n := len(l.levels); n > 0 {
 		l.levels[n-1].filled = true
@@ -220,7 +217,7 @@ func (l *locator) quoted() *Error {
 	}
 }
 
-// enter notes a key or dash and holds its column against those above.
+// enter notes a key or dash and compares its column with those above.
 func (l *locator) enter(list bool) *Error {
 	n := len(l.levels)
 	for n > 0 && l.levels[n-1].column > l.at {
@@ -280,7 +277,6 @@ func (l *locator) afterBlank() bool {
 
 func (l *locator) nextLine() { l.line, l.at = l.line+1, 0 }
 
-// rest is the line from here on.
 func (l *locator) rest() string {
 	if l.line >= len(l.lines) {
 		return ""

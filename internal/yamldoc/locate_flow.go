@@ -2,7 +2,6 @@ package yamldoc
 
 import "strings"
 
-// bracket is a map or list in brackets that is not closed yet.
 type bracket struct {
 	line, at int
 	mark     byte

@@ -118,7 +118,6 @@ type cursor struct {
 
 func newCursor(text []byte) cursor { return cursor{text: string(text), line: 1, column: 1} }
 
-// seek is the text from a place on.
 func (c *cursor) seek(line, column int) string {
 	if line < c.line || line == c.line && column < c.column {
 		c.offset, c.line, c.column = 0, 1, 1

@@ -60,7 +60,6 @@ func TestEveryCommandOfACaller(t *testing.T) {
 	})
 }
 
-// machineTree is the tree of the examples with an item.
 func machineTree() []quota.TreeSpec {
 	trees := cernTree()
 	trees[0].Resources = append(trees[0].Resources, quota.Resource{

@@ -18,41 +18,40 @@ func TestUserDataIsForItsOwner(t *testing.T) {
 	c.TTL, c.Data = 60_000, []quota.Label{{Key: "password", Value: "secret"}}
 	queued := claimCores("queued", "atlas/physics/higgs", 10)
 	queued.Mode, queued.WaitFor, queued.TTL, queued.Data = quota.Wait, 60_000, 60_000, c.Data
-	has := func(what string, want bool, info quota.AllocationInfo) {
+	checkData := func(what string, want bool, info quota.AllocationInfo) {
 		t.Helper()
 		if (len(info.Data) > 0) != want {
 			t.Errorf("%s has the data %v", what, info.Data)
 		}
 	}
-	has("the grant", true, g.must("hans", c).Allocation.Info())
+	checkData("the grant", true, g.must("hans", c).Allocation.Info())
 	if out := g.apply("hans", queued); out.Refused != nil {
 		t.Fatal(out.Refused)
 	}
-	has("a renewal", true, g.must("hans", quota.Renew{ID: "lease"}).Allocation.Info())
-	has("a renewal by an operator", false, g.must("olga", quota.Renew{ID: "lease"}).Allocation.Info())
+	checkData("a renewal", true, g.must("hans", quota.Renew{ID: "lease"}).Allocation.Info())
+	checkData("a renewal by an operator", false, g.must("olga", quota.Renew{ID: "lease"}).Allocation.Info())
 	for _, name := range []string{"hans", "olga", "anna", "root"} {
-		reader, err := g.ledger.View().ReaderOf(callerOf(name))
+		reader, err := g.ledger.Reader().ReaderOf(callerOf(name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		info, unknown := reader.Allocation("lease")
 		if name == "anna" {
-			has("what anna sees", false, info) // a node-admin sees holders, and not their data
-		} else if has("what "+name+" reads", true, info); unknown != nil {
+			checkData("what anna sees", false, info) // a node-admin sees holders, and not their data
+		} else if checkData("what "+name+" reads", true, info); unknown != nil {
 			t.Error(name, unknown)
 		}
 		page, unknown := reader.Allocations(quota.AllocationFilter{}, 0, 10)
 		if unknown != nil || len(page.Allocations) != 1 {
 			t.Fatalf("%s lists %v, %v", name, page, unknown)
 		}
-		has("the list of "+name, false, page.Allocations[0])
+		checkData("the list of "+name, false, page.Allocations[0])
 		waitingHasNoData(t, g.ledger, name)
 	}
-	has("the renewed lease", true, g.must("hans", quota.Renew{ID: "lease"}).Allocation.Info())
-	has("a release by an operator", false, g.must("olga", quota.Release{ID: "lease"}).Allocation.Info())
+	checkData("the renewed lease", true, g.must("hans", quota.Renew{ID: "lease"}).Allocation.Info())
+	checkData("a release by an operator", false, g.must("olga", quota.Release{ID: "lease"}).Allocation.Info())
 }
 
-// waitingHasNoData looks at the queue, and asks what blocks its request.
 func waitingHasNoData(t *testing.T, l *ledger.Ledger, name string) {
 	t.Helper()
 	sandbox, err := l.Sandbox().ReaderOf(callerOf(name))

@@ -24,11 +24,8 @@ func TestRightsAgainstOracle(t *testing.T) {
 		for i := range 25 {
 			who := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "who")
 			c := o.command(t, i)
-			asRoot, err := quotatest.Restore(g.ledger.Snapshot(), quota.DefaultBounds())
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := asRoot.ApplyFrom(quota.Stamp{Wall: wallNow}, ledger.Origin{Caller: callerOf("root"), Index: 1}, c)
+			root := ledger.Origin{Caller: callerOf("root"), Index: 1}
+			want := reload(t, g.ledger).ApplyFrom(quota.Stamp{Wall: wallNow}, root, c)
 			before := quotatest.ImageText(g.ledger.Snapshot())
 			got := g.apply(who, c)
 			if want.Refused != nil {
@@ -170,7 +167,7 @@ func (o *rightsOracle) follow(g *guarded, who string, c quota.Command, out ledge
 		}
 	case quota.Release:
 	default:
-		o.spec, _ = g.ledger.View().Tree("t")
+		o.spec, _ = g.ledger.Reader().Tree("t")
 	}
 }
 

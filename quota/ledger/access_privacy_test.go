@@ -41,7 +41,6 @@ func privateTree(world int, policy string, reader access.Binding) []quota.TreeSp
 	return []quota.TreeSpec{{Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}, Nodes: nodes}}
 }
 
-// inWorld is a hidden name in one of the two worlds.
 func inWorld(world int, name string) string {
 	if world == 0 {
 		return name
@@ -137,7 +136,6 @@ func comparePair(t *rapid.T) (happened int) {
 	return happened
 }
 
-// compareAnswers compares all that two ledgers answer to the reader.
 func compareAnswers(t *rapid.T, worlds [2]*guarded) {
 	var said [2]map[string]string
 	for w := range worlds {
@@ -151,7 +149,7 @@ func compareAnswers(t *rapid.T, worlds [2]*guarded) {
 }
 
 // answersTo asks everything that can be asked, also by the names that are hidden in one of the worlds.
-func answersTo(t *rapid.T, l *ledger.Ledger, by *access.Caller) map[string]string {
+func answersTo(t *rapid.T, l *ledger.Ledger, caller *access.Caller) map[string]string {
 	answers := map[string]string{}
 	note := func(question string, answer ...any) {
 		data, err := json.Marshal(answer)
@@ -160,15 +158,15 @@ func answersTo(t *rapid.T, l *ledger.Ledger, by *access.Caller) map[string]strin
 		}
 		answers[question] = string(data)
 	}
-	r, refused := l.View().ReaderOf(by)
-	s, _ := l.Sandbox().ReaderOf(by)
+	r, refused := l.Reader().ReaderOf(caller)
+	s, _ := l.Sandbox().ReaderOf(caller)
 	if refused != nil {
 		t.Fatal(refused)
 	}
 	note("trees", r.TreesWithRequests())
 	note("configuration", r.Configuration(), r.Policies(), r.Access())
 	note("revisions", r.Revisions(0, 100))
-	for _, revision := range l.View().Revisions(0, 100) {
+	for _, revision := range l.Reader().Revisions(0, 100) {
 		shown, seen := r.ShownRevision(revision, "t", "")
 		note(fmt.Sprint("watched ", revision.Number), shown.Changes, shown.ChangeCount, seen)
 	}
@@ -199,14 +197,14 @@ func answersTo(t *rapid.T, l *ledger.Ledger, by *access.Caller) map[string]strin
 		out := s.Explain(claimAt("probe", node, 12))
 		note("explain "+node, out.Decision, out.Levels, out.LevelsCut, refusalText(out.Refused))
 	}
-	raised := whatIf(t, l, by, quota.SetLimits{Tree: "t", Node: "a/b", Limits: cores(30)})
+	raised := whatIf(t, l, caller, quota.SetLimits{Tree: "t", Node: "a/b", Limits: cores(30)})
 	note("what if", raised.Configuration, refusalText(raised.Refused))
 	for _, id := range ids {
 		info, err := r.Allocation(id)
 		note("allocation "+id, info, refusalText(err))
 		decision, allocation, _, err := s.ExplainID(id)
 		note("explain id "+id, decision, allocation, refusalText(err))
-		note("denial "+id, r.DenialHolders(id))
+		note("denial "+id, ledger.DenialHolders(r, id))
 		out := s.DryRun(quota.Release{ID: id})
 		note("release "+id, refusalText(out.Refused))
 	}

@@ -22,7 +22,6 @@ type guarded struct {
 
 const wallNow = 1_800_000_000_000
 
-// tokenOf is the id of the token of an account in these tests.
 func tokenOf(account string) (id access.TokenID) {
 	copy(id[:], account+"........")
 	return id
@@ -40,12 +39,10 @@ func newGuarded(t rapid.TB, trees []quota.TreeSpec, accounts ...string) *guarded
 	return newLedgerIn(t, access.Guarded, trees, accounts...)
 }
 
-// newLedgerIn is newGuarded in another mode.
 func newLedgerIn(t rapid.TB, mode access.Mode, trees []quota.TreeSpec, accounts ...string) *guarded {
 	return newBounded(t, quota.DefaultBounds(), mode, trees, accounts...)
 }
 
-// newBounded is newLedgerIn with other bounds.
 func newBounded(
 	t rapid.TB, b quota.Bounds, mode access.Mode, trees []quota.TreeSpec, accounts ...string,
 ) *guarded {
@@ -69,12 +66,12 @@ func newBounded(
 func (g *guarded) apply(account string, c quota.Command) ledger.Outcome {
 	g.t.Helper()
 	g.index++
-	early, isRefused := g.ledger.View().At(wallNow).RefusalOf(callerOf(account), c)
+	early, isRefused := g.ledger.Reader().At(wallNow).RefusalOf(callerOf(account), c)
 	out := g.ledger.ApplyFrom(quota.Stamp{Wall: wallNow}, ledger.Origin{Caller: callerOf(account), Index: g.index}, c)
 	switch refused := out.Refused; {
 	case isRefused && (refused == nil || !reflect.DeepEqual(early.Refused, refused)):
 		g.t.Fatalf("%s: %T is refused early with %+v, and then %+v", account, c, early.Refused, refused)
-	case !isRefused && refused != nil && refused.Verb != 0 && !ledger.NeedsPlan(c) &&
+	case !isRefused && refused != nil && refused.Verb != 0 && !quota.FactsOf(c).NeedsPlan &&
 		(refused.Kind != quota.NotFound || refused.Field != "id"): // ids are decided by an entry, see RefusalOf
 		g.t.Fatalf("%s: %T is refused with %+v, and not early", account, c, refused)
 	}
@@ -90,7 +87,6 @@ func (g *guarded) must(account string, c quota.Command) ledger.Outcome {
 	return out
 }
 
-// refused fails unless a command is refused with a kind and a text.
 func (g *guarded) refused(account string, c quota.Command, kind quota.Kind, text string) {
 	g.t.Helper()
 	before := g.ledger.Header()
@@ -210,7 +206,7 @@ func TestAlternativesNeedTheirRights(t *testing.T) {
 	for user, seen := range map[string][]string{"anna": {"r2"}, "carl": nil, "root": {"r1", "r2"}} {
 		var got []string
 		for _, id := range []string{"r1", "r2"} {
-			reader, refused := g.ledger.View().At(wallNow).ReaderOf(callerOf(user))
+			reader, refused := g.ledger.Reader().At(wallNow).ReaderOf(callerOf(user))
 			if refused != nil {
 				t.Fatal(refused)
 			}
@@ -298,7 +294,7 @@ func TestRightsEndWithoutCommands(t *testing.T) {
 	g := newGuarded(t, trees, "hans")
 	claim, hans := claimCores("h1", "atlas/physics/higgs", 1), callerOf("hans")
 	for wall, may := range map[int64]bool{wallNow: true, wallNow + 999: true, wallNow + 1000: false} {
-		view, sandbox := g.ledger.View().At(wall), g.ledger.Sandbox().At(wall)
+		view, sandbox := g.ledger.Reader().At(wall), g.ledger.Sandbox().At(wall)
 		reader, refused := view.ReaderOf(hans)
 		if refused != nil {
 			t.Fatal(refused)

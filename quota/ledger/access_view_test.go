@@ -30,7 +30,7 @@ func TestBindingsAtANode(t *testing.T) {
 			t.Fatal(out.Refused)
 		}
 	}
-	v := l.View()
+	v := l.Reader()
 	hold := func(user, tree, node string) bool {
 		path, exists := v.AccessPath(tree, node)
 		id := access.NewIdentity(&access.Caller{Kind: access.External, User: user}, access.AllVerbs)

@@ -14,14 +14,12 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// anonymously applies a command of a caller without a credential.
 func (g *guarded) anonymously(c quota.Command) ledger.Outcome {
 	g.index++
 	return g.ledger.ApplyFrom(quota.Stamp{Wall: wallNow},
 		ledger.Origin{Caller: &access.Caller{Kind: access.Anonymous}, Index: g.index}, c)
 }
 
-// newOpen is an open ledger with the tree of the examples and accounts.
 func newOpen(t rapid.TB, accounts ...string) *guarded {
 	g := &guarded{t: t, ledger: ledger.New(quota.DefaultBounds())}
 	for i, name := range append([]string{"root"}, accounts...) {
@@ -44,7 +42,7 @@ func newOpen(t rapid.TB, accounts ...string) *guarded {
 
 func (g *guarded) ownerOf(id string) string {
 	g.t.Helper()
-	info, err := g.ledger.View().Allocation(id)
+	info, err := g.ledger.Reader().Allocation(id)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -82,7 +80,7 @@ func TestAdoptedAllocationsAnswerToTheirOwner(t *testing.T) {
 	g.must("hans", quota.Renew{ID: "queued"})
 	g.refused("heidi", quota.Renew{ID: "queued"}, quota.NotFound, "")
 	g.must("hans", quota.Release{ID: "old"})
-	if info, err := g.ledger.View().Allocation("queued"); err != nil || info.State != quota.Held ||
+	if info, err := g.ledger.Reader().Allocation("queued"); err != nil || info.State != quota.Held ||
 		info.Owner != "account/hans" {
 		t.Errorf("a request that waited is %+v, %v", info, err)
 	}
@@ -128,10 +126,10 @@ func TestAdoptionAgainstItsOracle(t *testing.T) {
 				if rapid.Bool().Draw(t, "waits") {
 					c.Mode = quota.Wait
 				}
-				by := rapid.SampledFrom([]string{"", "hans"}).Draw(t, "by")
+				account := rapid.SampledFrom([]string{"", "hans"}).Draw(t, "by")
 				apply, owner := g.anonymously, ""
-				if by != "" {
-					apply, owner = func(c quota.Command) ledger.Outcome { return g.apply(by, c) }, "account/"+by
+				if account != "" {
+					apply, owner = func(c quota.Command) ledger.Outcome { return g.apply(account, c) }, "account/"+account
 				}
 				if out := apply(c); out.Refused == nil && !out.Repeated && out.Allocation != nil {
 					owners[id] = owner
@@ -146,7 +144,7 @@ func TestAdoptionAgainstItsOracle(t *testing.T) {
 				dry := g.ledger.Sandbox().DryRunFrom(ledger.Origin{Caller: callerOf("root")}, command)
 				want := 0
 				for _, id := range ids {
-					if was, known := owners[id]; known && was == "" {
+					if before, known := owners[id]; known && before == "" {
 						owners[id], want = owner, want+1
 					}
 				}
@@ -170,7 +168,7 @@ func checkOwners(t *rapid.T, g *guarded, owners map[string]string) {
 		}
 	}
 	slices.Sort(unowned)
-	reader, err := g.ledger.View().ReaderOf(callerOf("root"))
+	reader, err := g.ledger.Reader().ReaderOf(callerOf("root"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +204,7 @@ func checkOwners(t *rapid.T, g *guarded, owners map[string]string) {
 			all++
 		}
 	}
-	if count, more := g.ledger.View().CountUnowned(1000); count != all || more {
+	if count, more := g.ledger.Reader().CountUnowned(1000); count != all || more {
 		t.Fatalf("counted %d, %v, want %d", count, more, all)
 	}
 }
@@ -224,7 +222,7 @@ func TestAdminsAreAdopted(t *testing.T) {
 	if text := g.apply("root", guard).Refused.Text; strings.Contains(text, ";'") || strings.Contains(text, "neil") {
 		t.Errorf("the command could not be pasted: %s", text)
 	}
-	if list := g.ledger.View().TreesWithAdmins(); len(list) != 1 || list[0].Tree != "cern" ||
+	if list := g.ledger.Reader().TreesWithAdmins(); len(list) != 1 || list[0].Tree != "cern" ||
 		!slices.Equal(list[0].Admins, []string{"ann", "bob", "o'neil;"}) {
 		t.Errorf("trees with admins: %+v", list)
 	}

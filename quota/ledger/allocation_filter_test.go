@@ -45,7 +45,7 @@ func TestAllocationsBySeveralConditions(t *testing.T) {
 			}
 		}
 	}
-	all, _ := l.View().Allocations(quota.AllocationFilter{}, 0, 1000)
+	all, _ := l.Reader().Allocations(quota.AllocationFilter{}, 0, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		f := quota.AllocationFilter{
 			User:        rapid.SampledFrom([]string{"", "eva", "kim", "joe"}).Draw(t, "user"),
@@ -63,7 +63,7 @@ func TestAllocationsBySeveralConditions(t *testing.T) {
 				f.Owner != "" && a.Owner != f.Owner || !strings.HasPrefix(a.ID, f.IDPrefix) ||
 				!quota.IsWithin(a.Claims[0].Node, f.Node) || f.State != nil && a.State != *f.State
 		})
-		got, refused := l.View().Allocations(f, 0, 1000)
+		got, refused := l.Reader().Allocations(f, 0, 1000)
 		if refused != nil {
 			t.Fatal(refused)
 		}

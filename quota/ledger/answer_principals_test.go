@@ -54,7 +54,6 @@ func runsWords(applications []string) string {
 	return " runs " + strings.Join(applications, ",")
 }
 
-// mostWords are the limits of a user or group at a node.
 func mostWords(n quota.PrincipalNode) string {
 	if len(n.Limits) == 0 && n.MaxApplications == 0 {
 		return ""

@@ -14,7 +14,6 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// outcome says what a command did.
 func (p *player) outcome(c quota.Command, out ledger.Outcome) {
 	repeated := ""
 	if out.Repeated {
@@ -46,7 +45,7 @@ func (p *player) outcome(c quota.Command, out ledger.Outcome) {
 	case out.Items != nil:
 		p.itemLines(out.Items, repeated)
 	case isCivilOffset(c):
-		p.say("civil time is %s", p.ledger.View().CivilTime())
+		p.say("civil time is %s", p.ledger.Reader().CivilTime())
 	case out.ScheduledLimit != nil:
 		p.say("%s%s", describeScheduled(*out.ScheduledLimit), repeated)
 	case out.Expired > 0:
@@ -185,7 +184,6 @@ func (p *player) changes(changes []quota.Change) {
 	}
 }
 
-// read answers the questions.
 func (p *player) read(word string, args []string) error {
 	v := p.ledger.Sandbox()
 	switch word {
@@ -255,7 +253,7 @@ func (p *player) policies(v ledger.Sandbox, args []string) {
 
 func (p *player) usage(v ledger.Sandbox, place string) {
 	tree, node := nodeAt(place)
-	page, refused := v.AllUsage(quota.UsageQuery{Tree: tree, Node: node, Subtree: true, Max: math.MaxInt})
+	page, refused := v.Usage(quota.UsageQuery{Tree: tree, Node: node, Subtree: true, Max: math.MaxInt})
 	if refused != nil {
 		p.say("refused %s: %s", refused.Kind, refused.Error())
 		return
@@ -446,7 +444,6 @@ func claimWords(a quota.AllocationInfo) string {
 	return text
 }
 
-// particulars are what only some allocations have.
 func (p *player) particulars(a quota.AllocationInfo) string {
 	var text string
 	if a.Principal.User != "" {

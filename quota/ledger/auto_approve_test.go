@@ -32,11 +32,10 @@ func newRuled(t rapid.TB, rule quota.AutoApprove) *guarded {
 	return g
 }
 
-// advance lets ledger time pass.
-func (g *guarded) advance(by quota.Span) {
+func (g *guarded) advance(span quota.Span) {
 	g.t.Helper()
 	system := access.SystemCaller()
-	at := quota.Stamp{At: g.ledger.Header().Now.At + quota.Instant(by), Wall: wallNow}
+	at := quota.Stamp{At: g.ledger.Header().Now.At + quota.Instant(span), Wall: wallNow}
 	if out := g.ledger.ApplyFrom(at, ledger.Origin{Caller: &system, Index: 1}, quota.Expire{Most: 5}); out.Refused != nil {
 		g.t.Fatal(out.Refused)
 	}
@@ -56,7 +55,7 @@ func TestARuleApprovesSmallRaises(t *testing.T) {
 	if g.coresOf(higgs) != quota.AtMost(12) {
 		t.Fatalf("higgs has %v", g.coresOf(higgs))
 	}
-	r := g.ledger.View().Revisions(0, 1)[0]
+	r := g.ledger.Reader().Revisions(0, 1)[0]
 	if r.Number != out.LimitRequest.Revision || r.Actor != quota.AutoApprover || r.Reason != "a campaign" ||
 		r.Request.Asker != "account/hans" || !slices.Equal(r.Request.Approvers, []string{quota.AutoApprover}) {
 		t.Errorf("the revision is %+v with %+v", r, r.Request)
@@ -190,7 +189,7 @@ func TestWhoMayWriteARule(t *testing.T) {
 	open := newGuarded(t, trees, "anna", "peter", "hans", "heidi", "carl")
 	open.must("anna", open.withRule("anna", "atlas", physics))
 
-	section := open.ledger.View().Book().Section()
+	section := open.ledger.Reader().Book().Section()
 	section.Roles = append(section.Roles, access.Role{
 		Name: "shaper", Verbs: access.SetOf(access.ConfigRead, access.PolicySet, access.NodesManage),
 	})
@@ -222,7 +221,7 @@ type ruleModel struct {
 }
 
 func (m *ruleModel) approves(node string, amount quota.Amount) bool {
-	last, was := m.raised[node]
+	last, wasRaised := m.raised[node]
 	total := amount
 	for sibling, limit := range m.limits {
 		if sibling != node {
@@ -231,7 +230,7 @@ func (m *ruleModel) approves(node string, amount quota.Amount) bool {
 	}
 	most := (100 + quota.Amount(m.rule.AtMost)) * m.limits[node]
 	return m.rule.AtMost > 0 && amount > m.limits[node] && 100*amount <= most &&
-		(!was || m.now-last >= m.rule.Every) && (!m.rule.WithinHeadroom || total <= m.parent)
+		(!wasRaised || m.now-last >= m.rule.Every) && (!m.rule.WithinHeadroom || total <= m.parent)
 }
 
 // TestRulesAgreeWithAnOracle compares which requests a rule approves, while limits, rules and time change and the
@@ -285,15 +284,15 @@ func TestRulesAgreeWithAnOracle(t *testing.T) {
 				}).Draw(t, "rule")
 				g.must("root", quota.ApplyTrees{Trees: tree()})
 			case "wait":
-				by := rapid.SampledFrom([]quota.Span{1, quota.MinAutoApproveEvery - 1, thirtyDays}).Draw(t, "by")
-				m.now += by
-				g.advance(by)
+				span := rapid.SampledFrom([]quota.Span{1, quota.MinAutoApproveEvery - 1, thirtyDays}).Draw(t, "by")
+				m.now += span
+				g.advance(span)
 			case "restart":
 				g.ledger = restoredWith(t, g.ledger, quota.DefaultBounds())
 			}
 			for name, limit := range m.limits {
-				if is := g.coresOf(name); is != quota.AtMost(limit) {
-					t.Fatalf("%s has %v, want %d", name, is, limit)
+				if got := g.coresOf(name); got != quota.AtMost(limit) {
+					t.Fatalf("%s has %v, want %d", name, got, limit)
 				}
 			}
 		}

@@ -15,7 +15,6 @@ import (
 // leaves is how many nodes share the live allocations of a benchmark.
 const leaves = 10
 
-// deepTree has a chain of nodes with leaves at the end, depth levels below the root, all limited.
 func deepTree(name string, depth int) quota.TreeSpec {
 	most := []quota.ResourceLimit{
 		{Resource: "cpu", Limit: quota.AtMost(quota.MaxAmount)},
@@ -43,7 +42,6 @@ func leafPath(depth, leaf int) string {
 	return path + fmt.Sprintf("leaf-%d", leaf)
 }
 
-// claimsAt claim one unit of two resources at a leaf of each tree.
 func claimsAt(leaf, depth int, trees ...string) []quota.Claim {
 	var claims []quota.Claim
 	for _, tree := range trees {
@@ -75,8 +73,7 @@ func filled(b *testing.B, live, depth int, trees ...string) *ledger.Ledger {
 	return l
 }
 
-// pairs replaces a live allocation, picked at random, by a new one: one op is a release and an allocate. All requests
-// are made beforehand.
+// pairs replaces a live allocation, picked at random, by a new one: one op is a release and an allocate.
 func pairs(b *testing.B, live, depth int, trees ...string) {
 	b.Helper()
 	l := filled(b, live, depth, trees...)
@@ -196,7 +193,6 @@ func BenchmarkApplyTrees(b *testing.B) {
 	}
 }
 
-// wideTree has departments with teams below them, nodes in all, half of them limited.
 func wideTree(nodes int) quota.TreeSpec {
 	spec := quota.TreeSpec{
 		Name: "wide", Resources: []quota.Resource{
@@ -269,7 +265,7 @@ func BenchmarkConfigure(b *testing.B) {
 func BenchmarkRefusalOf(b *testing.B) {
 	g := newGuarded(b, cernTree(), "anna", "peter", "hans", "heidi", "carl")
 	g.must("hans", claimCores("held", higgs, 1))
-	view, callers := g.ledger.View(), [...]quota.Command{claimCores("asked", higgs, 1), quota.Release{ID: "held"}}
+	view, callers := g.ledger.Reader(), [...]quota.Command{claimCores("asked", higgs, 1), quota.Release{ID: "held"}}
 	b.ReportAllocs()
 	for i := range b.N {
 		if _, refused := view.RefusalOf(callerOf("hans"), callers[i%2]); refused {

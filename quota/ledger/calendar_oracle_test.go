@@ -142,17 +142,13 @@ func (p *calendarPair) stamp() quota.Stamp { return quota.Stamp{At: quota.Instan
 
 func civilSecond(second int) quota.CivilTime { return quota.CivilTime(modelOffset+second) * 1000 }
 
-func amountLimit(n int) []quota.ResourceLimit {
-	return []quota.ResourceLimit{{Resource: "cores", Limit: quota.AtMost(quota.Amount(n))}}
-}
-
 func newCalendarPair(t *rapid.T) *calendarPair {
 	p := &calendarPair{ledger: ledger.New(quota.DefaultBounds()), model: &calendarModel{
 		limits: map[string]int{"": 12, "a": 7, "b": 4, "a/x": 3, "a/y": 2}, held: map[string]modelClaim{},
 	}}
 	spec := quota.TreeSpec{Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}}
 	for _, node := range p.model.nodes() {
-		n := quota.NodeSpec{Path: node, Limits: amountLimit(p.model.limits[node])}
+		n := quota.NodeSpec{Path: node, Limits: cores(quota.Amount(p.model.limits[node]))}
 		if node == "" {
 			n.Policy = "strict"
 		}
@@ -247,7 +243,7 @@ func (p *calendarPair) change(t *rapid.T, c quota.SetLimits, node string) {
 	if changed.limits[node] < 0 {
 		return
 	}
-	c.Tree, c.Node, c.Limits = "t", node, amountLimit(changed.limits[node])
+	c.Tree, c.Node, c.Limits = "t", node, cores(quota.Amount(changed.limits[node]))
 	p.agree(t, c, changed)
 }
 
@@ -301,7 +297,7 @@ func (p *calendarPair) allocate(t *rapid.T, c modelClaim) {
 
 // compare compares all limits in force.
 func (p *calendarPair) compare(t *rapid.T) {
-	page, refused := p.ledger.View().Usage(quota.UsageQuery{Tree: "t", Subtree: true, Max: 100})
+	page, refused := p.ledger.Reader().Usage(quota.UsageQuery{Tree: "t", Subtree: true, Max: 100})
 	if refused != nil {
 		t.Fatal(refused)
 	}
@@ -312,7 +308,7 @@ func (p *calendarPair) compare(t *rapid.T) {
 				n.Resources[0].Set, want, p.model)
 		}
 	}
-	list := p.ledger.View().ScheduledLimits("", "")
+	list := p.ledger.Reader().ScheduledLimits("", "")
 	if n := len(list); n != len(p.model.scheduled) {
 		t.Fatalf("second %d: %d limits are scheduled, want %d", p.model.now, n, len(p.model.scheduled))
 	}
@@ -380,7 +376,7 @@ func TestCheckBetweenExpires(t *testing.T) {
 	}
 	apply(1, quota.ApplyTrees{Trees: []quota.TreeSpec{{
 		Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}, Nodes: []quota.NodeSpec{
-			{Path: "", Policy: "strict", Limits: amountLimit(12)}, {Path: "a", Limits: amountLimit(11)},
+			{Path: "", Policy: "strict", Limits: cores(12)}, {Path: "a", Limits: cores(11)},
 		},
 	}}})
 	apply(1, quota.SetCivilOffset{Offset: modelOffset * 1000})

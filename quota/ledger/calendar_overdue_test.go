@@ -32,7 +32,7 @@ func TestSchedulesBehindAnOverdueEnd(t *testing.T) {
 	}
 	apply(1, quota.ApplyTrees{Trees: []quota.TreeSpec{{
 		Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}}, Nodes: []quota.NodeSpec{
-			{Path: "", Policy: "strict", Limits: amountLimit(12)}, {Path: "a", Limits: amountLimit(11)},
+			{Path: "", Policy: "strict", Limits: cores(12)}, {Path: "a", Limits: cores(11)},
 		},
 	}}})
 	apply(1, quota.SetCivilOffset{Offset: modelOffset * 1000})
@@ -41,7 +41,7 @@ func TestSchedulesBehindAnOverdueEnd(t *testing.T) {
 		continue
 	}
 	schedule(8, "a", 1, 8, 20)
-	if out := apply(8, quota.SetLimits{Tree: "t", Limits: amountLimit(11)}); out.Refused == nil {
+	if out := apply(8, quota.SetLimits{Tree: "t", Limits: cores(11)}); out.Refused == nil {
 		t.Error("the root has 11 from now on, and its child 12")
 	}
 	for apply(8, quota.Expire{Most: 9}).Expired > 0 {

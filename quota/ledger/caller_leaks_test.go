@@ -25,7 +25,7 @@ func leakyLedger(t *testing.T, hasSecrets bool) *guarded {
 	if !hasSecrets {
 		return g
 	}
-	section := g.ledger.View().Book().Section()
+	section := g.ledger.Reader().Book().Section()
 	section.Roles = append(section.Roles, spy)
 	g.must("root", quota.ApplyTrees{
 		Meta: quota.ChangeMeta{RequestID: "used", Fingerprint: "7"}, Policies: []quota.PolicySpec{hush}, Access: &section,
@@ -123,8 +123,8 @@ func TestRequestIDsBelongToTheirActor(t *testing.T) {
 func TestIDsOfOthersTellNothing(t *testing.T) {
 	g := newGuarded(t, cernTree(), "anna", "peter", "hans", "heidi", "carl")
 	g.must("hans", claimCores("taken", "atlas/physics/higgs", 1))
-	view := g.ledger.View().At(wallNow)
-	for _, by := range []*access.Caller{callerOf("carl"), {Kind: access.Anonymous}} {
+	view := g.ledger.Reader().At(wallNow)
+	for _, caller := range []*access.Caller{callerOf("carl"), {Kind: access.Anonymous}} {
 		for _, named := range []func(id string) quota.Command{
 			func(id string) quota.Command { return quota.Release{ID: id} },
 			func(id string) quota.Command { return quota.Renew{ID: id} },
@@ -143,15 +143,15 @@ func TestIDsOfOthersTellNothing(t *testing.T) {
 			var said [2]string
 			var early [2]bool
 			for i, c := range []quota.Command{taken, free} {
-				_, early[i] = view.RefusalOf(by, c)
-				out := g.ledger.Sandbox().DryRunFrom(ledger.Origin{Caller: by}, c)
+				_, early[i] = view.RefusalOf(caller, c)
+				out := g.ledger.Sandbox().DryRunFrom(ledger.Origin{Caller: caller}, c)
 				said[i] = strings.NewReplacer("taken", "ID", "spare", "ID").Replace(refusalText(out.Refused))
 			}
 			if said[0] != said[1] || said[0] == "" {
-				t.Errorf("%T of %q is answered %q, and of an unknown id %q", taken, by.User, said[0], said[1])
+				t.Errorf("%T of %q is answered %q, and of an unknown id %q", taken, caller.User, said[0], said[1])
 			}
-			if early[0] != early[1] || by.Kind == access.Anonymous && !early[0] {
-				t.Errorf("%T of %q: refused before the log %v, and for an unknown id %v", taken, by.User, early[0], early[1])
+			if early[0] != early[1] || caller.Kind == access.Anonymous && !early[0] {
+				t.Errorf("%T of %q: refused before the log %v, and for an unknown id %v", taken, caller.User, early[0], early[1])
 			}
 		}
 	}

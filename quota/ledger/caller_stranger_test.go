@@ -10,7 +10,7 @@ import (
 // A caller without a credential is refused before anything is written, also for ids that are not known.
 func TestStrangersAreRefusedBeforeTheLog(t *testing.T) {
 	g := newGuarded(t, machineTree(), "hans")
-	view, stranger := g.ledger.View().At(wallNow), &access.Caller{Kind: access.Anonymous}
+	view, stranger := g.ledger.Reader().At(wallNow), &access.Caller{Kind: access.Anonymous}
 	for _, c := range []quota.Command{
 		quota.Release{ID: "none"},
 		quota.Renew{ID: "none"},

@@ -17,9 +17,9 @@ import (
 )
 
 // TestCancelIsIdentity: if nothing comes in between, the state after a reservation was cancelled or has lapsed is the
-// state before it was made: every placement, seat, item, waiting request, user and group, also where nodes are over
-// their limits, and also if the ledger was loaded in between. Only fences and other counters, events, which thresholds
-// are crossed, and the record of the reservation itself differ.
+// state before it was made: every placement, arrival number, item, waiting request, user and group, also where nodes
+// are over their limits, and also if the ledger was loaded in between. Only fences and other counters, events, which
+// thresholds are crossed, and the record of the reservation itself differ.
 func TestCancelIsIdentity(t *testing.T) {
 	var all identitySeen
 	var mu sync.Mutex
@@ -47,10 +47,8 @@ type identityWorld struct {
 	commands *rapid.Generator[quota.Command]
 }
 
-// identitySeen counts what the test has met.
 type identitySeen struct{ undone, lapsed, restored, whileOver, between, worlds int }
 
-// isTooLittle reports whether the worlds together met too few cases to tell.
 func (s *identitySeen) isTooLittle() bool {
 	share := verify.Scale(10, 1) // a fifth of the runs, with room for luck
 	return s.undone < 500/share || s.lapsed < 100/share || s.restored < 50/share || s.whileOver < 10/share
@@ -192,7 +190,6 @@ func reservationOf(t *rapid.T, c quota.Allocate, round int) quota.Allocate {
 	return c
 }
 
-// otherLimit lowers or raises the limit of some node, whatever is held there.
 func otherLimit(t *rapid.T) quota.SetLimits {
 	return quota.SetLimits{
 		Tree: quotatest.TreeNames[quotatest.Die(t, 2, "tree")],
@@ -203,7 +200,7 @@ func otherLimit(t *rapid.T) quota.SetLimits {
 	}
 }
 
-// reserveAndCancel compares before and after, and answers the ledger, which may have been loaded.
+// reserveAndCancel returns the ledger, which may have been loaded.
 func reserveAndCancel(t *rapid.T, l *ledger.Ledger, stamp *quota.Stamp, c quota.Allocate,
 	seen *identitySeen,
 ) *ledger.Ledger {
@@ -248,7 +245,6 @@ func reserveAndCancel(t *rapid.T, l *ledger.Ledger, stamp *quota.Stamp, c quota.
 	return l
 }
 
-// grantsOf counts what the last command has granted.
 func grantsOf(l *ledger.Ledger) (granted int) {
 	for _, f := range l.TakeFacts() {
 		if f.Kind == ledger.FactGranted {
@@ -264,11 +260,11 @@ func undoReservation(t *rapid.T, l *ledger.Ledger, stamp *quota.Stamp,
 	c quota.Allocate,
 ) (restored int, lapsed, between bool) {
 	end := stamp.At + quota.Instant(c.ReserveFor)
-	if next, _ := l.View().NextDue(); next == end && quotatest.Die(t, 2, "lapse") == 0 {
+	if next, _ := l.Reader().NextDue(); next == end && quotatest.Die(t, 2, "lapse") == 0 {
 		stamp.At = end
 		restored, between = len(l.Apply(*stamp, quota.Expire{Most: 1}).Restored), true
 	}
-	a, refused := l.View().Allocation(c.ID)
+	a, refused := l.Reader().Allocation(c.ID)
 	if refused != nil {
 		t.Fatal(refused)
 	}
@@ -287,7 +283,7 @@ func stateBut(l *ledger.Ledger, id string) []string {
 		tree.ItemNumbers = nil
 		forgetCrossed(&tree)
 		list = append(list, asJSON(tree))
-		page, refused := l.View().Usage(quota.UsageQuery{Tree: tree.Name, Subtree: true, Max: 1000})
+		page, refused := l.Reader().Usage(quota.UsageQuery{Tree: tree.Name, Subtree: true, Max: 1000})
 		if refused != nil {
 			panic(refused)
 		}
@@ -295,7 +291,7 @@ func stateBut(l *ledger.Ledger, id string) []string {
 			list = append(list, asJSON(n))
 		}
 		for _, kind := range []quota.HolderKind{quota.AUser, quota.AGroup} {
-			principals, _, refused := l.View().Principals(tree.Name, kind, "", "", 1000)
+			principals, _, refused := l.Reader().Principals(tree.Name, kind, "", "", 1000)
 			if refused != nil {
 				panic(refused)
 			}

@@ -85,7 +85,7 @@ type readable struct {
 }
 
 func readAll(l *ledger.Ledger) readable {
-	v := l.View()
+	v := l.Reader()
 	r := readable{
 		configuration: asJSON(v.Configuration()) + asJSON(v.Policies()), nodes: map[quota.ItemName]bool{},
 		usage: map[quota.ItemName]string{}, inherited: map[quota.ItemName]string{}, holders: map[quota.ItemName]string{},
@@ -124,7 +124,7 @@ func (r *readable) addUsage(at quota.ItemName, n quota.NodeUsage) {
 	r.nodes[at], r.usage[at], r.inherited[at] = true, asJSON(n), asJSON(inherited)
 }
 
-func (r *readable) addItems(v ledger.View, tree string) {
+func (r *readable) addItems(v ledger.Reader, tree string) {
 	page, refused := v.Items(quota.ItemFilter{Tree: tree}, nil, 10_000, true)
 	if refused != nil {
 		return // the tree has none
@@ -156,7 +156,7 @@ func (r *readable) addWaiting(l *ledger.Ledger) {
 
 // checkNamed compares what could be read after an entry with what can be read now.
 func checkNamed(t *rapid.T, l *ledger.Ledger, after int, before, now readable) {
-	reader, refused := l.View().ReaderOf(nil)
+	reader, refused := l.Reader().ReaderOf(nil)
 	if refused != nil {
 		t.Fatal(refused)
 	}

@@ -56,10 +56,10 @@ func TestCivilTime(t *testing.T) {
 			if err := l.Check(); err != nil {
 				t.Fatal(err)
 			}
-			if is := l.View().CivilTime(); int64(is) != m.latest || int64(l.View().CivilOffset()) != m.offset {
-				t.Fatalf("civil time is %d with an offset of %d, want %+v", is, l.View().CivilOffset(), m)
+			if got := l.Reader().CivilTime(); int64(got) != m.latest || int64(l.Reader().CivilOffset()) != m.offset {
+				t.Fatalf("civil time is %d with an offset of %d, want %+v", got, l.Reader().CivilOffset(), m)
 			}
-			if due, waits := l.View().NextDue(); !waits || due != 7000 {
+			if due, waits := l.Reader().NextDue(); !waits || due != 7000 {
 				t.Fatalf("the lease ends at %d, %v", due, waits)
 			}
 		}
@@ -88,13 +88,13 @@ func TestCivilTimeOfASuccessor(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.Supersede(c.former, 1)
-		if is := l.View().CivilTime(); is != c.want {
-			t.Errorf("%s: civil time is %d, want %d", name, is, c.want)
+		if got := l.Reader().CivilTime(); got != c.want {
+			t.Errorf("%s: civil time is %d, want %d", name, got, c.want)
 		}
-		at := l.View().Now()
+		at := l.Reader().Now()
 		l.Apply(quota.Stamp{At: at + 10}, quota.Release{ID: "none"})
-		if is := l.View().CivilTime(); c.want != 0 && is != c.want+10 {
-			t.Errorf("%s: civil time is %d after 10 ms more, want %d", name, is, c.want+10)
+		if got := l.Reader().CivilTime(); c.want != 0 && got != c.want+10 {
+			t.Errorf("%s: civil time is %d after 10 ms more, want %d", name, got, c.want+10)
 		}
 		if err := l.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -10,9 +10,9 @@ import (
 
 // TestTextsWithoutAccessKeepIt: a text that cannot say who may do what takes no bindings away, and gives none.
 func TestTextsWithoutAccessKeepIt(t *testing.T) {
-	is := seenTree(0, quota.SeeNames)
-	is[0].RequirePrincipal = true
-	g := newGuarded(t, is, "reader", "other")
+	present := seenTree(0, quota.SeeNames)
+	present[0].RequirePrincipal = true
+	g := newGuarded(t, present, "reader", "other")
 	text := seenTree(0, quota.SeeTotals)
 	nodes := text[0].Nodes
 	for i := range nodes {
@@ -28,7 +28,7 @@ func TestTextsWithoutAccessKeepIt(t *testing.T) {
 	if want := []string{"lab limit cores", "lab/new node", "lab/b node"}; !slices.Equal(fields, want) {
 		t.Errorf("the changes are %q, want %q", fields, want)
 	}
-	spec, _ := g.ledger.View().Tree("t")
+	spec, _ := g.ledger.Reader().Tree("t")
 	if spec.TenantsSee != quota.SeeNames || !spec.RequirePrincipal || len(spec.Nodes[0].Bindings) != 1 ||
 		len(spec.Nodes[2].Bindings) != 1 {
 		t.Errorf("the tree is %+v", spec)

@@ -88,7 +88,6 @@ func configures(c quota.Command) bool {
 	return false
 }
 
-// changeOfAll multiplies or takes away all limits of all trees.
 func changeOfAll(t *rapid.T, v ledger.Sandbox) quota.Command {
 	factor := quota.Amount(die(t, 4))
 	trees := v.Configuration()

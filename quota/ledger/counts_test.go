@@ -34,7 +34,7 @@ func inhabited(t *testing.T) *player {
 
 // TestClaimsAreCounted where they are, once each, on pages of any size.
 func TestClaimsAreCounted(t *testing.T) {
-	v := inhabited(t).ledger.View()
+	v := inhabited(t).ledger.Reader()
 	want := []quota.NamedCount{
 		{Name: "a", Count: 2},
 		{Name: "a/b", Count: 1},
@@ -91,15 +91,15 @@ func TestClaimsOnItemsAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	counts, refused := p.ledger.View().ItemClaims("t")
+	counts, refused := p.ledger.Reader().ItemClaims("t")
 	if diff := cmp.Diff([]quota.NamedCount{{Name: "account", Count: 2}}, counts); diff != "" || refused != nil {
 		t.Errorf("%v; want (-), got (+):\n%s", refused, diff)
 	}
-	list, _ := p.ledger.View().WaitingClaims(nil, 10)
+	list, _ := p.ledger.Reader().WaitingClaims(nil, 10)
 	if len(list) != 1 || len(list[0].Picks) != 1 || list[0].Picks[0].Resource != "account" {
 		t.Errorf("waiting: %v", list)
 	}
-	if _, refused := p.ledger.View().ItemClaims("x"); refused == nil || refused.Kind != quota.NotFound {
+	if _, refused := p.ledger.Reader().ItemClaims("x"); refused == nil || refused.Kind != quota.NotFound {
 		t.Errorf("an unknown tree: %v", refused)
 	}
 }
@@ -125,7 +125,7 @@ func TestLeasesAreCounted(t *testing.T) {
 		if _, err := p.play([]string{step.play}); err != nil {
 			t.Fatal(err)
 		}
-		if got := p.ledger.View().Counts().Leases; got != step.want {
+		if got := p.ledger.Reader().Counts().Leases; got != step.want {
 			t.Errorf("%d leases after %s, want %d", got, step.play, step.want)
 		}
 		if err := p.ledger.Check(); err != nil {

@@ -59,7 +59,7 @@ func (d *declaredEnds) apply(t *rapid.T, now quota.Instant, c quota.Command) {
 		a := f.Allocation.Info()
 		switch {
 		case f.Kind == ledger.FactGranted && a.SplitFrom != "" && a.For == 0:
-			from, _ := d.ledger.View().Allocation(a.SplitFrom)
+			from, _ := d.ledger.Reader().Allocation(a.SplitFrom)
 			d.ends[a.Fence] = d.ends[from.Fence]
 		case f.Kind == ledger.FactGranted && a.State == quota.Held && a.For > 0, f.Kind == ledger.FactConfirmed && a.For > 0:
 			d.ends[a.Fence] = now + quota.Instant(a.For)
@@ -71,16 +71,16 @@ func (d *declaredEnds) apply(t *rapid.T, now quota.Instant, c quota.Command) {
 }
 
 func (d *declaredEnds) check(t *rapid.T) {
-	now := d.ledger.View().Now()
-	page, _ := d.ledger.View().Allocations(quota.AllocationFilter{}, 0, 1000)
+	now := d.ledger.Reader().Now()
+	page, _ := d.ledger.Reader().Allocations(quota.AllocationFilter{}, 0, 1000)
 	for _, a := range page.Allocations {
 		end := d.ends[a.Fence]
 		if a.EndsAt != end || end != 0 && (end <= now || a.State == quota.Held && a.ExpiresAt > end) {
 			t.Fatalf("at %d %q is held until %d and expires at %d, but was to end at %d", now, a.ID, a.EndsAt, a.ExpiresAt, end)
 		}
 	}
-	for _, e := range d.ledger.View().Events(quota.EventFilter{Kind: quota.EventDeclaredEnd}, 1000).Events {
-		if a, refused := d.ledger.View().Allocation(e.ID); refused == nil && a.Ended && a.EndedAt == e.Stamp.At {
+	for _, e := range d.ledger.Reader().Events(quota.EventFilter{Kind: quota.EventDeclaredEnd}, 1000).Events {
+		if a, refused := d.ledger.Reader().Allocation(e.ID); refused == nil && a.Ended && a.EndedAt == e.Stamp.At {
 			*d.over++
 			if a.EndsAt == 0 || a.EndedAt < a.EndsAt {
 				t.Fatalf("%q ended at %d, before %d", a.ID, a.EndedAt, a.EndsAt)

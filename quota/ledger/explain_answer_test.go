@@ -91,7 +91,6 @@ var verdictWords = map[quota.LevelVerdict]string{
 	quota.LevelMakesRoom: "makes room", quota.LevelUnchecked: "not checked",
 }
 
-// levels shows the levels of a request that is asked about.
 func (p *player) levels(v ledger.Sandbox, args []string) error {
 	c, err := parseCommand(append([]string{"allocate"}, args...), nil)
 	if err != nil {

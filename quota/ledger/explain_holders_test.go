@@ -178,7 +178,7 @@ func linesOf(l *ledger.Ledger, h quota.LevelHolders) []string {
 }
 
 func isNode(l *ledger.Ledger, tree, node string) bool {
-	_, refused := l.View().Usage(quota.UsageQuery{Tree: tree, Node: node, Max: 1})
+	_, refused := l.Reader().Usage(quota.UsageQuery{Tree: tree, Node: node, Max: 1})
 	return refused == nil
 }
 
@@ -205,10 +205,9 @@ func isDenied(out ledger.Outcome) bool {
 	return out.Decision != nil && !out.Decision.Granted && !out.Decision.Waiting && !out.Repeated
 }
 
-// compareDenial: a denial names the largest of those whom an explanation names.
 func compareDenial(t *rapid.T, l *ledger.Ledger, denied quota.Allocate) {
 	explained := l.Sandbox().Explain(denied).Decision
-	reader, refused := l.View().ReaderOf(&access.Caller{})
+	reader, refused := l.Reader().ReaderOf(&access.Caller{})
 	if refused != nil || explained == nil {
 		t.Fatal(refused, explained)
 	}
@@ -225,18 +224,17 @@ func compareDenial(t *rapid.T, l *ledger.Ledger, denied quota.Allocate) {
 		h.Ahead = h.Ahead[:min(len(h.Ahead), quota.MaxDenialHolders)]
 		want = append(want, h)
 	}
-	if diff := cmp.Diff(want, reader.DenialHolders(denied.ID), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, ledger.DenialHolders(reader, denied.ID), cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("%+v (-explained +denied):\n%s", denied, diff)
 	}
 }
 
-// compareHolders lists every claim that counts against a level, one by one.
 func compareHolders(t *rapid.T, l *ledger.Ledger, v quota.Violation, got quota.LevelHolders, own string) {
 	parts := listParts(l, v)
 	groups := map[quota.HolderGroup]quota.HolderGroup{}
 	sum := quota.Amount(0)
 	for _, p := range parts {
-		key := quota.HolderGroup{Node: p.node, User: p.of.Principal.User, Owner: p.of.Owner}
+		key := quota.HolderGroup{Node: p.node, User: p.info.Principal.User, Owner: p.info.Owner}
 		g := groups[key]
 		groups[key] = quota.HolderGroup{
 			Node: key.Node, User: key.User, Owner: key.Owner, Amount: g.Amount + p.amount, Claims: g.Claims + p.claims,
@@ -263,19 +261,18 @@ func compareHolders(t *rapid.T, l *ledger.Ledger, v quota.Violation, got quota.L
 
 // partOf is what one claim has of a limit, or one application.
 type partOf struct {
-	of     quota.AllocationInfo
+	info   quota.AllocationInfo
 	node   string
 	amount quota.Amount
 	claims int
 }
 
-// listParts lists what counts against the limit of a violation.
 func listParts(l *ledger.Ledger, v quota.Violation) []partOf {
 	var parts []partOf
 	runs := map[string]int{} // where each application is in the list
-	page, _ := l.View().Allocations(quota.AllocationFilter{}, 0, 1000)
+	page, _ := l.Reader().Allocations(quota.AllocationFilter{}, 0, 1000)
 	for _, a := range page.Allocations { // the oldest first
-		homes := l.View().Homes(a.Fence)
+		homes := ledger.Homes(l.Reader(), a.Fence)
 		for i, c := range a.Claims {
 			node := c.Placed
 			if v.Holder.Kind != quota.TheNode || v.Kind == quota.OfApplications {
@@ -308,22 +305,21 @@ func listParts(l *ledger.Ledger, v quota.Violation) []partOf {
 	return parts
 }
 
-// blockersOf adds up the parts of each allocation.
 func blockersOf(parts []partOf) []quota.Blocker {
 	var list []quota.Blocker
 	largest := map[string]quota.Amount{}
 	for _, p := range parts {
-		at := slices.IndexFunc(list, func(b quota.Blocker) bool { return b.ID == p.of.ID })
+		at := slices.IndexFunc(list, func(b quota.Blocker) bool { return b.ID == p.info.ID })
 		if at < 0 {
 			at = len(list)
 			list = append(list, quota.Blocker{
-				ID: p.of.ID, User: p.of.Principal.User, Application: p.of.Principal.Application, Owner: p.of.Owner,
-				Since: p.of.GrantedAt, SinceWall: p.of.GrantedWall, ExpiresAt: max(p.of.ExpiresAt, p.of.ReservedUntil),
+				ID: p.info.ID, User: p.info.Principal.User, Application: p.info.Principal.Application, Owner: p.info.Owner,
+				Since: p.info.GrantedAt, SinceWall: p.info.GrantedWall, ExpiresAt: max(p.info.ExpiresAt, p.info.ReservedUntil),
 			})
 		}
 		list[at].Amount += p.amount
-		if p.amount > largest[p.of.ID] {
-			largest[p.of.ID], list[at].Node = p.amount, p.node
+		if p.amount > largest[p.info.ID] {
+			largest[p.info.ID], list[at].Node = p.amount, p.node
 		}
 	}
 	slices.SortFunc(list, func(a, b quota.Blocker) int {
@@ -335,7 +331,6 @@ func blockersOf(parts []partOf) []quota.Blocker {
 	return list
 }
 
-// holds is true if a claim counts for a user or group.
 func holds(a quota.AllocationInfo, c quota.ClaimInfo, h quota.Holder) bool {
 	switch h.Kind {
 	case quota.AUser:
@@ -386,8 +381,8 @@ func TestHoldersAreBounded(t *testing.T) {
 		t.Errorf("%d requests ahead, %+v", n, got)
 	}
 	l.Apply(quota.Stamp{At: 1}, quota.Allocate{ID: "x", Claims: cpuAt("a", 1000)})
-	reader, _ := l.View().ReaderOf(&access.Caller{})
-	list := reader.DenialHolders("x")
+	reader, _ := l.Reader().ReaderOf(&access.Caller{})
+	list := ledger.DenialHolders(reader, "x")
 	if len(list) != 1 || len(list[0].Groups) != quota.MaxDenialHolders || list[0].Others != 351 {
 		t.Errorf("the denial names %+v", list)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// plainWideTree has many nodes of four resources, all limited to nothing but at the root.
 func plainWideTree(nodes int) quota.ApplyTrees {
 	tree := quota.TreeSpec{Name: "w", Nodes: []quota.NodeSpec{{}}}
 	var none []quota.ResourceLimit
@@ -22,7 +21,6 @@ func plainWideTree(nodes int) quota.ApplyTrees {
 	return quota.ApplyTrees{Trees: []quota.TreeSpec{tree}}
 }
 
-// wideRequest breaks every limit of every node.
 func wideRequest(nodes int) quota.Allocate {
 	request := quota.Allocate{ID: "wide"}
 	for i := range nodes {
@@ -45,7 +43,7 @@ func TestLargeDenials(t *testing.T) {
 	if d := l.Apply(quota.Stamp{}, request).Decision; len(d.Violations) != violations {
 		t.Errorf("the answer has %d violations, want %d", len(d.Violations), violations)
 	}
-	events := l.View().Events(quota.EventFilter{}, 10).Events
+	events := l.Reader().Events(quota.EventFilter{}, 10).Events
 	if len(events) != 1 || len(events[0].Decision.Violations) != 100 {
 		t.Errorf("the events are %+v, want one with 100 violations", events)
 	}

@@ -50,7 +50,7 @@ func TestDenialsAreSharedByUsers(t *testing.T) {
 			}
 			want = rememberDenial(want, rememberedDenial{id, "account/" + account}, bounds.Events, share, mode != access.Open)
 			var got []rememberedDenial
-			for _, e := range g.ledger.View().Events(quota.EventFilter{Kind: quota.EventDenied}, 1000).Events {
+			for _, e := range g.ledger.Reader().Events(quota.EventFilter{Kind: quota.EventDenied}, 1000).Events {
 				got = append(got, rememberedDenial{e.ID, e.Owner})
 			}
 			if !slices.Equal(got, want) {
@@ -86,8 +86,8 @@ func TestDenialsAreKeptByBytesToo(t *testing.T) {
 		g.apply("hans", request)
 	}
 	g.apply("heidi", claimCores("h", "atlas/physics/higgs", 90))
-	n := len(g.ledger.View().Events(quota.EventFilter{Kind: quota.EventDenied}, 1000).Events)
-	if sizes := g.ledger.View().Counts().Sizes; n < 5 || n > 40 ||
+	n := len(g.ledger.Reader().Events(quota.EventFilter{Kind: quota.EventDenied}, 1000).Events)
+	if sizes := g.ledger.Reader().Counts().Sizes; n < 5 || n > 40 ||
 		sizes.Events > bounds.EventBytes/quota.DenialsPerUser+2000 {
 		t.Errorf("%d events with %d bytes are kept", n, sizes.Events)
 	}
@@ -172,7 +172,7 @@ func TestListsSayThatTheyAreFiltered(t *testing.T) {
 	g := newGuarded(t, cernTree(), "anna", "peter", "hans", "heidi", "carl")
 	open := newOpenOr(t, quota.DefaultBounds(), access.Open)
 	filters := func(g *guarded, account string) [5]bool {
-		r, refused := g.ledger.View().ReaderOf(callerOf(account))
+		r, refused := g.ledger.Reader().ReaderOf(callerOf(account))
 		if refused != nil {
 			t.Fatal(refused)
 		}

@@ -12,42 +12,41 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// TestForecast: if nothing else happens than renewals, and what is due, each waiting request is granted exactly when it
-// was foretold, and no request whose grant was not foretold is granted.
+// TestForecast: if nothing else happens than renewals, and what is due, each waiting request is granted exactly when
+// the forecast says, and no request is granted that the forecast leaves out.
 func TestForecast(t *testing.T) {
-	foretold, absent := 0, 0
+	granted, absent := 0, 0
 	verify.Check(t, func(t *rapid.T) {
 		for range 15 {
-			f := newForetold(t)
-			told := f.forecast(t)
-			for id, at := range f.liveThrough(t, 200) {
-				if told[id] != at {
-					t.Fatalf("%q was granted at %d, and foretold for %d", id, at, told[id])
+			f := newForecastLedger(t)
+			forecast := f.forecast(t)
+			for id, at := range f.passTime(t, 200) {
+				if forecast[id] != at {
+					t.Fatalf("%q was granted at %d, and not at %d as in the forecast", id, at, forecast[id])
 				}
-				delete(told, id)
-				foretold++
+				delete(forecast, id)
+				granted++
 			}
-			for id, at := range told {
+			for id, at := range forecast {
 				if at <= f.now {
-					t.Fatalf("%q was foretold for %d, and not granted until %d", id, at, f.now)
+					t.Fatalf("the forecast for %q is %d, and it was not granted until %d", id, at, f.now)
 				}
 			}
-			absent += f.ledger.View().Counts().Waiting
+			absent += f.ledger.Reader().Counts().Waiting
 		}
 	})
-	if verify.Enabled() && (foretold == 0 || absent == 0) {
-		t.Errorf("%d grants were foretold, and %d requests have none", foretold, absent)
+	if verify.Enabled() && (granted == 0 || absent == 0) {
+		t.Errorf("%d grants were as in the forecast, and %d requests have none", granted, absent)
 	}
 }
 
-// foretoldLedger is a ledger in which requests wait.
-type foretoldLedger struct {
+type forecastLedger struct {
 	ledger *ledger.Ledger
 	now    quota.Instant
 }
 
-func newForetold(t *rapid.T) *foretoldLedger {
-	f := &foretoldLedger{ledger: ledger.New(quota.DefaultBounds())}
+func newForecastLedger(t *rapid.T) *forecastLedger {
+	f := &forecastLedger{ledger: ledger.New(quota.DefaultBounds())}
 	for _, name := range []string{"t", "u"} {
 		c := quotatest.BorrowingTree(name).Draw(t, "tree")
 		for i := range c.Trees[0].Nodes {
@@ -86,27 +85,26 @@ func newForetold(t *rapid.T) *foretoldLedger {
 	return f
 }
 
-func (f *foretoldLedger) apply(c quota.Command) []ledger.Fact {
+func (f *forecastLedger) apply(c quota.Command) []ledger.Fact {
 	f.ledger.Apply(quota.Stamp{At: f.now}, c)
 	return f.ledger.TakeFacts()
 }
 
-func (f *foretoldLedger) forecast(t *rapid.T) map[string]quota.Instant {
+func (f *forecastLedger) forecast(t *rapid.T) map[string]quota.Instant {
 	before := asJSON(f.ledger.Snapshot().Header)
 	scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), f.ledger.Format(), f.ledger.Snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, refused := scratch.Sandbox().Forecast()
+	forecast, refused := scratch.Sandbox().Forecast()
 	if refused != nil || asJSON(f.ledger.Snapshot().Header) != before {
 		t.Fatal(refused, "or the ledger has changed")
 	}
-	return told
+	return forecast
 }
 
-// liveThrough lets time pass, in which leases are renewed and nothing else is asked for, and returns who was granted
-// from the queue, and when.
-func (f *foretoldLedger) liveThrough(t *rapid.T, span quota.Instant) map[string]quota.Instant {
+// passTime renews leases and asks for nothing else. It returns what was granted from the queue, and when.
+func (f *forecastLedger) passTime(t *rapid.T, span quota.Instant) map[string]quota.Instant {
 	granted := map[string]quota.Instant{}
 	f.renewAll()
 	for end := f.now + span; f.now < end; {
@@ -125,8 +123,8 @@ func (f *foretoldLedger) liveThrough(t *rapid.T, span quota.Instant) map[string]
 	return granted
 }
 
-func (f *foretoldLedger) renewAll() {
-	page, _ := f.ledger.View().Allocations(quota.AllocationFilter{Leases: true}, 0, 1000)
+func (f *forecastLedger) renewAll() {
+	page, _ := f.ledger.Reader().Allocations(quota.AllocationFilter{Leases: true}, 0, 1000)
 	for _, a := range page.Allocations {
 		f.apply(quota.Renew{ID: a.ID})
 	}

@@ -71,7 +71,6 @@ func play(t *testing.T, scenario string, freezeAlways bool) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// commandsOf gathers each command with its indented lines.
 func commandsOf(said string) [][]string {
 	var commands [][]string
 	for _, line := range lines(said) {

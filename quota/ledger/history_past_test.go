@@ -37,7 +37,7 @@ func pastConfigurations(t *rapid.T, commands *rapid.Generator[quota.Command]) {
 	were := []string{configurationOf(l)}
 	follow := func(c quota.Command) {
 		l.Apply(quota.Stamp{}, c)
-		if int(l.View().Revision()) == len(were) {
+		if int(l.Reader().Revision()) == len(were) {
 			were = append(were, configurationOf(l))
 		}
 	}
@@ -50,25 +50,24 @@ func pastConfigurations(t *rapid.T, commands *rapid.Generator[quota.Command]) {
 	if die(t, 2) == 0 {
 		l = reload(t, l)
 	}
-	for revision, was := range were {
-		past, refused := l.View().ConfigurationAt(uint64(revision))
+	for revision, former := range were {
+		past, refused := l.Reader().ConfigurationAt(uint64(revision))
 		if refused != nil {
 			t.Fatal(refused)
 		}
-		if diff := cmp.Diff(was, asJSON(past)); diff != "" {
+		if diff := cmp.Diff(former, asJSON(past)); diff != "" {
 			t.Fatalf("the configuration after revision %d is not shown as it was (-was +shown):\n%s", revision, diff)
 		}
 	}
-	if _, refused := l.View().ConfigurationAt(uint64(len(were))); refused == nil || refused.Kind != quota.NotFound {
+	if _, refused := l.Reader().ConfigurationAt(uint64(len(were))); refused == nil || refused.Kind != quota.NotFound {
 		t.Fatalf("a revision that does not exist yet is answered with %v", refused)
 	}
 }
 
-// configurationOf is the present configuration in the form of a past one.
 func configurationOf(l *ledger.Ledger) string {
-	section := l.View().Book().Section()
+	section := l.Reader().Book().Section()
 	return asJSON(ledger.PastConfiguration{
-		Trees: l.View().Configuration(), Policies: l.View().Policies(), Access: &section,
+		Trees: l.Reader().Configuration(), Policies: l.Reader().Policies(), Access: &section,
 	})
 }
 
@@ -80,10 +79,10 @@ func TestPastConfigurationsAreForReadersOfAll(t *testing.T) {
 	if _, err := g.readerOf("anna").ConfigurationAt(1); err == nil || err.Kind != quota.Forbidden {
 		t.Errorf("an administrator of one node gets %v", err)
 	}
-	section := g.ledger.View().Book().Section()
+	section := g.ledger.Reader().Book().Section()
 	section.Roles = []access.Role{{Name: "auditing", Verbs: access.SetOf(access.UsageRead)}}
 	g.must("root", quota.ApplyTrees{Access: &section})
-	last := g.ledger.View().Revision()
+	last := g.ledger.Reader().Revision()
 	for revision, roles := range map[uint64]int{last - 1: 0, last: 1} {
 		past, err := g.readerOf("root").ConfigurationAt(revision)
 		if err != nil || past.Access == nil || len(past.Access.Roles) != roles || len(past.Trees) != 1 {
@@ -94,7 +93,7 @@ func TestPastConfigurationsAreForReadersOfAll(t *testing.T) {
 
 func (g *guarded) readerOf(account string) ledger.Reader {
 	g.t.Helper()
-	reader, err := g.ledger.View().ReaderOf(callerOf(account))
+	reader, err := g.ledger.Reader().ReaderOf(callerOf(account))
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -64,13 +64,13 @@ func newHoldOracle(t *rapid.T, l *ledger.Ledger) *holdOracle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &holdOracle{twin: twin, holds: l.View().Holds("", ""), held: claimsOf(l)}
+	return &holdOracle{twin: twin, holds: l.Reader().Holds("", ""), held: claimsOf(l)}
 }
 
 // claimsOf are the claims of all held allocations by id.
 func claimsOf(l *ledger.Ledger) map[string][]quota.ClaimInfo {
 	held := map[string][]quota.ClaimInfo{}
-	page, refused := l.View().Allocations(quota.AllocationFilter{}, 0, 1000)
+	page, refused := l.Reader().Allocations(quota.AllocationFilter{}, 0, 1000)
 	if refused != nil {
 		panic(refused)
 	}
@@ -158,7 +158,7 @@ func (o *holdOracle) inTheWay(c quota.Command, twin ledger.Outcome) []quota.Viol
 	if a, ok := c.(quota.Allocate); ok {
 		var list []quota.Violation
 		for _, claim := range a.Claims {
-			for _, level := range levelsUp(claim.Node) {
+			for _, level := range quotatest.Upwards(claim.Node) {
 				list = o.addHold(list, claim.Tree, level)
 			}
 		}

@@ -2,13 +2,18 @@
 
 package ledger
 
+import (
+	"github.com/quorate/quorate/quota/ledger/internal/image"
+	"github.com/quorate/quorate/quota/ledger/internal/state"
+)
+
 // selfCheck verifies every invariant after every command while the ledger is small, and after some commands when it is
 // large.
-func (l *Ledger) selfCheck() {
-	if l.isCopy || l.allocations.held.Len() > 100 && (l.allocations.fence+l.allocations.endings)%97 != 0 {
+func selfCheck(s *state.State) {
+	if s.IsCopy || s.Allocations.Held.Len() > 100 && (s.Allocations.Fence+s.Allocations.Endings)%97 != 0 {
 		return // a copy for plans knows few ended allocations
 	}
-	if err := l.Check(); err != nil {
+	if err := image.Check(s); err != nil {
 		panic("quota: " + err.Error())
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// manyLeases is a ledger with leases of a minute.
 func manyLeases(b *testing.B, live int) (*ledger.Ledger, []string) {
 	b.Helper()
 	l := ledger.New(quota.DefaultBounds())
@@ -30,7 +29,7 @@ func manyLeases(b *testing.B, live int) (*ledger.Ledger, []string) {
 // BenchmarkRenew renews 100,000 live leases one after the other, as heartbeats do.
 func BenchmarkRenew(b *testing.B) {
 	l, ids := manyLeases(b, 100_000)
-	now := l.View().Now()
+	now := l.Reader().Now()
 	runtime.GC()
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -10,7 +10,6 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// leased is a ledger in which one lease of ten seconds holds an item.
 func leased(t *testing.T) *ledger.Ledger {
 	t.Helper()
 	l := ledger.New(quota.DefaultBounds())
@@ -32,7 +31,6 @@ var job = quota.Allocate{
 	Claims: []quota.Claim{{Tree: "t", Picks: []quota.Pick{{Resource: "r", Count: 1}}}},
 }
 
-// reloaded is the ledger with something else about its allocations.
 func reloaded(t *testing.T, l *ledger.Ledger, change func(*ledger.AllocationImage)) *ledger.Ledger {
 	t.Helper()
 	image := l.Snapshot()
@@ -80,7 +78,7 @@ func TestRenewedTwiceInOneMillisecond(t *testing.T) {
 	if diff := cmp.Diff(quotatest.ImageText(through.Snapshot()), quotatest.ImageText(loaded.Snapshot())); diff != "" {
 		t.Error(diff)
 	}
-	if page, refused := through.View().Items(quota.ItemFilter{Tree: "t"}, nil, 1, false); refused != nil ||
+	if page, refused := through.Reader().Items(quota.ItemFilter{Tree: "t"}, nil, 1, false); refused != nil ||
 		page.Items[0].UpdatedWall != 5 {
 		t.Errorf("the item was touched at %+v: %v", page, refused)
 	}
@@ -93,19 +91,19 @@ func TestRevoked(t *testing.T) {
 	if info := out.Allocation.Info(); info.RevokedBy != "other" || info.ExpiresAt != 2_000 {
 		t.Fatalf("renewed to %+v", info)
 	}
-	if at, waits := l.View().NextDue(); !waits || at != 2_000 {
+	if at, waits := l.Reader().NextDue(); !waits || at != 2_000 {
 		t.Fatalf("it ends at %d", at)
 	}
 	l.Apply(quota.Stamp{At: 2_000}, quota.Expire{Most: 1})
-	info, refused := l.View().Allocation("job")
+	info, refused := l.Reader().Allocation("job")
 	if refused != nil || info.State != quota.WasPreempted || info.PreemptedBy != "other" {
 		t.Fatalf("it has ended as %+v: %v", info, refused)
 	}
-	e := l.View().Events(quota.EventFilter{Kind: quota.EventPreempted, ID: "job"}, 1).Events
+	e := l.Reader().Events(quota.EventFilter{Kind: quota.EventPreempted, ID: "job"}, 1).Events
 	if len(e) != 1 || e[0].By != "other" {
 		t.Fatalf("events: %+v", e)
 	}
-	if page, refused := l.View().Items(quota.ItemFilter{Tree: "t", State: "dirty"}, nil, 1, false); refused != nil ||
+	if page, refused := l.Reader().Items(quota.ItemFilter{Tree: "t", State: "dirty"}, nil, 1, false); refused != nil ||
 		len(page.Items) != 1 {
 		t.Fatalf("items: %+v, %v", page, refused)
 	}
@@ -125,7 +123,7 @@ func TestUnclaimed(t *testing.T) {
 				t.Fatalf("it is %+v", info)
 			}
 			l.Apply(quota.Stamp{At: 3_000}, job)
-			if info, refused := l.View().Allocation("job"); refused != nil || info.ExpiresAt != 11_000 {
+			if info, refused := l.Reader().Allocation("job"); refused != nil || info.ExpiresAt != 11_000 {
 				t.Fatalf("asked for once more, it is %+v: %v", info, refused)
 			}
 			if err := l.Check(); err != nil {
@@ -139,15 +137,15 @@ func TestUnclaimed(t *testing.T) {
 func TestLoadItems(t *testing.T) {
 	image := leased(t).Snapshot()
 	for name, spoil := range map[string]func(*ledger.ItemImage, *ledger.AllocationImage){
-		"nowhere":        func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.Tree = "u" },
-		"no resource":    func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.Resource = "s" },
-		"no turn":        func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.Turn = 0 },
-		"a future turn":  func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.Turn = 99 },
-		"no state":       func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.State = "" },
-		"a bad name":     func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.Name = "a b" },
-		"another name":   func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.Name = "b" },
-		"data twice":     func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.Data = make([]quota.Label, 2) },
-		"leaves, though": func(it *ledger.ItemImage, a *ledger.AllocationImage) { it.Leaving, a.Items = true, nil },
+		"nowhere":         func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.Tree = "u" },
+		"no resource":     func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.Resource = "s" },
+		"no number":       func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.StateSeq = 0 },
+		"a future number": func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.StateSeq = 99 },
+		"no state":        func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.State = "" },
+		"a bad name":      func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.Name = "a b" },
+		"another name":    func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.Name = "b" },
+		"data twice":      func(it *ledger.ItemImage, _ *ledger.AllocationImage) { it.Data = make([]quota.Label, 2) },
+		"leaves, though":  func(it *ledger.ItemImage, a *ledger.AllocationImage) { it.Leaving, a.Items = true, nil },
 		"held twice": func(_ *ledger.ItemImage, a *ledger.AllocationImage) {
 			a.Items = append(a.Items, a.Items[0])
 		},
@@ -204,7 +202,7 @@ func TestPreemptedReservation(t *testing.T) {
 	}
 	check := func(state quota.State) {
 		t.Helper()
-		a, _ := l.View().Allocation("low")
+		a, _ := l.Reader().Allocation("low")
 		if a.State != state || a.ReservedUntil != 21 || a.ExpiresAt != 0 {
 			t.Errorf("%+v", a)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// requestOracle knows the rules of requests as sentences: who may set the limits of two nodes, and when they fit.
+// requestOracle is the rules as sentences: who may set the limits of two nodes, and when they fit.
 type requestOracle struct {
 	needed   int
 	limits   map[string]quota.Amount
@@ -59,7 +59,7 @@ func (o *requestOracle) fits(node string, amount quota.Amount) bool {
 	return amount <= o.limits[physics]
 }
 
-// ask answers the number of the request; 0 if it is refused.
+// ask returns the number of the request; 0 if it is refused.
 func (o *requestOracle) ask(user, node string, amount quota.Amount) int {
 	if !slices.Contains(askers[node], user) || o.limits[node] == amount {
 		return 0
@@ -223,7 +223,7 @@ func (r *modelRequest) sawBy(user string) quota.Amount {
 	return -1
 }
 
-// digestFor is the present digest of a request; for a closed one, that of the user's approval.
+// digestFor is, for a closed request, that of the user's approval.
 func (g *guarded) digestFor(user string, number int) string {
 	r := g.requestsOf("root", quota.LimitRequestFilter{Number: uint64(number)})[0]
 	for _, a := range r.Approvals {
@@ -234,7 +234,6 @@ func (g *guarded) digestFor(user string, number int) string {
 	return r.Digest
 }
 
-// allShown are the requests that each user sees, as text.
 func (g *guarded) allShown(users []string) map[string]string {
 	shown := map[string]string{}
 	for _, user := range users {
@@ -249,7 +248,7 @@ func (g *guarded) allShown(users []string) map[string]string {
 // and the others are not, unless the configuration has changed.
 func checkRequestsNamed(t *rapid.T, g *guarded, before map[string]string) {
 	for user, shown := range g.allShown(slices.Collect(maps.Keys(before))) {
-		reader, err := g.ledger.View().ReaderOf(callerOf(user))
+		reader, err := g.ledger.Reader().ReaderOf(callerOf(user))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,8 +271,8 @@ func compareRequests(t *rapid.T, g *guarded, o *requestOracle) {
 		}
 	}
 	for node, limit := range o.limits {
-		if is := g.coresOf(node); is != quota.AtMost(limit) {
-			t.Fatalf("%s has the limit %v, want %d", node, is, limit)
+		if got := g.coresOf(node); got != quota.AtMost(limit) {
+			t.Fatalf("%s has the limit %v, want %d", node, got, limit)
 		}
 	}
 	if err := g.ledger.Check(); err != nil {

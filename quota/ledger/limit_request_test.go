@@ -26,7 +26,6 @@ func twoApprovers(approvals int) []quota.TreeSpec {
 	return trees
 }
 
-// restoredWith is the ledger as it is after a restart, with other bounds.
 func restoredWith(t rapid.TB, l *ledger.Ledger, b quota.Bounds) *ledger.Ledger {
 	t.Helper()
 	loaded, err := quotatest.Restore(l.Snapshot(), b)
@@ -36,7 +35,6 @@ func restoredWith(t rapid.TB, l *ledger.Ledger, b quota.Bounds) *ledger.Ledger {
 	return loaded
 }
 
-// digestOf is the digest of a request as a user sees it now.
 func (g *guarded) digestOf(account string, number uint64) string {
 	g.t.Helper()
 	list := g.requestsOf(account, quota.LimitRequestFilter{Number: number})
@@ -48,7 +46,7 @@ func (g *guarded) digestOf(account string, number uint64) string {
 
 func (g *guarded) requestsOf(account string, f quota.LimitRequestFilter) []quota.LimitRequestInfo {
 	g.t.Helper()
-	reader, err := g.ledger.View().ReaderOf(callerOf(account))
+	reader, err := g.ledger.Reader().ReaderOf(callerOf(account))
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -66,7 +64,7 @@ func (g *guarded) approve(account string, number uint64) ledger.Outcome {
 
 func (g *guarded) coresOf(node string) quota.Limit {
 	g.t.Helper()
-	spec, err := g.ledger.View().Tree("cern")
+	spec, err := g.ledger.Reader().Tree("cern")
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -116,7 +114,7 @@ func TestARequestIsAppliedByTheLastApprover(t *testing.T) {
 	if again := g.must("carl", quota.ApproveRequest{Number: 1, Digest: digest}); !again.Repeated {
 		t.Error("the last approval cannot be repeated")
 	}
-	revision := g.ledger.View().Revisions(0, 1)[0]
+	revision := g.ledger.Reader().Revisions(0, 1)[0]
 	if revision.Actor != "account/carl" || revision.Reason != "a campaign" || revision.Request == nil ||
 		revision.Request.Asker != "account/peter" ||
 		!slices.Equal(revision.Request.Approvers, []string{"account/anna", "account/carl"}) {
@@ -184,7 +182,7 @@ func TestRequestsAreClosedOnce(t *testing.T) {
 		}
 	}
 	g.refused("hans", quota.WithdrawRequest{Number: 1}, quota.Ended, "request 1 is rejected")
-	due, waits := g.ledger.View().NextDue()
+	due, waits := g.ledger.Reader().NextDue()
 	if !waits || due != quota.Instant(quota.DefaultRequestOpen) {
 		t.Fatalf("the ledger is due at %d, %v", due, waits)
 	}
@@ -195,7 +193,7 @@ func TestRequestsAreClosedOnce(t *testing.T) {
 		seen[0].State != quota.RequestExpired || seen[0].ClosedBy != "" {
 		t.Errorf("expired %d: %+v", out.Expired, seen)
 	}
-	if _, waits := g.ledger.View().NextDue(); waits {
+	if _, waits := g.ledger.Reader().NextDue(); waits {
 		t.Error("closed requests have deadlines")
 	}
 }
@@ -341,7 +339,7 @@ func TestWhoSeesRequests(t *testing.T) {
 			t.Errorf("%s sees %q, want %q", account, got, want)
 		}
 	}
-	reader, _ := g.ledger.View().ReaderOf(callerOf("root"))
+	reader, _ := g.ledger.Reader().ReaderOf(callerOf("root"))
 	first := reader.LimitRequests(quota.LimitRequestFilter{}, 0, 1)
 	rest := reader.LimitRequests(quota.LimitRequestFilter{}, first.Next, 1)
 	if len(first.Requests) != 1 || first.Next != 1 || len(rest.Requests) != 1 || rest.Next != 0 {

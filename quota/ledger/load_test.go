@@ -42,7 +42,6 @@ func (p parts) load() error {
 	return err
 }
 
-// soundParts are an image of a ledger with a strict tree, two held and two ended allocations.
 func soundParts(t *testing.T) parts {
 	t.Helper()
 	p := newPlayer(false)
@@ -132,19 +131,19 @@ func borrowed(t *testing.T) parts {
 	return parts{header: i.Header, trees: i.Trees(), revisions: i.Revisions(), held: slices.Collect(i.Held())}
 }
 
-// TestBrokenSeats: every claim at a borrowing node has an arrival number of its own, at or above the node that it
-// belongs to.
-func TestBrokenSeats(t *testing.T) {
+// TestBrokenArrivalNumbers: every claim at a borrowing node has an arrival number of its own, at or above the node that
+// it belongs to.
+func TestBrokenArrivalNumbers(t *testing.T) {
 	if err := borrowed(t).load(); err != nil {
 		t.Fatalf("the sound image: %v", err)
 	}
 	for name, spoil := range map[string]func(p *parts){
-		"no seat":                func(p *parts) { p.held[1].Seats = nil },
-		"a seat twice":           func(p *parts) { p.held[1].Seats = p.held[0].Seats },
-		"a seat never given":     func(p *parts) { p.header.Seat = 1 },
-		"an unknown home":        func(p *parts) { p.held[0].Homes[0] = 99 },
-		"a home beside the node": func(p *parts) { p.held[1].Homes = p.held[0].Homes },
-		"a seat in a plain tree": func(p *parts) { p.trees[0].Nodes[0].Spec = &quota.NodeSpec{Policy: "open"} },
+		"no arrival number":                 func(p *parts) { p.held[1].ArrivalSeqs = nil },
+		"an arrival number twice":           func(p *parts) { p.held[1].ArrivalSeqs = p.held[0].ArrivalSeqs },
+		"an arrival number never given":     func(p *parts) { p.header.ArrivalSeq = 1 },
+		"an unknown home":                   func(p *parts) { p.held[0].Homes[0] = 99 },
+		"a home beside the node":            func(p *parts) { p.held[1].Homes = p.held[0].Homes },
+		"an arrival number in a plain tree": func(p *parts) { p.trees[0].Nodes[0].Spec = &quota.NodeSpec{Policy: "open"} },
 		"a borrower in a gap": func(p *parts) {
 			p.trees[0].Nodes[1].Spec = &quota.NodeSpec{Path: "a", Policy: "open"}
 		},

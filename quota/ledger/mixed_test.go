@@ -15,7 +15,7 @@ import (
 )
 
 // TestMixed brings together what the oracles keep apart: borrowing, principals, reservations, moves, rollbacks and
-// maintenance. No model says what must come out, but what must hold after every command whatever came before is
+// maintenance. No model says what must come out, but what must be true after every command whatever came before is
 // checked.
 func TestMixed(t *testing.T) {
 	t.Parallel()
@@ -42,7 +42,7 @@ func mixed(t *rapid.T) {
 		}
 		t.Logf("at %d %s", now, brief(m.command))
 		m.dry = l.Sandbox().DryRun(m.command)
-		sameTime := now <= l.View().Now()
+		sameTime := now <= l.Reader().Now()
 		m.out = l.Apply(quota.Stamp{At: now}, m.command)
 		m.resizes = slices.ContainsFunc(l.TakeFacts(), func(f ledger.Fact) bool {
 			return f.Kind == ledger.FactResized && f.Since > 0
@@ -90,9 +90,9 @@ func booksOf(l *ledger.Ledger) books {
 		held[i].Dropped = 0 // that of a resize that waited
 	}
 	b := books{trees: asJSON(trees), held: asJSON(held), over: overOf(l)}
-	for _, tree := range l.View().Trees() {
+	for _, tree := range l.Reader().Trees() {
 		for _, kind := range []quota.HolderKind{quota.AUser, quota.AGroup} {
-			list, _, refused := l.View().Principals(tree.Name, kind, "", "", 1000)
+			list, _, refused := l.Reader().Principals(tree.Name, kind, "", "", 1000)
 			if refused != nil {
 				panic(refused)
 			}
@@ -175,7 +175,7 @@ func (m *commanded) mayExceed() bool {
 }
 
 func (m *commanded) isMaintained(tree string) bool {
-	spec, refused := m.ledger.View().Tree(tree)
+	spec, refused := m.ledger.Reader().Tree(tree)
 	return refused == nil && spec.Maintenance
 }
 
@@ -184,17 +184,17 @@ func (m *commanded) checkReport(t *rapid.T) {
 	if m.resizes {
 		return // maintenance lets them exceed limits, and the answer is about what was held before
 	}
-	told := map[string]quota.Amount{}
+	reported := map[string]quota.Amount{}
 	for _, o := range m.out.Configuration.Over {
 		if o.Kind != quota.OfResource || o.Holder.Kind != quota.TheNode {
 			continue
 		}
-		told[quota.Place(o.Tree, o.Node)+" "+o.Resource] = o.Used - o.Limit
+		reported[quota.Place(o.Tree, o.Node)+" "+o.Resource] = o.Used - o.Limit
 	}
 	for place, over := range overOf(m.ledger) {
-		if over > m.before.over[place] && told[place] != over {
+		if over > m.before.over[place] && reported[place] != over {
 			t.Fatalf("after %+v %s is over by %d, and was by %d, but the answer says %d", m.command, place, over,
-				m.before.over[place], told[place])
+				m.before.over[place], reported[place])
 		}
 	}
 	if m.before.held == m.after.held {

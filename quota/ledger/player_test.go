@@ -94,7 +94,6 @@ func (p *player) whatIf(words, body []string) error {
 	return err
 }
 
-// setBounds begins with an empty ledger of other bounds.
 func (p *player) setBounds(args []string) error {
 	b := quota.DefaultBounds()
 	fields := map[string]*int{

@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// twinOf is the name of a definition that equals a built-in policy: as long, because sizes are part of the state.
+// twinOf has names as long as those of the policies, because sizes are part of the state.
 func twinOf(builtIn string) string {
 	if builtIn == "" || policy.Presets()[builtIn] == nil {
 		return builtIn
@@ -120,7 +120,6 @@ func firstTree(t *rapid.T, name string) quota.Command {
 	).Draw(t, "first trees")
 }
 
-// twinOutcome is an outcome without the names of policies and without its words.
 func twinOutcome(out ledger.Outcome) string {
 	refused := ""
 	if out.Refused != nil {

@@ -12,14 +12,14 @@ import (
 )
 
 // TestWaitingUnderChangingPolicies: requests wait while policies are redefined under them. After each command all
-// invariants hold: no request waits that could be granted, each is queued at what is in its way, and a restored ledger
-// has the same state.
+// invariants are true: no request waits that could be granted, each is queued at what is in its way, and a restored
+// ledger has the same state.
 func TestWaitingUnderChangingPolicies(t *testing.T) {
 	t.Parallel()
 	verify.Check(t, func(t *rapid.T) {
 		l := ledger.New(quota.DefaultBounds())
 		apply := func(c quota.Command) {
-			l.Apply(quota.Stamp{At: l.View().Now() + 1}, c)
+			l.Apply(quota.Stamp{At: l.Reader().Now() + 1}, c)
 			if err := l.Check(); err != nil {
 				t.Fatalf("after %T %+v: %v", c, c, err)
 			}
@@ -39,10 +39,7 @@ func TestWaitingUnderChangingPolicies(t *testing.T) {
 				apply(waitingCommand(t))
 			}
 		}
-		restored, err := quotatest.Restore(l.Snapshot(), quota.DefaultBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		restored := reload(t, l)
 		if quotatest.ImageText(l.Snapshot()) != quotatest.ImageText(restored.Snapshot()) {
 			t.Fatal("a restored ledger has another state")
 		}

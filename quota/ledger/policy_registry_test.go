@@ -127,7 +127,6 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// panicOf is what a function panics with, or "".
 func panicOf(f func()) (text string) {
 	defer func() { text, _ = recover().(string) }()
 	f()

@@ -57,7 +57,7 @@ func BenchmarkQueueHandOver(b *testing.B) {
 					Mode: quota.Wait,
 				})
 			})
-			if held := l.View().Counts().Held; held != 1000 {
+			if held := l.Reader().Counts().Held; held != 1000 {
 				b.Fatalf("%d are held", held)
 			}
 		})
@@ -78,7 +78,7 @@ func BenchmarkQueueVain(b *testing.B) {
 				l.Apply(quota.Stamp{At: 1}, quota.Release{ID: id})
 				l.Apply(quota.Stamp{At: 1}, quota.Allocate{ID: fmt.Sprint("new-", i), Claims: cpuAt("a", 1)})
 			})
-			if c := l.View().Counts(); c.Held != 1000 || c.Waiting != waiting {
+			if c := l.Reader().Counts(); c.Held != 1000 || c.Waiting != waiting {
 				b.Fatalf("%+v", c)
 			}
 		})
@@ -96,7 +96,7 @@ func BenchmarkQueueLongLine(b *testing.B) {
 		l.Apply(quota.Stamp{At: 1}, quota.Release{ID: last})
 		last = next
 	})
-	if c := l.View().Counts(); c.Held != 1000 || c.Waiting != 10_000 {
+	if c := l.Reader().Counts(); c.Held != 1000 || c.Waiting != 10_000 {
 		b.Fatalf("%+v", c)
 	}
 }
@@ -115,7 +115,7 @@ func BenchmarkQueueRaise(b *testing.B) {
 			Tree: "t", Node: "a",
 			Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(90_000)}},
 		})
-		if c := l.View().Counts(); c.Waiting != 0 {
+		if c := l.Reader().Counts(); c.Waiting != 0 {
 			b.Fatalf("%d: %+v", i, c)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 var itemStates = []string{"free", "dirty", "odd"}
 
-// itemCommands are requests for items by state and by name, changes of their states, and of which there are.
 func itemCommands() *rapid.Generator[quota.Command] {
 	return rapid.Custom(func(t *rapid.T) quota.Command {
 		switch die(t, 24) {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestQueueProperties applies random commands of all kinds, most allocations of which may wait, to two ledgers, one of
-// which is restored from a snapshot now and then. After each command both hold the same; no waiting request could be
+// which is restored from a snapshot now and then. After each command both have the same; no waiting request could be
 // granted, and every request is in the queue of something that blocks it (I7, verified by Check); of requests for the
 // same the earlier is granted first (P8); and every request is granted or leaves the queue for a reason.
 func TestQueueProperties(t *testing.T) {
@@ -33,7 +33,7 @@ func TestQueueProperties(t *testing.T) {
 	}
 }
 
-// queueProperties looks at the order where a path means the same node for ever.
+// queueProperties looks at the order only if a path always means the same node.
 func queueProperties(t *rapid.T, commands *rapid.Generator[quota.Command], ordered, items bool) {
 	bounds := quota.DefaultBounds()
 	bounds.TombstoneSpan = 4
@@ -71,10 +71,7 @@ func queueProperties(t *rapid.T, commands *rapid.Generator[quota.Command], order
 			t.Fatalf("after %#v: %v", c, err)
 		}
 		if die(t, 4) == 0 {
-			var err error
-			if b, err = quotatest.Restore(b.Snapshot(), bounds); err != nil {
-				t.Fatal(err)
-			}
+			b = restoredWith(t, b, bounds)
 		}
 		if diff := cmp.Diff(lines(quotatest.ImageText(a.Snapshot())), lines(quotatest.ImageText(b.Snapshot()))); diff != "" {
 			t.Fatalf("after %#v a ledger that was frozen and loaded is another (-never +frozen):\n%s", c, diff)
@@ -82,7 +79,6 @@ func queueProperties(t *rapid.T, commands *rapid.Generator[quota.Command], order
 	}
 }
 
-// patient makes most allocations ones that wait.
 func patient(t *rapid.T, c quota.Command) quota.Command {
 	r, ok := c.(quota.Allocate)
 	switch {
@@ -99,9 +95,9 @@ func patient(t *rapid.T, c quota.Command) quota.Command {
 	return r
 }
 
-// resizeOfHeld changes amounts of some allocation that is held; false if none is.
+// resizeOfHeld is false if nothing is held.
 func resizeOfHeld(t *rapid.T, l *ledger.Ledger) (quota.Resize, bool) {
-	page, refused := l.View().Allocations(quota.AllocationFilter{}, 0, 1000)
+	page, refused := l.Reader().Allocations(quota.AllocationFilter{}, 0, 1000)
 	if refused != nil || len(page.Allocations) == 0 {
 		return quota.Resize{}, false
 	}
@@ -125,7 +121,6 @@ func resizeOfHeld(t *rapid.T, l *ledger.Ledger) (quota.Resize, bool) {
 	return c, true
 }
 
-// cohortCommands are claims, and changes of limits and bounds, in trees whose nodes lend each other.
 func cohortCommands() *rapid.Generator[quota.Command] {
 	return rapid.Custom(func(t *rapid.T) quota.Command {
 		switch die(t, 20) {
@@ -171,7 +166,6 @@ func cohortTree(t *rapid.T) quota.ApplyTrees {
 	return quota.ApplyTrees{Trees: []quota.TreeSpec{spec}}
 }
 
-// checkOrder verifies that no request still waits that was ahead of a granted request for the same.
 func checkOrder(t *rapid.T, before []quota.QueuedInfo, l *ledger.Ledger) {
 	for _, granted := range l.TakeFacts() {
 		if granted.Kind != ledger.FactGranted {
@@ -189,7 +183,7 @@ func checkOrder(t *rapid.T, before []quota.QueuedInfo, l *ledger.Ledger) {
 			if w.Resize != nil {
 				continue // it wants something else
 			}
-			if now, refused := l.View().Allocation(w.ID); refused == nil && now.Waiting != nil &&
+			if now, refused := l.Reader().Allocation(w.ID); refused == nil && now.Waiting != nil &&
 				now.Waiting.Since == w.Waiting.Since && wants(w) == wants(g) {
 				t.Fatalf("P8: %s was granted before %s, which wants the same and came first", g.ID, w.ID)
 			}
@@ -205,17 +199,15 @@ func wants(a quota.AllocationInfo) string {
 	return text
 }
 
-// checkNoneLost verifies that every request that waited still waits, is held, or has ended.
 func checkNoneLost(t *rapid.T, before []quota.QueuedInfo, l *ledger.Ledger) {
 	for _, w := range before {
 		id := w.Allocation.ID
-		if _, refused := l.View().Allocation(id); refused != nil {
+		if _, refused := l.Reader().Allocation(id); refused != nil {
 			t.Fatalf("request %s is neither in the queue nor held nor ended", id)
 		}
 	}
 }
 
-// brief is a command without what most do not say.
 func brief(c quota.Command) string {
 	text := fmt.Sprintf("%T%+v", c, c)
 	for _, empty := range []string{
@@ -230,3 +222,5 @@ func brief(c quota.Command) string {
 	}
 	return strings.Join(strings.Fields(text), " ")
 }
+
+func die(t *rapid.T, n int) int { return quotatest.Die(t, n, "die") }

@@ -13,7 +13,6 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// managerCase is a sequence of calls of the quota manager.
 type managerCase struct {
 	Mode  string
 	Trees []managerTree
@@ -58,7 +57,6 @@ type managerAnswer struct {
 	State     map[string]json.RawMessage
 }
 
-// manager plays calls of the quota manager on a ledger.
 type manager struct {
 	t         *testing.T
 	ledger    *ledger.Ledger
@@ -93,7 +91,6 @@ func (m *manager) apply(c quota.Command) ledger.Outcome {
 	return out
 }
 
-// play carries out one call and says whether it went well, and who was preempted.
 func (m *manager) play(op managerOp) (bool, []string) {
 	switch op.Do {
 	case "addTree":
@@ -127,7 +124,7 @@ func (m *manager) play(op managerOp) (bool, []string) {
 		defer func() { m.moves = nil }()
 		return m.addTree(m.trees[op.Tree]), nil
 	case "isAllocated":
-		a, refused := m.ledger.View().Allocation(op.ID)
+		a, refused := m.ledger.Reader().Allocation(op.ID)
 		return refused == nil && !a.Ended, nil
 	case "deAllocate", "deAllocateForest":
 		out := m.apply(quota.Release{ID: op.ID})
@@ -143,8 +140,8 @@ func (m *manager) play(op managerOp) (bool, []string) {
 	return false, nil
 }
 
-// edit changes the nodes of a tree before its next update, one of which may get another name, and notes which of them
-// move.
+// edit changes the nodes of a tree before its next update, and notes which of them move. One of them may get another
+// name.
 func (m *manager) edit(tree, from, to string, change func(map[string]managerNode)) {
 	nodes, names := m.trees[tree].Spec.Nodes, map[string]string{}
 	for node := range nodes {
@@ -237,7 +234,6 @@ func (m *manager) claims(op managerOp) []quota.Claim {
 	return claims
 }
 
-// path joins the names of a node and its ancestors below the root.
 func (m *manager) path(tree, name string) string {
 	n, known := m.trees[tree].Spec.Nodes[name]
 	switch {
@@ -304,7 +300,7 @@ func (m *manager) state() []string {
 	var lines []string
 	for name, paths := range m.paths {
 		for node, path := range paths {
-			page, refused := m.ledger.View().Usage(quota.UsageQuery{Tree: name, Node: path, Max: 1})
+			page, refused := m.ledger.Reader().Usage(quota.UsageQuery{Tree: name, Node: path, Max: 1})
 			if refused != nil {
 				m.t.Fatal(refused)
 			}
@@ -312,14 +308,13 @@ func (m *manager) state() []string {
 			for _, r := range page.Nodes[0].Resources {
 				amounts = append(amounts, r.Subtree)
 			}
-			lines = append(lines, fmt.Sprint(name, " ", node, " ", amounts, " ", m.ledger.View().Sitting(name, path)))
+			lines = append(lines, fmt.Sprint(name, " ", node, " ", amounts, " ", ledger.Sitting(m.ledger.Reader(), name, path)))
 		}
 	}
 	slices.Sort(lines)
 	return lines
 }
 
-// stateOf writes the same of a recorded state.
 func stateOf(t *testing.T, recorded map[string]json.RawMessage) []string {
 	t.Helper()
 	var lines []string

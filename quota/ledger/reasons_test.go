@@ -19,20 +19,20 @@ import (
 // TestReasons: whatever is preempted or revoked has a reason, on both sides, whose numbers follow from the state before
 // the command.
 func TestReasons(t *testing.T) {
-	told := map[quota.ReasonKind]int{}
+	counts := map[quota.ReasonKind]int{}
 	verify.Check(t, func(t *rapid.T) {
 		for range 20 {
-			reasonsFollow(t, told)
+			reasonsFollow(t, counts)
 		}
 	})
 	for _, kind := range []quota.ReasonKind{quota.ByPriority, quota.ByShare, quota.ByDrain} {
-		if told[kind] == 0 {
-			t.Errorf("no reason of kind %d was compared: %v", kind, told)
+		if counts[kind] == 0 {
+			t.Errorf("no reason of kind %d was compared: %v", kind, counts)
 		}
 	}
 }
 
-func reasonsFollow(t *rapid.T, told map[quota.ReasonKind]int) {
+func reasonsFollow(t *rapid.T, counts map[quota.ReasonKind]int) {
 	l := ledger.New(quota.DefaultBounds())
 	for _, name := range []string{"t", "u"} {
 		c := quotatest.BorrowingTree(name).Draw(t, "tree")
@@ -47,7 +47,7 @@ func reasonsFollow(t *rapid.T, told map[quota.ReasonKind]int) {
 		if quotatest.Die(t, 15, "load") == 0 {
 			l = reload(t, l)
 		}
-		o := &reasonOracle{ledger: l, command: reasonCommand(t), told: told, given: map[string]*quota.MadeRoom{}}
+		o := &reasonOracle{ledger: l, command: reasonCommand(t), counts: counts, given: map[string]*quota.MadeRoom{}}
 		o.before(l.Snapshot())
 		l.Apply(quota.Stamp{At: now}, o.command)
 		for _, f := range l.TakeFacts() {
@@ -80,7 +80,7 @@ func reasonCommand(t *rapid.T) quota.Command {
 type reasonOracle struct {
 	ledger  *ledger.Ledger
 	command quota.Command
-	told    map[quota.ReasonKind]int
+	counts  map[quota.ReasonKind]int
 
 	held  map[uint64]ledger.AllocationImage
 	paths map[uint64]string // of nodes, by identity
@@ -112,25 +112,15 @@ func (o *reasonOracle) before(image *ledger.Snapshot) {
 	}
 }
 
-// use is what was held at a node and below it.
 func (o *reasonOracle) use(tree, node, resource string) (used quota.Amount) {
 	for _, a := range o.held {
 		for i, c := range a.Request.Claims {
 			if c.Tree == tree && quota.IsWithin(o.paths[a.Placed[i]], node) {
-				used += amountOf(c, resource)
+				used += amountIn(c.Amounts, resource)
 			}
 		}
 	}
 	return used
-}
-
-func amountOf(c quota.Claim, resource string) quota.Amount {
-	for _, component := range c.Amounts {
-		if component.Resource == resource {
-			return component.Amount
-		}
-	}
-	return 0
 }
 
 func (o *reasonOracle) check(t *rapid.T, f ledger.Fact) {
@@ -141,44 +131,44 @@ func (o *reasonOracle) check(t *rapid.T, f ledger.Fact) {
 	if f.Kind == ledger.FactGranted && o.rooms[info.ID] != nil && o.given[info.ID] == nil {
 		o.given[info.ID] = &quota.MadeRoom{} // it keeps what was revoked for it
 	}
-	by, lost := info.RevokedBy, f.Kind == ledger.FactRevoked
+	winnerID, lost := info.RevokedBy, f.Kind == ledger.FactRevoked
 	if f.Kind == ledger.FactEnded && info.State == quota.WasPreempted {
-		by, lost = info.PreemptedBy, info.RevokedBy == ""
+		winnerID, lost = info.PreemptedBy, info.RevokedBy == ""
 		if info.Reason == nil {
 			t.Fatalf("%+v preempted %q without a reason", o.command, info.ID)
 		}
 	}
 	r := info.Reason
 	switch {
-	case !lost, by != quota.DrainedBy && o.held[info.Fence].RevokedBy == by: // a drain has brought its end forward
-		return
+	case !lost, winnerID != quota.DrainedBy && o.held[info.Fence].RevokedBy == winnerID:
+		return // a drain has brought its end forward
 	case r == nil:
 		t.Fatalf("%+v revoked %q without a reason", o.command, info.ID)
 		return
 	}
-	o.told[r.Kind]++
+	o.counts[r.Kind]++
 	if r.Kind == quota.ByDrain {
-		if by != quota.DrainedBy || !o.isDrained(info, r) {
-			t.Fatalf("%q was revoked by %q because of %+v", info.ID, by, r)
+		if winnerID != quota.DrainedBy || !o.isDrained(info, r) {
+			t.Fatalf("%q was revoked by %q because of %+v", info.ID, winnerID, r)
 		}
 		return
 	}
-	if o.given[by] == nil {
-		o.given[by] = &quota.MadeRoom{}
+	if o.given[winnerID] == nil {
+		o.given[winnerID] = &quota.MadeRoom{}
 	}
-	o.given[by].Add(r)
-	winner, refused := o.ledger.View().Allocation(by)
+	o.given[winnerID].Add(r)
+	winner, refused := o.ledger.Reader().Allocation(winnerID)
 	if refused != nil {
 		t.Fatal(refused)
 	}
 	if problem := o.compare(info, winner, r); problem != "" {
-		t.Fatalf("%+v ended %q for %q because of %+v: %s", o.command, info.ID, by, r, problem)
+		t.Fatalf("%+v ended %q for %q because of %+v: %s", o.command, info.ID, winnerID, r, problem)
 	}
 	o.gone = append(o.gone, r)
 }
 
 func (o *reasonOracle) isDrained(a quota.AllocationInfo, r *quota.Reason) bool {
-	for _, h := range o.ledger.View().Holds(r.Tree, r.Node) {
+	for _, h := range o.ledger.Reader().Holds(r.Tree, r.Node) {
 		if h.Node == r.Node && h.Drain && h.Actor == r.Actor && h.Reason == r.Text && h.Grace == r.Grace {
 			return slices.ContainsFunc(a.Claims, func(c quota.ClaimInfo) bool {
 				return c.Tree == r.Tree && quota.IsWithin(c.Node, r.Node)
@@ -188,7 +178,6 @@ func (o *reasonOracle) isDrained(a quota.AllocationInfo, r *quota.Reason) bool {
 	return false
 }
 
-// compare says what is wrong with the reason of a victim.
 func (o *reasonOracle) compare(victim, winner quota.AllocationInfo, r *quota.Reason) string {
 	mine, theirs := claimIn(victim, r.Tree), claimIn(winner, r.Tree)
 	switch {
@@ -209,7 +198,7 @@ func (o *reasonOracle) compare(victim, winner quota.AllocationInfo, r *quota.Rea
 		return "nothing was missing"
 	}
 	for _, a := range r.Amounts {
-		requested, given := amountOf(asClaim(theirs), a.Resource), amountOf(asClaim(mine), a.Resource)
+		requested, given := amountIn(theirs.Amounts, a.Resource), amountIn(mine.Amounts, a.Resource)
 		if a.Given != given || a.Requested > requested || len(theirs.Ranges) == 0 && a.Requested != requested {
 			return fmt.Sprintf("%d %s were requested and %d given", requested, a.Resource, given)
 		}
@@ -222,7 +211,6 @@ func (o *reasonOracle) compare(victim, winner quota.AllocationInfo, r *quota.Rea
 	return ""
 }
 
-// hadBorrowed is true if the claim was counted above its node before the command.
 func (o *reasonOracle) hadBorrowed(victim quota.AllocationInfo, tree string) bool {
 	a := o.held[victim.Fence]
 	i := slices.IndexFunc(a.Request.Claims, func(c quota.Claim) bool { return c.Tree == tree })
@@ -252,13 +240,11 @@ func claimIn(a quota.AllocationInfo, tree string) quota.ClaimInfo {
 	return a.Claims[slices.IndexFunc(a.Claims, func(c quota.ClaimInfo) bool { return c.Tree == tree })]
 }
 
-func asClaim(c quota.ClaimInfo) quota.Claim { return quota.Claim{Amounts: c.Amounts} }
-
 // checkRooms compares what the winners remember with the reasons of those who ended for them.
 func (o *reasonOracle) checkRooms(t *rapid.T) {
-	for by, given := range o.given {
+	for winnerID, given := range o.given {
 		want := *given
-		if before := o.rooms[by]; before != nil {
+		if before := o.rooms[winnerID]; before != nil {
 			want = *before
 			want.Totals = slices.Clone(before.Totals)
 			want.Count += given.Count
@@ -266,9 +252,9 @@ func (o *reasonOracle) checkRooms(t *rapid.T) {
 				want.Totals = addTotal(want.Totals, total)
 			}
 		}
-		winner, _ := o.ledger.View().Allocation(by)
+		winner, _ := o.ledger.Reader().Allocation(winnerID)
 		if winner.MadeRoom == nil || !cmp.Equal(*winner.MadeRoom, want) || len(winner.Preempted) != want.Count {
-			t.Fatalf("after %+v %q says that %+v made room, %+v; but it was %+v", o.command, by, winner.Preempted,
+			t.Fatalf("after %+v %q says that %+v made room, %+v; but it was %+v", o.command, winnerID, winner.Preempted,
 				winner.MadeRoom, want)
 		}
 	}
@@ -288,7 +274,6 @@ func addTotal(list []quota.RoomTotal, t quota.RoomTotal) []quota.RoomTotal {
 	return list
 }
 
-// claimRanked is a request of a leaf for cores under the policy borrowing.
 func claimRanked(id, node string, amount quota.Amount, priority int64) quota.Allocate {
 	c := claimCores(id, node, amount)
 	c.Claims[0].Priority = priority
@@ -320,12 +305,12 @@ func TestReasonsAreBounded(t *testing.T) {
 	if out := l.Apply(quota.Stamp{}, c); out.Refused != nil || !out.Decision.Granted {
 		t.Fatal(out.Refused, out.Decision)
 	}
-	first, _ := l.View().Allocation("v0")
+	first, _ := l.Reader().Allocation("v0")
 	if first.Reason == nil || first.State != quota.WasPreempted {
 		t.Errorf("%s for %v", first.PreemptedBy, first.Reason)
 	}
 	named := func(l *ledger.Ledger, most int) {
-		a, _ := l.View().Allocation("large")
+		a, _ := l.Reader().Allocation("large")
 		if len(a.Preempted) != most || a.MadeRoom == nil || a.MadeRoom.Count != count ||
 			a.MadeRoom.Totals[0] != (quota.RoomTotal{Tree: "cern", Resource: "cores", Amount: count}) {
 			t.Errorf("it names %d, and sums up %+v", len(a.Preempted), a.MadeRoom)
@@ -352,7 +337,7 @@ func TestReasonsShown(t *testing.T) {
 	g.must("hans", claimRanked("mine", "b", 150, 1))
 	g.must("heidi", claimRanked("theirs", "a", 100, 2))
 	shown := func(account, id string) quota.AllocationInfo {
-		r, refused := g.ledger.View().At(wallNow).ReaderOf(callerOf(account))
+		r, refused := g.ledger.Reader().At(wallNow).ReaderOf(callerOf(account))
 		if refused != nil {
 			t.Fatal(refused)
 		}

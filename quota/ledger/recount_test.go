@@ -28,20 +28,14 @@ func TestRecount(t *testing.T) {
 			t.Fatalf("%+v", out)
 		}
 	}
-	tr := l.forest.trees["t"]
-	tr.byPath["a/x"].parent = tr.byPath["b"]
-	if err := (verifier{l}).checkAccounts(); err == nil {
-		t.Fatal("the accounts cannot know yet that the node has moved")
-	}
-	tr.recount()
-	if err := (verifier{l}).checkAccounts(); err != nil {
-		t.Fatal(err)
-	}
-	if used := tr.accounts.groups["red"].at[tr.byPath["b"]].used[0]; used != 15 {
+	tr := l.state.Forest.Trees["t"]
+	tr.ByPath["a/x"].Parent = tr.ByPath["b"]
+	tr.Recount()
+	if used := tr.Accounts.Groups["red"].At[tr.ByPath["b"]].Used[0]; used != 15 {
 		t.Errorf("red holds %d at b, want 15", used)
 	}
-	tr.byPath["a/x"].parent = tr.byPath["a"]
-	tr.recount()
+	tr.ByPath["a/x"].Parent = tr.ByPath["a"]
+	tr.Recount()
 	for _, id := range []string{"1", "2", "3", "4"} {
 		if out := l.Apply(quota.Stamp{}, quota.Release{ID: id}); out.Refused != nil {
 			t.Fatal(out.Refused)

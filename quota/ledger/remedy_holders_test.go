@@ -19,9 +19,11 @@ import (
 func TestRemediesForHolders(t *testing.T) {
 	verify.Check(t, func(t *rapid.T) {
 		l := ledger.New(quota.DefaultBounds())
-		l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{holdersTree(t, "t"), holdersTree(t, "u")}})
+		for _, name := range []string{"t", "u"} {
+			l.Apply(quota.Stamp{}, quotatest.HoldersTree(name).Draw(t, "tree"))
+		}
 		for i := range 12 {
-			request := holdersRequest(t, fmt.Sprint("i", i))
+			request := quotatest.HoldersRequests(fmt.Sprint("i", i)).Draw(t, "request")
 			if out := l.Sandbox().Explain(request); out.Decision != nil && !out.Decision.Granted {
 				r := &remedied{ledger: l, request: request, denied: *out.Decision, borrows: true}
 				r.checkHoldersRaises(t, out.Decision.Remedy.Raises)
@@ -44,7 +46,7 @@ func (r *remedied) runs(t *rapid.T) bool {
 }
 
 func (r *remedied) held(t *rapid.T) []quota.AllocationInfo {
-	page, refused := r.ledger.View().Allocations(quota.AllocationFilter{}, 0, 100)
+	page, refused := r.ledger.Reader().Allocations(quota.AllocationFilter{}, 0, 100)
 	if refused != nil {
 		t.Fatal(refused)
 	}
@@ -89,7 +91,7 @@ func sharesEntry(raises []quota.Raise, i int) bool {
 func (r *remedied) raisedTrees(t *rapid.T, raises []quota.Raise) []quota.Command {
 	var c quota.ApplyTrees
 	for _, name := range []string{"t", "u"} {
-		spec, refused := r.ledger.View().Tree(name)
+		spec, refused := r.ledger.Reader().Tree(name)
 		if refused != nil {
 			t.Fatal(refused)
 		}
@@ -106,7 +108,7 @@ func (r *remedied) raisedTrees(t *rapid.T, raises []quota.Raise) []quota.Command
 func raiseIn(n *quota.NodeSpec, raise quota.Raise) {
 	if raise.Holder.Kind != quota.TheNode {
 		n.Principals = slices.Clone(n.Principals)
-		raiseFor(principalLimit(n, raise.Holder), raise)
+		raiseFor(quotatest.PrincipalLimit(n, raise.Holder), raise)
 		return
 	}
 	switch raise.Kind {

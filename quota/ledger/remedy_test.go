@@ -29,10 +29,10 @@ func TestRemediesUnderEveryPolicy(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			verify.Check(t, func(t *rapid.T) {
 				l := ledger.New(quota.DefaultBounds())
-				for l.View().Counts().Trees < 2 {
+				for l.Reader().Counts().Trees < 2 {
 					l.Apply(quota.Stamp{}, policyTrees(t, policy))
 				}
-				for i := range 12 {
+				for i := range verify.Scale(8, 12) {
 					if quotatest.Die(t, 3, "change") == 0 { // it may be refused
 						set := []quota.ResourceLimit{{Resource: "cpu", Limit: amount(t, 24)}}
 						l.Apply(quota.Stamp{}, quota.SetLimits{
@@ -53,7 +53,6 @@ func TestRemediesUnderEveryPolicy(t *testing.T) {
 	}
 }
 
-// policyTrees are trees of which the first has one policy everywhere.
 func policyTrees(t *rapid.T, policy string) quota.ApplyTrees {
 	c := fullTrees(t, false)
 	for i := range c.Trees {
@@ -76,10 +75,7 @@ func policyTrees(t *rapid.T, policy string) quota.ApplyTrees {
 // checkRaisesAsAdvised carries the raises out one by one, in their order, by whom they name and with a reason only
 // where they want one; raises of limits that are not those of nodes are made in the configuration.
 func (r *remedied) checkRaisesAsAdvised(t *rapid.T, raises []quota.Raise) {
-	l, err := quotatest.Restore(r.ledger.Snapshot(), quota.DefaultBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := reload(t, r.ledger)
 	later := &remedied{ledger: l, request: r.request, borrows: true}
 	for _, raise := range raises {
 		meta := quota.ChangeMeta{}
@@ -121,7 +117,7 @@ func testRemedies(t *testing.T, borrow bool) {
 	verify.Check(t, func(t *rapid.T) {
 		l := ledger.New(quota.DefaultBounds())
 		stamp := quota.Stamp{}
-		for l.View().Counts().Trees < 2 {
+		for l.Reader().Counts().Trees < 2 {
 			l.Apply(stamp, fullTrees(t, borrow))
 		}
 		for i := range 12 {
@@ -151,7 +147,6 @@ func testRemedies(t *testing.T, borrow bool) {
 	})
 }
 
-// fullTrees have limits at every level, of which several stand in the way of most requests.
 func fullTrees(t *rapid.T, borrow bool) quota.ApplyTrees {
 	var c quota.ApplyTrees
 	for _, name := range []string{"t", "u"} {
@@ -187,7 +182,6 @@ func amount(t *rapid.T, most int) quota.Limit {
 	return quota.AtMost(quota.Amount(quotatest.Die(t, most+1, "limit")))
 }
 
-// demanding is a request with up to three claims.
 func demanding(t *rapid.T, id string) quota.Allocate {
 	request := quota.Allocate{ID: id}
 	for range 1 + quotatest.Die(t, 3, "claims") {
@@ -212,7 +206,6 @@ func demanding(t *rapid.T, id string) quota.Allocate {
 	return request
 }
 
-// remedied is a denied request and the ledger that denied it.
 type remedied struct {
 	ledger  *ledger.Ledger
 	request quota.Allocate
@@ -220,12 +213,9 @@ type remedied struct {
 	borrows bool
 }
 
-// admitsAfter tells whether the request is admitted after some commands, none of which may be refused.
+// admitsAfter fails the test if one of the commands is refused.
 func (r *remedied) admitsAfter(t *rapid.T, commands []quota.Command) bool {
-	l, err := quotatest.Restore(r.ledger.Snapshot(), quota.DefaultBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := reload(t, r.ledger)
 	for _, c := range commands {
 		if out := l.Apply(quota.Stamp{}, c); out.Refused != nil {
 			return false
@@ -270,7 +260,7 @@ func raiseTo(r quota.Raise, to quota.Amount) quota.Command {
 }
 
 func (r *remedied) checkReleases(t *rapid.T, ids []string) {
-	page, refused := r.ledger.View().Allocations(quota.AllocationFilter{}, 0, 100)
+	page, refused := r.ledger.Reader().Allocations(quota.AllocationFilter{}, 0, 100)
 	if refused != nil {
 		t.Fatal(refused)
 	}

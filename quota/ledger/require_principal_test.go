@@ -13,7 +13,6 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// requiringTree limits users at node a, and requires a user.
 func requiringTree() quota.TreeSpec {
 	ten := []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(10)}}
 	return quota.TreeSpec{
@@ -123,7 +122,7 @@ func TestRequirePrincipalLater(t *testing.T) {
 	if out := l.Apply(quota.Stamp{}, cpuClaims("held", 10, "a/x")); out.Refused != nil || !out.Repeated {
 		t.Errorf("the held one is %+v, %v", out, out.Refused)
 	}
-	info, refused := l.View().Allocation("waits")
+	info, refused := l.Reader().Allocation("waits")
 	if refused != nil || info.State != quota.Cancelled || info.PreemptedBy != "configuration" {
 		t.Errorf("the waiting one is %+v, %v", info, refused)
 	}
@@ -171,9 +170,8 @@ func isConfiguring(c quota.Command) bool {
 	return false
 }
 
-// heldWithoutUser is what is held without a user where one is required, by allocation and node.
 func heldWithoutUser(t *rapid.T, l *ledger.Ledger) map[string]quota.Amount {
-	page, refused := l.View().Allocations(quota.AllocationFilter{}, 0, 100)
+	page, refused := l.Reader().Allocations(quota.AllocationFilter{}, 0, 100)
 	if refused != nil {
 		t.Fatal(refused)
 	}
@@ -188,11 +186,10 @@ func heldWithoutUser(t *rapid.T, l *ledger.Ledger) map[string]quota.Amount {
 	return held
 }
 
-// requiringCommand changes the tree, requests something, mostly without a user, or releases something.
 func requiringCommand(t *rapid.T, id string, l *ledger.Ledger) quota.Command {
 	switch quotatest.Die(t, 8, "command") {
 	case 0, 1:
-		spec, _ := l.View().Tree("t")
+		spec, _ := l.Reader().Tree("t")
 		spec.RequirePrincipal = quotatest.Die(t, 3, "require") > 0
 		spec.Maintenance = quotatest.Die(t, 6, "maintenance") == 0
 		for i := range spec.Nodes {
@@ -222,19 +219,18 @@ func requiringCommand(t *rapid.T, id string, l *ledger.Ledger) quota.Command {
 	return c
 }
 
-// requiringChange changes what an allocation holds.
 func requiringChange(t *rapid.T, id string) quota.Command {
-	of := fmt.Sprint("i", quotatest.Die(t, 40, "changed"))
+	changed := fmt.Sprint("i", quotatest.Die(t, 40, "changed"))
 	nodes := []string{"", "a", "a/x", "b", "a/n"}
 	from, to := oneOf(t, nodes, "from"), oneOf(t, nodes, "to")
 	amounts := quota.Vector{{Resource: "cpu", Amount: quota.Amount(1 + quotatest.Die(t, 9, "amount"))}}
 	switch quotatest.Die(t, 3, "change") {
 	case 0:
-		return quota.Resize{ID: of, Claims: []quota.ClaimChange{{Tree: "t", Node: to, Amounts: amounts}}}
+		return quota.Resize{ID: changed, Claims: []quota.ClaimChange{{Tree: "t", Node: to, Amounts: amounts}}}
 	case 1:
-		return quota.Transfer{ID: of, Moves: []quota.ClaimMove{{Tree: "t", From: from, To: to}}}
+		return quota.Transfer{ID: changed, Moves: []quota.ClaimMove{{Tree: "t", From: from, To: to}}}
 	}
-	return quota.Split{ID: of, Parts: []quota.Part{
+	return quota.Split{ID: changed, Parts: []quota.Part{
 		{ID: id, Claims: []quota.PartClaim{{Tree: "t", From: from, To: to, Amounts: amounts}}},
 	}}
 }
@@ -248,9 +244,8 @@ func checkNamesUser(t *rapid.T, l *ledger.Ledger, a quota.AllocationInfo) {
 	}
 }
 
-// requiresUser is true if the tree requires a user at a path.
 func requiresUser(t *rapid.T, l *ledger.Ledger, path string) bool {
-	spec, refused := l.View().Tree("t")
+	spec, refused := l.Reader().Tree("t")
 	if refused != nil {
 		t.Fatal(refused)
 	}
@@ -315,4 +310,9 @@ func TestRequirePrincipalOfChanges(t *testing.T) {
 			}
 		})
 	}
+}
+
+// oneOf answers one of a list, all equally often.
+func oneOf[T any](t *rapid.T, from []T, what string) T {
+	return from[quotatest.Die(t, len(from), what)]
 }

@@ -6,86 +6,86 @@ import (
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/rankqueue"
+	"github.com/quorate/quorate/quota/ledger/internal/admit"
+	"github.com/quorate/quorate/quota/ledger/internal/explain"
+	"github.com/quorate/quorate/quota/ledger/internal/read"
+	"github.com/quorate/quorate/quota/ledger/internal/state"
 )
 
 // Sandbox is a ledger with exclusive access: it answers questions by changing the state and reverting the change. Being
 // a type of its own, it keeps readers that share the ledger from calling these methods.
 type Sandbox struct {
-	Reader
+	read.Reader
+	state *state.State // that of the reader
 	// by asks: the server itself, or the caller of ReaderOf.
-	by *access.Caller
+	caller *access.Caller
 }
 
-// SandboxReader is the former name of a Sandbox.
-type SandboxReader = Sandbox
-
-// Sandbox returns a sandbox for a caller that excludes all others.
-func (l *Ledger) Sandbox() Sandbox {
-	l.forest.forgetUses()
-	return Sandbox{l.View(), &systemCaller}
+func newSandbox(s *state.State) Sandbox {
+	s.Forest.ForgetUses()
+	return Sandbox{read.New(s, nil), s, &systemCaller}
 }
 
 // ReaderOf is the sandbox of a caller: its answers have only what the caller may see, see [Reader.ReaderOf].
-func (s Sandbox) ReaderOf(by *access.Caller) (Sandbox, *quota.Error) {
-	r, err := s.Reader.ReaderOf(by)
-	return Sandbox{r, by}, err
+func (s Sandbox) ReaderOf(caller *access.Caller) (Sandbox, *quota.Error) {
+	r, err := s.Reader.ReaderOf(caller)
+	return Sandbox{r, s.state, caller}, err
 }
 
 // At is that of a Reader.
-func (s Sandbox) At(wall int64) Sandbox { return Sandbox{s.Reader.At(wall), s.by} }
+func (s Sandbox) At(wall int64) Sandbox { return Sandbox{s.Reader.At(wall), s.state, s.caller} }
 
 // AsOf is that of a Reader. What the sandbox decides is still decided at the time of the last command.
-func (s Sandbox) AsOf(at quota.Instant) Sandbox { return Sandbox{s.Reader.AsOf(at), s.by} }
+func (s Sandbox) AsOf(at quota.Instant) Sandbox { return Sandbox{s.Reader.AsOf(at), s.state, s.caller} }
 
 // DryRun decides a command of the caller on the present state, as Apply would, and leaves the state unchanged. A
 // command other than Allocate and a change of configuration returns the present state of its object.
-func (s Sandbox) DryRun(c quota.Command) Outcome {
-	return s.RedactOutcome(s.DryRunFrom(Origin{Caller: s.by}, c))
+func (s Sandbox) DryRun(c quota.Command) state.Outcome {
+	return s.RedactOutcome(s.DryRunFrom(state.Origin{Caller: s.caller}, c))
 }
 
 // systemCaller may do everything.
 var systemCaller = access.SystemCaller()
 
 // DryRunFrom is DryRun of a command with an origin: it is refused if the caller may not do it.
-func (s Sandbox) DryRunFrom(from Origin, c quota.Command) Outcome {
-	before := s.ledger.now
-	s.ledger.now.Wall = s.wallNow()
-	defer func() { s.ledger.now = before }()
-	return s.ledger.executeFrom(from, c, dryRun)
+func (s Sandbox) DryRunFrom(from state.Origin, c quota.Command) state.Outcome {
+	before := s.state.Now
+	s.state.Now.Wall = s.WallNow()
+	defer func() { s.state.Now = before }()
+	return executeFrom(s.state, from, c, state.DryRun)
 }
 
 // Explain decides a request that the caller may make as a dry run does, and looks for a remedy if it is denied. As for
-// DryRun, no other call may use the ledger meanwhile. It looks at no more than 10,000 held allocations and tries at
-// most 500 changes.
-func (s Sandbox) Explain(c quota.Allocate) Explained {
-	if s.id == nil {
+// DryRun, no other call may use the ledger meanwhile. It looks at no more than 10,000 held allocations and decides at
+// most 100 trials in each of two searches for each of the at most 8 alternatives.
+func (s Sandbox) Explain(c quota.Allocate) explain.Explained {
+	if read.IdentityOf(s.Reader) == nil {
 		return s.explain(c)
 	}
-	if out := s.DryRunFrom(Origin{Caller: s.by}, c); out.Refused != nil {
-		return Explained{Outcome: out}
+	if out := s.DryRunFrom(state.Origin{Caller: s.caller}, c); out.Refused != nil {
+		return explain.Explained{Outcome: out}
 	}
 	out := s.explain(c)
-	out.Outcome, out.Levels = s.RedactOutcome(out.Outcome), s.shownLevels(out.Levels)
+	out.Outcome, out.Levels = s.RedactOutcome(out.Outcome), s.ShownLevels(out.Levels)
 	return out
 }
 
 // explain names only holders that the caller sees; the rest is as the ledger knows it.
-func (s Sandbox) explain(c quota.Allocate) Explained {
-	out := Explained{Outcome: s.explainDecision(c)}
+func (s Sandbox) explain(c quota.Allocate) explain.Explained {
+	out := explain.Explained{Outcome: s.explainDecision(c)}
 	if out.Decision != nil && !out.Repeated {
-		page := levelsOf(s.ledger, c, out.Decision)
-		out.Levels, out.LevelsCut = page.list, page.cut
+		page := explain.LevelsOf(s.state, c, out.Decision)
+		out.Levels, out.LevelsCut = page.List, page.Cut
 	}
 	return out
 }
 
-// explainDecision is explain without the levels.
-func (s Sandbox) explainDecision(c quota.Allocate) Outcome {
-	out := s.ledger.allocate(&c, dryRun)
+func (s Sandbox) explainDecision(c quota.Allocate) state.Outcome {
+	out := admit.Allocate(s.state, &c, state.DryRun)
 	if d := out.Decision; d != nil && !d.Granted && !out.Repeated {
 		explained := *d
-		explained.Holders = blockersOf(s.Reader, newRequest(&c, d.Violations))
-		explained.Remedy = findRemedyOfAny(s.ledger, explained.Violations, placersOf(s.ledger, c))
+		explained.Holders = explain.BlockersOf(s.Reader, explain.NewRequest(&c, d.Violations))
+		explained.Remedy = explain.FindRemedyOfAny(s.state, explained.Violations, explain.PlacersOf(s.state, c))
 		out.Decision = &explained
 	}
 	return out
@@ -98,29 +98,29 @@ func (s Sandbox) explainDecision(c quota.Allocate) Outcome {
 // DryRun, no other call may use the ledger meanwhile.
 func (s Sandbox) ExplainID(id string) (quota.Decision, *quota.AllocationInfo, *quota.Stamp, *quota.Error) {
 	d, a, at, err := s.explainID(id)
-	if err != nil || s.id == nil {
+	if err != nil || read.IdentityOf(s.Reader) == nil {
 		return d, a, at, err
 	}
 	if a != nil {
-		seen := s.redacted(*a)
+		seen := s.Redacted(*a)
 		a = &seen
 	}
-	return s.redactDecision(d), a, at, nil
+	return s.RedactDecision(d), a, at, nil
 }
 
-// explainID is ExplainID with all that is known. Allocations and denials that the caller does not see do not exist.
+// explainID is ExplainID with all that is known. What the caller does not see does not exist.
 func (s Sandbox) explainID(id string) (quota.Decision, *quota.AllocationInfo, *quota.Stamp, *quota.Error) {
-	if err := checkID(id); err != nil {
+	if err := admit.CheckID(id); err != nil {
 		return quota.Decision{}, nil, nil, err
 	}
-	if a := s.ledger.allocations.findByID(id); a != nil {
-		if info := s.ledger.currentInfo(a); s.sees(&info) {
+	if a := s.state.Allocations.FindByID(id); a != nil {
+		if info := admit.CurrentInfo(s.state, a); s.Sees(&info) {
 			d, info := s.explainAllocation(a)
 			return d, &info, nil, nil
 		}
 	}
-	for _, e := range slices.Backward(s.ledger.journal.events) {
-		if e.Kind == quota.EventDenied && e.ID == id && s.seesEvent(e) {
+	for _, e := range slices.Backward(s.state.Journal.Events) {
+		if e.Kind == quota.EventDenied && e.ID == id && s.SeesEvent(e) {
 			decision := *e.Decision
 			if now := s.explainDecision(*e.Request).Decision; now != nil {
 				decision.Remedy, decision.Holders = now.Remedy, now.Holders
@@ -131,19 +131,18 @@ func (s Sandbox) explainID(id string) (quota.Decision, *quota.AllocationInfo, *q
 	return quota.Decision{}, nil, nil, unknownQuestion(id)
 }
 
-// explainAllocation is what blocks a waiting request now, or how another was granted.
-func (s Sandbox) explainAllocation(a *Allocation) (quota.Decision, quota.AllocationInfo) {
+func (s Sandbox) explainAllocation(a *state.Allocation) (quota.Decision, quota.AllocationInfo) {
 	waits := a
-	if resize := a.waitingResize(); a.ended == nil && resize != nil {
+	if resize := a.WaitingResize(); a.Ended == nil && resize != nil {
 		waits = resize
 	}
-	if waits.isWaiting() {
-		w := s.ledger.queue.waiterOf(waits)
+	if waits.IsWaiting() {
+		w := s.state.Queue.WaiterOf(waits)
 		d, info := s.queued(w, true)
-		d.Holders = blockersOf(s.Reader, blockedWaiter(w, d.Violations))
+		d.Holders = explain.BlockersOf(s.Reader, explain.BlockedWaiter(w, d.Violations))
 		return d, info
 	}
-	info := a.currentInfo()
+	info := a.CurrentInfo()
 	return quota.Decision{
 		Granted: true, Preempted: info.Preempted, Placements: info.Claims, Alternative: info.Alternative,
 	}, info
@@ -176,14 +175,14 @@ func (s Sandbox) waiting(f quota.QueueFilter, after *quota.QueueTurn, max int) (
 	max = min(max, judgedPerPage)
 	var page quota.QueuePage
 	looked := 0
-	for w := range s.ledger.queue.all.From(from) {
-		if len(page.Requests) == max || looked == scanned {
+	for w := range s.state.Queue.All.From(from) {
+		if len(page.Requests) == max || looked == read.Scanned {
 			return page, nil
 		}
 		looked++
-		turn := quota.QueueTurn(w.turn)
+		turn := quota.QueueTurn(w.Turn)
 		page.Next = &turn
-		if w.matchesQueueFilter(f) {
+		if w.MatchesQueueFilter(f) {
 			d, info := s.queued(w, false)
 			page.Requests = append(page.Requests, quota.QueuedInfo{Allocation: info, Decision: d})
 		}
@@ -212,54 +211,53 @@ func (s Sandbox) waitingWithBlockers(
 	if refused != nil {
 		return page, refused
 	}
-	search := newBlockerSearch(s.Reader)
-	var blocked []blockedRequest
+	search := explain.NewBlockerSearch(s.Reader)
+	var blocked []explain.BlockedRequest
 	for i, q := range page.Requests {
-		if len(search.levels) > maxEventViolations {
-			turn := quota.QueueTurn(blocked[i-1].turn)
+		if len(search.Levels) > state.MaxEventViolations {
+			turn := quota.QueueTurn(blocked[i-1].Turn)
 			page.Requests, page.Next = page.Requests[:i], &turn
 			break
 		}
-		waits := s.ledger.allocations.findByID(q.Allocation.ID)
-		if resize := waits.waitingResize(); resize != nil {
+		waits := s.state.Allocations.FindByID(q.Allocation.ID)
+		if resize := waits.WaitingResize(); resize != nil {
 			waits = resize
 		}
-		blocked = append(blocked, blockedWaiter(s.ledger.queue.waiterOf(waits), q.Decision.Violations))
-		search.addLevels(q.Decision.Violations)
+		blocked = append(blocked, explain.BlockedWaiter(s.state.Queue.WaiterOf(waits), q.Decision.Violations))
+		search.AddLevels(q.Decision.Violations)
 	}
-	search.findHolders()
+	search.FindHolders()
 	for i, b := range blocked {
-		page.Requests[i].Decision.Holders = search.blockersOf(b)
+		page.Requests[i].Decision.Holders = search.BlockersOf(b)
 	}
 	return page, nil
 }
 
-// queued returns a waiting request, or the allocation of a waiting resize, with what blocks it.
-func (s Sandbox) queued(w *waiter, remedy bool) (quota.Decision, quota.AllocationInfo) {
-	l := s.ledger
-	decision := *waitingDecision(l.previewWaiter(w))
+// queued returns the allocation of a waiting resize too.
+func (s Sandbox) queued(w *state.Waiter, remedy bool) (quota.Decision, quota.AllocationInfo) {
+	st := s.state
+	decision := *state.WaitingDecision(admit.PreviewWaiter(st, w))
 	if remedy {
-		decision.Remedy = findRemedyOfAny(l, decision.Violations, placersOfWaiter(w, l))
+		decision.Remedy = explain.FindRemedyOfAny(st, decision.Violations, explain.PlacersOfWaiter(w, st))
 	}
-	if w.isResize() {
-		a, _ := l.allocations.held.Get(w.resizes)
-		return decision, l.currentInfo(a)
+	if w.IsResize() {
+		a, _ := st.Allocations.Held.Get(w.Resizes)
+		return decision, admit.CurrentInfo(st, a)
 	}
-	return decision, l.currentInfo(w.record)
+	return decision, admit.CurrentInfo(st, w.Record)
 }
 
-// shownQueue is a page of the queue as far as the caller may see the requests.
 func (s Sandbox) shownQueue(page quota.QueuePage) quota.QueuePage {
-	if s.id == nil {
+	if read.IdentityOf(s.Reader) == nil {
 		return page
 	}
 	var seen []quota.QueuedInfo
 	for _, q := range page.Requests {
 		isResize := q.Allocation.Resize != nil
-		if !s.sees(&q.Allocation) {
+		if !s.Sees(&q.Allocation) {
 			continue
 		}
-		q.Allocation, q.Decision = s.redacted(q.Allocation), s.redactDecision(q.Decision)
+		q.Allocation, q.Decision = s.Redacted(q.Allocation), s.RedactDecision(q.Decision)
 		if !isResize || q.Allocation.Resize != nil {
 			seen = append(seen, q)
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// calendar reads a command about civil time or a scheduled limit.
 func (p *parser) calendar(word string, args []string) quota.Command {
 	if word == "civil" {
 		return quota.SetCivilOffset{Offset: quota.Span(p.civil(args[0]))}
@@ -25,16 +24,16 @@ func (p *parser) calendar(word string, args []string) quota.Command {
 		ID: args[0], Tree: tree, Node: node, Windows: p.windows(args[2:]), Actor: meta.Actor, Reason: meta.Reason,
 	}
 	for _, arg := range args[2:] {
-		if rule, is := strings.CutPrefix(arg, "@every="); is {
+		if rule, ok := strings.CutPrefix(arg, "@every="); ok {
 			c.Rule = rule
 		}
-		if begins, is := strings.CutPrefix(arg, "@begins="); is {
+		if begins, ok := strings.CutPrefix(arg, "@begins="); ok {
 			c.RuleBegins = p.civil(begins)
 		}
-		if ends, is := strings.CutPrefix(arg, "@ends="); is {
+		if ends, ok := strings.CutPrefix(arg, "@ends="); ok {
 			c.RuleEnds = p.civil(ends)
 		}
-		if a, is := p.adjustment(arg); is {
+		if a, ok := p.adjustment(arg); ok {
 			c.Adjustments = append(c.Adjustments, a)
 		}
 	}
@@ -42,7 +41,6 @@ func (p *parser) calendar(word string, args []string) quota.Command {
 	return c
 }
 
-// civil reads a civil time, written as what has passed since 1970.
 func (p *parser) civil(text string) quota.CivilTime {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -54,7 +52,7 @@ func (p *parser) civil(text string) quota.CivilTime {
 func (p *parser) windows(args []string) []quota.CivilWindow {
 	var list []quota.CivilWindow
 	for _, arg := range args {
-		if from, until, is := strings.Cut(arg, ".."); is {
+		if from, until, ok := strings.Cut(arg, ".."); ok {
 			list = append(list, quota.CivilWindow{From: p.civil(from), Until: p.civil(until)})
 		}
 	}
@@ -62,11 +60,11 @@ func (p *parser) windows(args []string) []quota.CivilWindow {
 }
 
 func (p *parser) adjustment(arg string) (quota.LimitAdjustment, bool) {
-	if name, most, is := strings.Cut(arg, "<"); is {
+	if name, most, ok := strings.Cut(arg, "<"); ok {
 		return quota.LimitAdjustment{Resource: name, Kind: quota.CapLimit, Amount: p.amount(most)}, true
 	}
-	name, amount, is := strings.Cut(arg, "=")
-	if !is || strings.HasPrefix(arg, "@") {
+	name, amount, ok := strings.Cut(arg, "=")
+	if !ok || strings.HasPrefix(arg, "@") {
 		return quota.LimitAdjustment{}, false
 	}
 	a := quota.LimitAdjustment{Resource: name, Kind: quota.SetLimit}
@@ -77,13 +75,12 @@ func (p *parser) adjustment(arg string) (quota.LimitAdjustment, bool) {
 	return a, true
 }
 
-// sayScheduled says what is scheduled at a node and below.
 func (p *player) sayScheduled(args []string) {
 	tree, node := nodeAt(strings.Join(args, ""))
-	for _, s := range p.ledger.View().ScheduledLimits(tree, node) {
+	for _, s := range p.ledger.Reader().ScheduledLimits(tree, node) {
 		p.say("%s", describeScheduled(s))
 	}
-	p.say("civil time is %s", p.ledger.View().CivilTime())
+	p.say("civil time is %s", p.ledger.Reader().CivilTime())
 }
 
 func describeScheduled(s quota.ScheduledLimit) string {
@@ -109,6 +106,6 @@ func describeScheduled(s quota.ScheduledLimit) string {
 func clock(t quota.CivilTime) string { return t.String()[len("1970-01-"):len("1970-01-01T00:00")] }
 
 func isCivilOffset(c quota.Command) bool {
-	_, is := c.(quota.SetCivilOffset)
-	return is
+	_, ok := c.(quota.SetCivilOffset)
+	return ok
 }

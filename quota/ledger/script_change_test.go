@@ -7,7 +7,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// change reads a change of what an allocation holds.
 func (p *parser) change(word string, args, body []string) quota.Command {
 	id, fence, generation, wait := args[0], uint64(0), uint64(0), quota.Span(0)
 	var rest []string

@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// hold reads a hold or a drain.
 func (p *parser) hold(word string, args []string) quota.Command {
 	c := quota.HoldNode{Meta: p.meta(args), Drain: word == "drain", Deny: slices.Contains(args, "@deny")}
 	c.Tree, c.Node = nodeAt(args[0])
@@ -23,7 +22,6 @@ func (p *parser) hold(word string, args []string) quota.Command {
 	return c
 }
 
-// formatHold is a hold in answers.
 func formatHold(h quota.NodeHoldInfo) string {
 	text := "queue"
 	if h.Deny {

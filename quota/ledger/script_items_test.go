@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// items reads which items a resource has, of which the tree says only that it is itemized.
+// items reads which items a resource has: the tree says only that it is itemized.
 func (p *parser) items(t *quota.TreeSpec, words []string) {
 	i := slices.IndexFunc(t.Resources, func(r quota.Resource) bool { return r.Name == words[0] })
 	if i < 0 {
@@ -119,6 +119,8 @@ func (p *parser) release(args []string) quota.Release {
 	for _, word := range args[1:] {
 		if state, ok := strings.CutPrefix(word, "@state="); ok {
 			c.ItemState = state
+		} else if fence, ok := strings.CutPrefix(word, "@fence="); ok {
+			c.Fence = uint64(p.amount(fence))
 		} else if name, ok := itemName(word); ok {
 			c.Items = append(c.Items, name)
 		} else {
@@ -126,6 +128,14 @@ func (p *parser) release(args []string) quota.Release {
 		}
 	}
 	return c
+}
+
+// fenceOf is for commands that have only an id besides.
+func (p *parser) fenceOf(args []string) uint64 {
+	if len(args) < 2 {
+		return 0
+	}
+	return uint64(p.amount(strings.TrimPrefix(args[1], "@fence=")))
 }
 
 func (p *parser) reset(args []string) quota.ResetItems {
@@ -178,7 +188,7 @@ func pickWords(picks []quota.Pick) string {
 	return text
 }
 
-// holds says which items an allocation has; those of an ended one have no state.
+// holds lists items. Those of an ended allocation have no state.
 func (p *player) holds(a quota.AllocationInfo) {
 	for _, c := range a.Claims {
 		for _, h := range c.Items {

@@ -52,7 +52,6 @@ func (p *parser) queueing(word string) quota.Queueing {
 	return q
 }
 
-// leaseSettings says what is set.
 func leaseSettings(s quota.TreeSettings) string {
 	text := ""
 	for _, set := range []struct {
@@ -73,7 +72,6 @@ func leaseSettings(s quota.TreeSettings) string {
 
 func inWords(s quota.Span) string { return (time.Duration(s) * time.Millisecond).String() }
 
-// leaseWords say until when a lease lasts, and its data.
 func leaseWords(a quota.AllocationInfo) string {
 	text := ""
 	if a.TTL > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// wait reads the words of a request about the queue; it answers false for others.
+// wait is false for words that are not about the queue.
 func (p *parser) wait(r *quota.Allocate, key, value string) bool {
 	switch key {
 	case "@wait":
@@ -59,7 +59,6 @@ func (p *player) queue(v ledger.Sandbox, args []string) {
 	}
 }
 
-// claimPlace says where a request waits.
 func claimPlace(w quota.WaitingInfo) string {
 	var places []string
 	for _, at := range w.Alternatives {
@@ -72,7 +71,6 @@ func claimPlace(w quota.WaitingInfo) string {
 	return fmt.Sprintf("number %d in the line for %s", w.Position, w.Line)
 }
 
-// resizeWords says what a waiting resize asks for, and where it waits.
 func resizeWords(r quota.WaitingResize) string {
 	text := "resize"
 	if r.Generation > 0 {
@@ -91,7 +89,6 @@ func resizeWords(r quota.WaitingResize) string {
 		claimPlace(r.Waiting)
 }
 
-// waits says how a request that is in the queue waits.
 func waits(a quota.AllocationInfo) string {
 	w := a.Waiting
 	return fmt.Sprintf(", waits since %s, until %s, kept until %s, %s",
@@ -132,11 +129,11 @@ func (p *player) happened(c quota.Command) {
 		case f.Kind == ledger.FactRevoked:
 			p.say("  revoked from %s for %s%s", a.ID, a.RevokedBy, leaseWords(a))
 		case f.Kind == ledger.FactEnded && a.Fence == 0:
-			by := ""
+			suffix := ""
 			if a.PreemptedBy != "" {
-				by = " by " + a.PreemptedBy
+				suffix = " by " + a.PreemptedBy
 			}
-			p.say("  %s waits no more: %s%s", a.ID, stateWords[a.State], by)
+			p.say("  %s waits no more: %s%s", a.ID, stateWords[a.State], suffix)
 		}
 	}
 }
@@ -156,7 +153,6 @@ func crossingWords(c *quota.Crossing, word string) string {
 	return text
 }
 
-// waitingCount is empty if no request waits.
 func waitingCount(c quota.Counts) string {
 	if c.Waiting == 0 {
 		return ""
@@ -164,7 +160,6 @@ func waitingCount(c quota.Counts) string {
 	return fmt.Sprintf(", %d waiting", c.Waiting)
 }
 
-// wholeQueue lists the whole queue.
 func wholeQueue(v ledger.Sandbox) []quota.QueuedInfo {
 	page, refused := v.Waiting(quota.QueueFilter{}, nil, math.MaxInt)
 	if refused != nil {

@@ -6,7 +6,6 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// why says why an allocation was ended or revoked, and who made room for it.
 func (p *player) why(v ledger.Sandbox, id string) {
 	a, refused := v.Allocation(id)
 	if refused != nil {

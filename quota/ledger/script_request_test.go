@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// allocate reads claims: a word without = begins the next one.
+// allocate begins the next claim at a word without =.
 func (p *parser) allocate(args []string) quota.Allocate {
 	request := quota.Allocate{ID: args[0]}
 	if slices.Contains(args, "|") {
@@ -64,7 +64,7 @@ func (p *parser) anyOf(args []string) quota.Allocate {
 	return request
 }
 
-// amountRange reads LEAST..MOST/STEP; it answers false for other words.
+// amountRange reads LEAST..MOST/STEP. It is false for other words.
 func (p *parser) amountRange(c *quota.Claim, resource, value string) bool {
 	least, rest, ok := strings.Cut(value, "..")
 	if !ok {

@@ -40,7 +40,8 @@ import (
 //	    [@state=STATE] [data.KEY=VALUE]…
 //	update                             change items, with the same lines
 //	reset TREE RESOURCE STATE TO [@idle=DURATION]
-//	release ID [TREE/RESOURCE/ITEM]… [@state=STATE] | confirm ID | cancel ID | expire NUMBER
+//	release ID [TREE/RESOURCE/ITEM]… [@state=STATE] [@fence=NUMBER]
+//	confirm ID [@fence=NUMBER] | cancel ID [@fence=NUMBER] | expire NUMBER
 //	resize ID [AT AMOUNTS…]… [CHANGE] [@wait=DURATION]
 //	transfer ID [AT PATH]… [CHANGE]    the claim at AT goes to PATH
 //	split ID [CHANGE]                  with indented lines: part ID, then AT PATH AMOUNTS for each claim
@@ -106,9 +107,9 @@ func parseCommand(words, body []string) (quota.Command, error) {
 	case "renew":
 		return p.renew(args, body), p.err
 	case "confirm":
-		return quota.Confirm{ID: args[0]}, nil
+		return quota.Confirm{ID: args[0], Fence: p.fenceOf(args)}, p.err
 	case "cancel":
-		return quota.Cancel{ID: args[0]}, nil
+		return quota.Cancel{ID: args[0], Fence: p.fenceOf(args)}, p.err
 	case "resize", "transfer", "split":
 		return p.change(words[0], args, body), p.err
 	case "civil", "schedule", "unschedule", "extend":
@@ -138,7 +139,6 @@ func split(line string) ([]string, error) {
 	return words, nil
 }
 
-// nodeAt cuts tree:path.
 func nodeAt(word string) (tree, node string) {
 	tree, node, _ = strings.Cut(word, ":")
 	return tree, node
@@ -191,7 +191,6 @@ func (p *parser) apply(args, body []string) quota.ApplyTrees {
 	return c
 }
 
-// policy reads a definition.
 func (p *parser) policy(words []string) quota.PolicySpec {
 	s := quota.PolicySpec{Name: words[0]}
 	fields := map[string]*string{
@@ -301,7 +300,7 @@ func (p *parser) resources(words []string) []quota.Resource {
 	return list
 }
 
-// node reads the attributes of a node; what has no = and what belongs to others is passed over.
+// node passes over words without = and words that belong to others.
 func (p *parser) node(words []string) quota.NodeSpec {
 	var n quota.NodeSpec
 	for _, word := range words {
@@ -326,7 +325,6 @@ func (p *parser) node(words []string) quota.NodeSpec {
 	return n
 }
 
-// attribute reads what only some nodes have.
 func (p *parser) attribute(n *quota.NodeSpec, key, value string) bool {
 	kind, resource, _ := strings.Cut(key, ".")
 	switch kind {

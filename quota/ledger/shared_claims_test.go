@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger/internal/state"
 )
 
-// sharingLedger has a tree with the leaves a and b.
 func sharingLedger(t *testing.T, policy string) *Ledger {
 	t.Helper()
 	l := New(quota.DefaultBounds())
@@ -33,7 +33,7 @@ func limitTo(most quota.Amount) []quota.ResourceLimit {
 	return []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(most)}}
 }
 
-func holdCPU(t *testing.T, l *Ledger, id, node string, amount quota.Amount) *Allocation {
+func holdCPU(t *testing.T, l *Ledger, id, node string, amount quota.Amount) *state.Allocation {
 	t.Helper()
 	out := l.Apply(quota.Stamp{}, quota.Allocate{ID: id, Claims: []quota.Claim{{
 		Tree: "t", Node: node, Amounts: quota.Vector{{Resource: "cpu", Amount: amount}},
@@ -49,18 +49,18 @@ func TestSharedClaims(t *testing.T) {
 	l := sharingLedger(t, "capped")
 	first := holdCPU(t, l, "first", "a", 1)
 	same := holdCPU(t, l, "same", "a", 1)
-	if &first.claims[0] != &same.claims[0] {
+	if &first.Claims[0] != &same.Claims[0] {
 		t.Error("equal claims are not shared")
 	}
-	for id, other := range map[string]*Allocation{
+	for id, other := range map[string]*state.Allocation{
 		"amount": holdCPU(t, l, "amount", "a", 2), "node": holdCPU(t, l, "node", "b", 1),
 	} {
-		if &first.claims[0] == &other.claims[0] {
+		if &first.Claims[0] == &other.Claims[0] {
 			t.Errorf("claims of another %s are shared", id)
 		}
 	}
 	ended := l.Apply(quota.Stamp{}, quota.Release{ID: "same"}).Allocation
-	if &first.claims[0] != &ended.claims[0] {
+	if &first.Claims[0] != &ended.Claims[0] {
 		t.Error("a tombstone does not share its claims")
 	}
 }
@@ -73,12 +73,12 @@ func TestSharedClaimsThatChange(t *testing.T) {
 	ended := l.Apply(quota.Stamp{}, quota.Release{ID: "second"}).Allocation
 	holdCPU(t, l, "third", "a", 1)
 	applySharing(t, l, "borrowing", "a", "b")
-	if first.claims[0].more != nil || ended.claims[0].more != nil {
+	if first.Claims[0].More != nil || ended.Claims[0].More != nil {
 		t.Error("an arrival number was written into shared claims")
 	}
 	seqs := map[uint64]bool{}
 	for _, id := range []string{"first", "third"} {
-		seqs[l.allocations.byID.Find(id).claims[0].arrivalSeq()] = true
+		seqs[l.state.Allocations.ByID.Find(id).Claims[0].ArrivalSeq()] = true
 	}
 	if len(seqs) != 2 || seqs[0] {
 		t.Errorf("the arrival numbers are %v, want two", seqs)
@@ -94,7 +94,7 @@ func TestClaimsKeys(t *testing.T) {
 	first, same := holdCPU(t, l, "first", "a", 1), holdCPU(t, l, "same", "a", 1)
 	ended := l.Apply(quota.Stamp{At: 5}, quota.Release{ID: "first"}).Allocation
 	key, comparable := first.ClaimsKey()
-	for _, a := range []*Allocation{same, ended} {
+	for _, a := range []*state.Allocation{same, ended} {
 		if got, ok := a.ClaimsKey(); !comparable || !ok || got != key {
 			t.Errorf("%s has another key", a.ID())
 		}
@@ -102,7 +102,7 @@ func TestClaimsKeys(t *testing.T) {
 			t.Errorf("with the claims of another record %+v, want %+v", got, want)
 		}
 	}
-	for _, other := range []*Allocation{holdCPU(t, l, "more", "a", 2), holdCPU(t, l, "there", "b", 1)} {
+	for _, other := range []*state.Allocation{holdCPU(t, l, "more", "a", 2), holdCPU(t, l, "there", "b", 1)} {
 		if got, _ := other.ClaimsKey(); got == key {
 			t.Errorf("%s has the same key", other.ID())
 		}
@@ -111,7 +111,7 @@ func TestClaimsKeys(t *testing.T) {
 	if _, comparable := holdCPU(t, soft, "soft", "a", 1).ClaimsKey(); comparable {
 		t.Error("claims with a place in the order of arrival have a key")
 	}
-	if _, comparable := (&Allocation{}).ClaimsKey(); comparable {
+	if _, comparable := (&state.Allocation{}).ClaimsKey(); comparable {
 		t.Error("no claims have a key")
 	}
 }

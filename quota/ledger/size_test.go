@@ -35,15 +35,12 @@ func TestSizesAreThoseOfARestoredLedger(t *testing.T) {
 		for at := range 60 {
 			stamp := quota.Stamp{At: quota.Instant(at / 3)}
 			c := commands.Draw(t, "command")
-			before := l.View().Counts().Sizes
+			before := l.Reader().Counts().Sizes
 			var restored *ledger.Ledger
 			if at%7 == 0 {
-				var err error
-				if restored, err = quotatest.Restore(l.Snapshot(), bounds); err != nil {
-					t.Fatal(err)
-				}
-				if is := restored.View().Counts().Sizes; is != before {
-					t.Fatalf("restored it takes %+v, before it took %+v", is, before)
+				restored = restoredWith(t, l, bounds)
+				if got := restored.Reader().Counts().Sizes; got != before {
+					t.Fatalf("restored it takes %+v, before it took %+v", got, before)
 				}
 			}
 			out := l.Apply(stamp, c)
@@ -60,7 +57,7 @@ func TestSizesAreThoseOfARestoredLedger(t *testing.T) {
 			if err := l.Check(); err != nil {
 				t.Fatal(err)
 			}
-			checkSizesWithin(t, bounds, before, l.View().Counts().Sizes)
+			checkSizesWithin(t, bounds, before, l.Reader().Counts().Sizes)
 		}
 	})
 	if refusals == 0 {
@@ -68,8 +65,8 @@ func TestSizesAreThoseOfARestoredLedger(t *testing.T) {
 	}
 }
 
-// checkSizesWithin: what lives does not grow beyond its bound, and what can be forgotten keeps to its own, but for the
-// newest.
+// checkSizesWithin asserts that live bytes stay within their bound, and that what can be forgotten stays within its
+// own, but for the newest.
 func checkSizesWithin(t *rapid.T, b quota.Bounds, before, after quota.Sizes) {
 	t.Helper()
 	// A reservation that is cancelled puts back what it displaced, items are made for those who ask, and nodes on demand.
@@ -158,7 +155,7 @@ func TestHeavyRecordsMeetABoundInBytes(t *testing.T) {
 			t.Fatalf("a release: %v", out.Refused)
 		}
 	}
-	sizes := l.View().Counts().Sizes
+	sizes := l.Reader().Counts().Sizes
 	if sizes.Live() > 1<<17 || sizes.Ended > bounds.EndedBytes {
 		t.Errorf("after all releases the ledger takes %+v", sizes)
 	}
@@ -183,11 +180,11 @@ func TestHeavyHistoryForgetsTheOldest(t *testing.T) {
 		if out := l.Apply(quota.Stamp{}, tree); out.Refused != nil {
 			t.Fatal(out.Refused)
 		}
-		if is := l.View().Counts().Sizes.History; is > bounds.HistoryBytes {
-			t.Fatalf("after %d changes the history takes %d bytes", i+1, is)
+		if got := l.Reader().Counts().Sizes.History; got > bounds.HistoryBytes {
+			t.Fatalf("after %d changes the history takes %d bytes", i+1, got)
 		}
 	}
-	kept := l.View().Revisions(0, 100)
+	kept := l.Reader().Revisions(0, 100)
 	if len(kept) < 2 || len(kept) >= 40 || kept[0].Number != 40 || !kept[0].Undoable || kept[len(kept)-1].Undoable {
 		t.Errorf("%d revisions are kept, the first can be undone: %v", len(kept), kept[len(kept)-1].Undoable)
 	}

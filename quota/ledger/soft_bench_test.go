@@ -69,7 +69,6 @@ func softClaim(leaf string, amount quota.Amount, standing quota.Standing) []quot
 	}}
 }
 
-// softLedger is one with a tree in which live claims of one are held at the leaves in turn.
 func softLedger(b *testing.B, spec quota.TreeSpec, leaves []string, live int) *ledger.Ledger {
 	b.Helper()
 	bounds := quota.DefaultBounds()
@@ -95,7 +94,6 @@ func hold(b *testing.B, l *ledger.Ledger, id, leaf string, amount quota.Amount,
 	return out
 }
 
-// timed runs one operation after another and reports CPU time.
 func timed(b *testing.B, operation func(i int)) {
 	b.Helper()
 	runtime.GC()
@@ -108,7 +106,7 @@ func timed(b *testing.B, operation func(i int)) {
 	b.ReportMetric(float64(cpuTime()-begin)/float64(b.N), "cpu-ns/op")
 }
 
-// pairsAt claims and releases at the leaves in turn; all requests are made beforehand.
+// pairsAt claims and releases at the leaves in turn. All requests are made beforehand.
 func pairsAt(b *testing.B, l *ledger.Ledger, leaves []string) {
 	b.Helper()
 	requests := make([]quota.Command, b.N)
@@ -183,7 +181,7 @@ func BenchmarkSoftTenth(b *testing.B) {
 	for _, s := range softSizes {
 		b.Run(s.String(), func(b *testing.B) {
 			l, leaves := crowded(b, s.nodes, s.live, 9)
-			held := l.View().Counts().Held
+			held := l.Reader().Counts().Held
 			ids := make([]string, held)
 			for i := range ids {
 				ids[i] = jobID(i)
@@ -221,7 +219,7 @@ func BenchmarkSoftReclaim(b *testing.B) {
 	for _, s := range softSizes {
 		b.Run(s.String(), func(b *testing.B) {
 			l, leaves := crowded(b, s.nodes, s.live, 1)
-			held := quota.AtMost(quota.Amount(l.View().Counts().Held))
+			held := quota.AtMost(quota.Amount(l.Reader().Counts().Held))
 			l.Apply(quota.Stamp{}, quota.SetLimits{
 				Tree:   "t",
 				Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: held}, {Resource: "memory", Limit: held}},
@@ -243,13 +241,13 @@ func BenchmarkSoftReclaim(b *testing.B) {
 // raise gives the path of a leaf room for one more, but for the root.
 func raise(b *testing.B, l *ledger.Ledger, leaf string) {
 	b.Helper()
-	spec, refused := l.View().Tree("t")
+	spec, refused := l.Reader().Tree("t")
 	if refused != nil {
 		b.Fatal(refused)
 	}
 	for _, n := range spec.Nodes {
 		if n.Path != "" && len(n.Path) <= len(leaf) && leaf[:len(n.Path)] == n.Path {
-			page, _ := l.View().Usage(quota.UsageQuery{Tree: "t", Node: n.Path, Max: 1})
+			page, _ := l.Reader().Usage(quota.UsageQuery{Tree: "t", Node: n.Path, Max: 1})
 			most := quota.AtMost(page.Nodes[0].Resources[0].Subtree + 1)
 			l.Apply(quota.Stamp{}, quota.SetLimits{
 				Tree: "t", Node: n.Path,
@@ -309,8 +307,8 @@ func undoMany(b *testing.B, many int) {
 			ID: id, Mode: quota.Reserve, ReserveFor: 1,
 			Claims: softClaim(leaves[0], most, quota.Standing{}),
 		})
-		if l.Apply(quota.Stamp{}, quota.Cancel{ID: id}); l.View().Counts().Held != many {
-			b.Fatalf("%d hold again", l.View().Counts().Held)
+		if l.Apply(quota.Stamp{}, quota.Cancel{ID: id}); l.Reader().Counts().Held != many {
+			b.Fatalf("%d hold again", l.Reader().Counts().Held)
 		}
 	})
 }
@@ -321,7 +319,7 @@ func BenchmarkSoftUpdate(b *testing.B) {
 	for _, change := range []string{"limit", "node"} {
 		b.Run(change, func(b *testing.B) {
 			l, _ := crowded(b, 1000, 100_000, 9)
-			spec, refused := l.View().Tree("t")
+			spec, refused := l.Reader().Tree("t")
 			if refused != nil {
 				b.Fatal(refused)
 			}

@@ -16,7 +16,7 @@ import (
 )
 
 // TestCancelPutsBack: a reservation that is cancelled at once leaves all that it has moved or preempted where they
-// were, in the same seats and groups, also if the ledger was loaded in between.
+// were, with the same arrival numbers and groups, also if the ledger was loaded in between.
 func TestCancelPutsBack(t *testing.T) {
 	verify.Check(t, func(t *rapid.T) {
 		l := busy(t, 40)
@@ -40,7 +40,7 @@ func TestCancelPutsBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(over) > 0 {
-				continue // nobody is put back where there is no room, also if it was so before
+				continue // no allocation is put back where there is no room, also if there was none before
 			}
 			if diff := cmp.Diff(before, heldBy(l)); displaced && diff != "" {
 				t.Fatalf("%+v was cancelled, and not all is as before (-before +after):\n%s", c, diff)
@@ -67,7 +67,7 @@ func TestLateCancel(t *testing.T) {
 			for range quotatest.Die(t, 4, "meanwhile") {
 				l.Apply(quota.Stamp{}, quotatest.MixedCommands().Draw(t, "command"))
 			}
-			if a, refused := l.View().Allocation(c.ID); refused != nil || a.Ended {
+			if a, refused := l.Reader().Allocation(c.ID); refused != nil || a.Ended {
 				continue
 			}
 			over := booksOf(l).over
@@ -87,7 +87,6 @@ func TestLateCancel(t *testing.T) {
 	})
 }
 
-// busy is a ledger of two borrowing trees in which users and groups hold much.
 func busy(t *rapid.T, commands int) *ledger.Ledger {
 	l := ledger.New(quota.DefaultBounds())
 	for _, name := range []string{"t", "u"} {
@@ -100,14 +99,11 @@ func busy(t *rapid.T, commands int) *ledger.Ledger {
 }
 
 func reload(t rapid.TB, l *ledger.Ledger) *ledger.Ledger {
-	loaded, err := quotatest.Restore(l.Snapshot(), quota.DefaultBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return loaded
+	t.Helper()
+	return restoredWith(t, l, quota.DefaultBounds())
 }
 
-// heldBy are the held allocations with their seats as texts, but for some.
+// heldBy leaves out some allocations.
 func heldBy(l *ledger.Ledger, but ...string) []string {
 	var list []string
 	for a := range l.Snapshot().Held() {
@@ -123,11 +119,10 @@ func heldBy(l *ledger.Ledger, but ...string) []string {
 	return list
 }
 
-// overOf is by how much each node is over a limit that denies requests.
 func overOf(l *ledger.Ledger) map[string]quota.Amount {
 	over := map[string]quota.Amount{}
-	for _, tree := range l.View().Trees() {
-		page, refused := l.View().Usage(quota.UsageQuery{Tree: tree.Name, Subtree: true, Max: 1000})
+	for _, tree := range l.Reader().Trees() {
+		page, refused := l.Reader().Usage(quota.UsageQuery{Tree: tree.Name, Subtree: true, Max: 1000})
 		if refused != nil {
 			panic(refused)
 		}

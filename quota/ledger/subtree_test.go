@@ -13,7 +13,6 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// textOf is the text of a subtree as a caller reads it.
 func (g *guarded) textOf(account, node string) quota.ApplyTrees {
 	g.t.Helper()
 	reader := g.readerOf(account)
@@ -71,7 +70,7 @@ func TestTwoAdministratorsOfOneTree(t *testing.T) {
 	if diff := cmp.Diff(want, out.Configuration.Changes); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}
-	newest := g.ledger.View().Revisions(0, 1)[0]
+	newest := g.ledger.Reader().Revisions(0, 1)[0]
 	if newest.Subtree == nil || *newest.Subtree != (quota.Subtree{Tree: "cern", Node: "atlas/physics"}) ||
 		newest.Actor != "account/peter" {
 		t.Errorf("the history says %+v", newest)
@@ -107,7 +106,7 @@ func TestRightsAtASubtree(t *testing.T) {
 	g.refused("anna", anna, quota.NotFound, `tree cern has no node "atlas/nowhere"; the nearest that exists is cern:atlas`)
 	g.refused("anna", quota.ApplyTrees{Trees: cernTree()}, quota.Forbidden,
 		"may not read tree cern as a whole; apply the text of a subtree alone with --at cern:atlas")
-	reader, _ := g.ledger.View().ReaderOf(callerOf("anna"))
+	reader, _ := g.ledger.Reader().ReaderOf(callerOf("anna"))
 	if _, err := reader.Subtree(quota.Subtree{Tree: "cern", Node: "cms"}); err == nil || err.Kind != quota.NotFound {
 		t.Errorf("anna reads cms: %v", err)
 	}
@@ -127,7 +126,7 @@ func TestRightsAtASubtree(t *testing.T) {
 // TestRulesAboveASubtree: a refusal by the policy of a node that the caller may not read tells no numbers.
 func TestRulesAboveASubtree(t *testing.T) {
 	g := newGuarded(t, cernTree(), "anna", "peter", "hans", "heidi", "carl")
-	section := g.ledger.View().Book().Section()
+	section := g.ledger.Reader().Book().Section()
 	section.Roles = append(section.Roles, access.Role{Name: "setter", Verbs: access.SetOf(access.LimitsSet)})
 	trees := cernTree()
 	trees[0].Nodes[0].Bindings = []access.Binding{bind("setter", "anna")}
@@ -155,7 +154,7 @@ func TestTextsOfSubtreesAreRefused(t *testing.T) {
 	if out := l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}}); out.Refused != nil {
 		t.Fatal(out.Refused)
 	}
-	reader, _ := l.View().ReaderOf(nil)
+	reader, _ := l.Reader().ReaderOf(nil)
 	good, err := reader.Subtree(quota.Subtree{Tree: "cern", Node: "atlas"})
 	if err != nil || len(good.Resources) != 1 {
 		t.Fatalf("%+v, %v", good, err)
@@ -289,15 +288,12 @@ func TestASubtreeAfterARestore(t *testing.T) {
 	for n := range quota.Amount(3) {
 		l.Apply(quota.Stamp{}, setCores("cms", n))
 	}
-	restored, err := quotatest.Restore(l.Snapshot(), quota.DefaultBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	restored := reload(t, l)
 	former := l.Header()
 	former.Revision = 7
 	restored.Supersede(former, 0)
 	for expected, want := range map[uint64]string{7: "", 6: "does not say", 4: "does not say", 8: "is at revision 7"} {
-		reader, _ := restored.View().ReaderOf(nil)
+		reader, _ := restored.Reader().ReaderOf(nil)
 		at := quota.Subtree{Tree: "cern", Node: "atlas"}
 		text, _ := reader.Subtree(at)
 		out := restored.Sandbox().DryRun(quota.ApplyTrees{
@@ -309,7 +305,6 @@ func TestASubtreeAfterARestore(t *testing.T) {
 	}
 }
 
-// textOf is the text of a refusal; empty for none.
 func textOf(err *quota.Error) string {
 	if err == nil {
 		return ""
@@ -343,7 +338,7 @@ func TestARevisionWithoutItsChanges(t *testing.T) {
 	}
 	stale := func(node string, expected uint64) string {
 		t.Helper()
-		reader, _ := l.View().ReaderOf(nil)
+		reader, _ := l.Reader().ReaderOf(nil)
 		at := quota.Subtree{Tree: "cern", Node: node}
 		text, err := reader.Subtree(at)
 		if err != nil {

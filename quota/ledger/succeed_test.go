@@ -14,7 +14,7 @@ import (
 func TestASuccessorTakesNothingBack(t *testing.T) {
 	l := reloaded(t, leased(t), func(*ledger.AllocationImage) {})
 	former := ledger.Header{
-		Now: quota.Stamp{At: 60_000, Wall: 7}, Revision: 9, Fence: 40, NodeID: 41, Seat: 42, Event: 43, Turn: 44,
+		Now: quota.Stamp{At: 60_000, Wall: 7}, Revision: 9, Fence: 40, NodeID: 41, ArrivalSeq: 42, Event: 43, StateSeq: 44,
 		Arrival: 45, TreeVersion: 46,
 	}
 	l.Supersede(former, 1000)
@@ -23,11 +23,11 @@ func TestASuccessorTakesNothingBack(t *testing.T) {
 	if got := l.Header(); got != want {
 		t.Errorf("it goes on from %+v, want %+v", got, want)
 	}
-	a, refused := l.View().Allocation("job")
+	a, refused := l.Reader().Allocation("job")
 	if refused != nil || a.ExpiresAt != 70_000 || a.Fence != 1 {
 		t.Errorf("the lease is %+v, %v; it must have its whole time again under its old fence", a, refused)
 	}
-	if at, waits := l.View().NextDue(); !waits || at != 70_000 {
+	if at, waits := l.Reader().NextDue(); !waits || at != 70_000 {
 		t.Errorf("the next Expire is due at %d, %v", at, waits)
 	}
 	before := l.Header()
@@ -44,7 +44,7 @@ func TestASuccessorTakesNothingBack(t *testing.T) {
 	}
 }
 
-// TestSuccessorsAreSound: every invariant holds when any ledger succeeds another, and afterwards.
+// TestSuccessorsAreSound: no invariant is broken when any ledger succeeds another, and afterwards.
 func TestSuccessorsAreSound(t *testing.T) {
 	verify.Check(t, func(t *rapid.T) {
 		l := ledger.New(quota.DefaultBounds())
@@ -56,20 +56,20 @@ func TestSuccessorsAreSound(t *testing.T) {
 			}
 		}
 		play("before")
-		was := l.Header()
+		before := l.Header()
 		former := ledger.Header{
-			Now:    quota.Stamp{At: quota.Instant(rapid.Int64Range(0, 1<<40).Draw(t, "former time"))},
-			Fence:  rapid.Uint64Range(0, 1<<50).Draw(t, "former fence"),
-			NodeID: rapid.Uint64Range(0, 1000).Draw(t, "former node"),
-			Turn:   rapid.Uint64Range(0, 1000).Draw(t, "former turn"),
+			Now:      quota.Stamp{At: quota.Instant(rapid.Int64Range(0, 1<<40).Draw(t, "former time"))},
+			Fence:    rapid.Uint64Range(0, 1<<50).Draw(t, "former fence"),
+			NodeID:   rapid.Uint64Range(0, 1000).Draw(t, "former node"),
+			StateSeq: rapid.Uint64Range(0, 1000).Draw(t, "former state number"),
 		}
 		l.Supersede(former, 1<<40)
 		if err := l.Check(); err != nil {
 			t.Fatal(err)
 		}
-		if is := l.Header(); is.Fence <= max(was.Fence, former.Fence) || is.Now.At < max(was.Now.At, former.Now.At) ||
-			is.NodeID < was.NodeID {
-			t.Fatalf("%+v succeeds %+v as %+v", was, former, is)
+		if after := l.Header(); after.Fence <= max(before.Fence, former.Fence) ||
+			after.Now.At < max(before.Now.At, former.Now.At) || after.NodeID < before.NodeID {
+			t.Fatalf("%+v succeeds %+v as %+v", before, former, after)
 		}
 		play("after")
 		if err := l.Check(); err != nil {

@@ -107,7 +107,7 @@ func TestWhatTenantsSee(t *testing.T) {
 			if got := explained(t, g, "other", "lab/a", 24).Explain(); !strings.Contains(got, "10 of 30 cores") {
 				t.Errorf("a denial says %q to a caller of the root", got)
 			}
-			r, refused := g.ledger.View().ReaderOf(callerOf("reader"))
+			r, refused := g.ledger.Reader().ReaderOf(callerOf("reader"))
 			if refused != nil {
 				t.Fatal(refused)
 			}

@@ -80,7 +80,7 @@ func (w *warned) tree(t *rapid.T) quota.ApplyTrees {
 }
 
 func (w *warned) holds(path string) bool {
-	page, _ := w.ledger.View().Usage(quota.UsageQuery{Tree: "t", Node: path, Max: 1})
+	page, _ := w.ledger.Reader().Usage(quota.UsageQuery{Tree: "t", Node: path, Max: 1})
 	return len(page.Nodes) > 0 && slices.ContainsFunc(page.Nodes[0].Resources,
 		func(r quota.ResourceUsage) bool { return r.Subtree > 0 })
 }
@@ -138,7 +138,7 @@ func (w *warned) apply(t *rapid.T, c quota.Command) {
 		t.Fatalf("%+v: %v", c, err)
 	}
 	var got []string
-	for _, e := range w.ledger.View().Events(quota.EventFilter{After: w.last}, 1000).Events {
+	for _, e := range w.ledger.Reader().Events(quota.EventFilter{After: w.last}, 1000).Events {
 		w.last = e.Number
 		if k := e.Crossing; k != nil {
 			got = append(got, crossingText(e.Kind == quota.EventCrossed, crossingKey{k.Node, k.Resource, k.Percent}))
@@ -163,8 +163,8 @@ func crossingText(upwards bool, k crossingKey) string { return fmt.Sprintf("%v %
 // observe appends the present use to the history, and judges each threshold by all of its history.
 func (w *warned) observe() []string {
 	w.samples++
-	page, _ := w.ledger.View().Usage(quota.UsageQuery{Tree: "t", Subtree: true, Max: 1000})
-	spec, _ := w.ledger.View().Tree("t")
+	page, _ := w.ledger.Reader().Usage(quota.UsageQuery{Tree: "t", Subtree: true, Max: 1000})
+	spec, _ := w.ledger.Reader().Tree("t")
 	for _, n := range page.Nodes {
 		own := warnAtOf(spec, n.Path)
 		for _, r := range n.Resources {
@@ -195,7 +195,7 @@ func (w *warned) observe() []string {
 
 // exists is false for a node that was removed, of which nothing is told.
 func (w *warned) exists(path string) bool {
-	_, refused := w.ledger.View().Usage(quota.UsageQuery{Tree: "t", Node: path, Max: 1})
+	_, refused := w.ledger.Reader().Usage(quota.UsageQuery{Tree: "t", Node: path, Max: 1})
 	return refused == nil
 }
 

@@ -26,12 +26,12 @@ func TestEqualTreeVersions(t *testing.T) {
 				playVersions(t, l, w, func() {
 					for _, tree := range l.Snapshot().Trees() {
 						key := fmt.Sprint(tree.Name, " ", tree.Version)
-						is := claimsIn(l, tree)
-						if was, known := seen[key]; known && !slices.Equal(was, is) {
+						state := claimsIn(l, tree)
+						if former, known := seen[key]; known && !slices.Equal(former, state) {
 							t.Fatalf("tree %s has version %d again, but (-then +now):\n%s", tree.Name, tree.Version,
-								cmp.Diff(was, is))
+								cmp.Diff(former, state))
 						}
-						if seen[key] = is; tree.Version < last[tree.Name] {
+						if seen[key] = state; tree.Version < last[tree.Name] {
 							returns++
 						}
 						last[tree.Name] = tree.Version
@@ -45,7 +45,6 @@ func TestEqualTreeVersions(t *testing.T) {
 	}
 }
 
-// versioned is what a world of trees begins with, and what happens in it.
 type versioned struct {
 	tree     func(name string) *rapid.Generator[quota.ApplyTrees]
 	commands *rapid.Generator[quota.Command]
@@ -60,7 +59,7 @@ func versionedWorlds() map[string]versioned {
 	}
 }
 
-// playVersions looks at a ledger after each of many commands, of which some reserve and take back.
+// playVersions calls look after each of many commands, of which some reserve and take back.
 func playVersions(t *rapid.T, l *ledger.Ledger, w versioned, look func()) {
 	var reserved []string
 	for _, name := range []string{"t", "u"} {
@@ -81,7 +80,7 @@ func playVersions(t *rapid.T, l *ledger.Ledger, w versioned, look func()) {
 	}
 }
 
-// claimsIn are the configuration of a tree and all claims that are counted in it, without holds and crossed thresholds.
+// claimsIn leaves out holds and crossed thresholds.
 func claimsIn(l *ledger.Ledger, tree ledger.TreeImage) []string {
 	tree.ItemNumbers = nil
 	tree.Nodes = slices.DeleteFunc(slices.Clone(tree.Nodes), func(n ledger.NodeImage) bool { return n.Made })
@@ -94,16 +93,16 @@ func claimsIn(l *ledger.Ledger, tree ledger.TreeImage) []string {
 			if c.Tree != tree.Name {
 				continue
 			}
-			var home, seat uint64
+			var home, arrivalSeq uint64
 			if i < len(a.Homes) {
 				home = a.Homes[i]
 			}
-			if i < len(a.Seats) {
-				seat = a.Seats[i]
+			if i < len(a.ArrivalSeqs) {
+				arrivalSeq = a.ArrivalSeqs[i]
 			}
 			items := slices.DeleteFunc(slices.Clone(a.Items),
 				func(it ledger.HeldItemImage) bool { return it.Claim != i })
-			list = append(list, asJSON([]any{a.Fence, i, a.Placed[i], home, seat, c, items}))
+			list = append(list, asJSON([]any{a.Fence, i, a.Placed[i], home, arrivalSeq, c, items}))
 		}
 	}
 	return list

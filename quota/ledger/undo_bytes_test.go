@@ -56,7 +56,7 @@ func TestCancelKeepsToTheBytes(t *testing.T) {
 				do(filler)
 			}
 			do(quota.Cancel{ID: "reserved"})
-			if a, refused := l.View().Allocation("victim"); refused != nil || a.Ended != c.ended {
+			if a, refused := l.Reader().Allocation("victim"); refused != nil || a.Ended != c.ended {
 				t.Errorf("the victim is %+v, %v; want it to have ended: %t", a, refused, c.ended)
 			}
 		})

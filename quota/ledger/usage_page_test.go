@@ -32,14 +32,14 @@ func usageAgainstOracle(t *rapid.T) {
 		MaxDepth: quotatest.Die(t, 3, "depth"), FullestFirst: rapid.Bool().Draw(t, "fullest"),
 		AtLeastPercent: rapid.SampledFrom([]int{0, 1, 50, 99, 100, 101}).Draw(t, "percent"), Max: 100,
 	}
-	all, refused := w.ledger.View().Usage(quota.UsageQuery{Tree: "t", Node: q.Node, Subtree: q.Subtree, Max: 100})
+	all, refused := w.ledger.Reader().Usage(quota.UsageQuery{Tree: "t", Node: q.Node, Subtree: q.Subtree, Max: 100})
 	if refused != nil {
 		t.Fatal(refused)
 	}
 	q.Max = 1 + quotatest.Die(t, 3, "page")
 	var got []quota.NodeUsage
 	for range len(all.Nodes) + 1 {
-		page, refused := w.ledger.View().Usage(q)
+		page, refused := w.ledger.Reader().Usage(q)
 		if refused != nil || len(page.Nodes) > q.Max {
 			t.Fatalf("%d nodes, %v", len(page.Nodes), refused)
 		}

@@ -26,9 +26,9 @@ func TestUsageAfterAnyPath(t *testing.T) {
 		t.Fatal(out.Refused)
 	}
 	for _, top := range []string{"", "a", "a/b", "b", "c"} {
-		whole, _ := l.View().Usage(quota.UsageQuery{Tree: "t", Node: top, Subtree: true, Max: 100})
+		whole, _ := l.Reader().Usage(quota.UsageQuery{Tree: "t", Node: top, Subtree: true, Max: 100})
 		for i, n := range whole.Nodes {
-			page, _ := l.View().Usage(quota.UsageQuery{
+			page, _ := l.Reader().Usage(quota.UsageQuery{
 				Tree: "t", Node: top, Subtree: true, After: &quota.UsagePosition{Path: n.Path}, Max: 100,
 			})
 			if diff := cmp.Diff(pathsOf(whole.Nodes[i+1:]), pathsOf(page.Nodes)); diff != "" {
@@ -39,7 +39,7 @@ func TestUsageAfterAnyPath(t *testing.T) {
 	for after, first := range map[string]string{
 		"a/a": "a/b", "a/b/d": "a/b-c", "a/zz/z": "a-b", "B": "a", "b/a/zz": "b.x",
 	} {
-		page, _ := l.View().Usage(quota.UsageQuery{
+		page, _ := l.Reader().Usage(quota.UsageQuery{
 			Tree: "t", Subtree: true, After: &quota.UsagePosition{Path: after}, Max: 1,
 		})
 		if len(page.Nodes) != 1 || page.Nodes[0].Path != first {
@@ -64,7 +64,7 @@ func BenchmarkUsagePage(b *testing.B) {
 		b.Run(fmt.Sprint("after=", after), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				page, _ := l.View().Usage(quota.UsageQuery{
+				page, _ := l.Reader().Usage(quota.UsageQuery{
 					Tree: "wide", Subtree: true, After: &quota.UsagePosition{Path: after}, Max: 100,
 				})
 				if len(page.Nodes) < 50 {

@@ -31,7 +31,7 @@ func listsOfADashboard(t *rapid.T) {
 		now += quota.Instant(quotatest.Die(t, 3, "tick")) * quota.RecentDenials / 20
 		l.Apply(quota.Stamp{At: now}, quotatest.MixedCommands().Draw(t, "command"))
 	}
-	reader, refused := l.View().ReaderOf(nil)
+	reader, refused := l.Reader().ReaderOf(nil)
 	if refused != nil {
 		t.Fatal(refused)
 	}
@@ -44,7 +44,7 @@ func listsOfADashboard(t *rapid.T) {
 	}
 	checkNewestFirst(t, l)
 	checkNames(t, l)
-	for _, spec := range l.View().Configuration() {
+	for _, spec := range l.Reader().Configuration() {
 		for _, n := range spec.Nodes {
 			checkRevisions(t, reader, spec.Name, n.Path)
 		}
@@ -53,11 +53,11 @@ func listsOfADashboard(t *rapid.T) {
 
 // checkCounts compares with the whole queue: a request counts at a node if any of its claims is there or below.
 func checkCounts(t *rapid.T, l *ledger.Ledger, tree quota.TreeSummary, queue []quota.QueuedInfo) {
-	page, refused := l.View().Usage(quota.UsageQuery{Tree: tree.Name, Subtree: true, CountWaiting: true, Max: 1000})
+	page, refused := l.Reader().Usage(quota.UsageQuery{Tree: tree.Name, Subtree: true, CountWaiting: true, Max: 1000})
 	if refused != nil {
 		t.Fatal(refused)
 	}
-	spec, _ := l.View().Tree(tree.Name)
+	spec, _ := l.Reader().Tree(tree.Name)
 	for _, n := range page.Nodes {
 		var want quota.WaitingCount
 		for _, r := range queue {
@@ -74,9 +74,9 @@ func checkCounts(t *rapid.T, l *ledger.Ledger, tree quota.TreeSummary, queue []q
 		}
 	}
 	denied := 0
-	for _, e := range l.View().Events(quota.EventFilter{Kind: quota.EventDenied}, 10_000).Events {
+	for _, e := range l.Reader().Events(quota.EventFilter{Kind: quota.EventDenied}, 10_000).Events {
 		inTree := e.Request.HasClaim(func(c quota.Claim) bool { return c.Tree == tree.Name })
-		if inTree && l.View().Now()-e.Stamp.At < quota.RecentDenials {
+		if inTree && l.Reader().Now()-e.Stamp.At < quota.RecentDenials {
 			denied++
 		}
 	}
@@ -85,7 +85,6 @@ func checkCounts(t *rapid.T, l *ledger.Ledger, tree quota.TreeSummary, queue []q
 	}
 }
 
-// waitsAt is since when a request, or a resize, waits with a claim at or below a node.
 func waitsAt(a quota.AllocationInfo, tree, node string) (quota.Instant, bool) {
 	lists, place := [][]quota.ClaimInfo{a.Claims}, a.Waiting
 	if a.Resize != nil {
@@ -101,14 +100,14 @@ func waitsAt(a quota.AllocationInfo, tree, node string) (quota.Instant, bool) {
 	})
 }
 
-// checkNewestFirst reads all events from the newest back, a page at a time.
+// checkNewestFirst reads all events a page at a time.
 func checkNewestFirst(t *rapid.T, l *ledger.Ledger) {
-	want := l.View().Events(quota.EventFilter{}, 10_000).Events
+	want := l.Reader().Events(quota.EventFilter{}, 10_000).Events
 	slices.Reverse(want)
 	filter := quota.EventFilter{NewestFirst: true}
 	var got []quota.Event
 	for range len(want) + 1 {
-		page := l.View().Events(filter, 3)
+		page := l.Reader().Events(filter, 3)
 		got = append(got, page.Events...)
 		if filter.Before = page.Next; page.Next == 0 {
 			break
@@ -127,10 +126,9 @@ func numbersOf(events []quota.Event) []uint64 {
 	return numbers
 }
 
-// checkNames selects nodes by a part of their names.
 func checkNames(t *rapid.T, l *ledger.Ledger) {
 	text := rapid.SampledFrom([]string{"a", "B", "T", "1", "a/", "zz"}).Draw(t, "name")
-	all, _ := l.View().Usage(quota.UsageQuery{Tree: "t", Subtree: true, Max: 1000})
+	all, _ := l.Reader().Usage(quota.UsageQuery{Tree: "t", Subtree: true, Max: 1000})
 	want := slices.DeleteFunc(pathsOf(all.Nodes), func(path string) bool {
 		name := path[strings.LastIndex(path, "/")+1:]
 		if path == "" {
@@ -138,7 +136,7 @@ func checkNames(t *rapid.T, l *ledger.Ledger) {
 		}
 		return !strings.Contains(strings.ToLower(name), strings.ToLower(text))
 	})
-	found, _ := l.View().Usage(quota.UsageQuery{Tree: "t", Subtree: true, NameContains: text, Max: 1000})
+	found, _ := l.Reader().Usage(quota.UsageQuery{Tree: "t", Subtree: true, NameContains: text, Max: 1000})
 	if diff := cmp.Diff(want, pathsOf(found.Nodes)); diff != "" {
 		t.Fatalf("nodes with %q in their names (-want +got):\n%s", text, diff)
 	}
@@ -186,7 +184,7 @@ func TestCountsOfUsage(t *testing.T) {
 		"reader": ": 1 below, 0 wait; lab: 1 below, 0 wait; lab/a: 0 below, 2 wait",
 		"other":  ": 1 below, 4 wait; lab: 2 below, 4 wait; lab/a: 0 below, 2 wait; lab/b: 0 below, 3 wait",
 	} {
-		reader, refused := g.ledger.View().ReaderOf(callerOf(who))
+		reader, refused := g.ledger.Reader().ReaderOf(callerOf(who))
 		if refused != nil {
 			t.Fatal(refused)
 		}
@@ -201,8 +199,8 @@ func TestCountsOfUsage(t *testing.T) {
 		if got := strings.Join(seen, "; "); got != want {
 			t.Errorf("%s sees %s, want %s", who, got, want)
 		}
-		if of := reader.TreesWithRequests()[0].Requests.Waiting.Requests; (of == 0) != (who == "reader") {
-			t.Errorf("%s sees that %d wait in the tree", who, of)
+		if waiting := reader.TreesWithRequests()[0].Requests.Waiting.Requests; (waiting == 0) != (who == "reader") {
+			t.Errorf("%s sees that %d wait in the tree", who, waiting)
 		}
 	}
 }

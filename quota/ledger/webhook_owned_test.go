@@ -8,14 +8,12 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// hookAt is a webhook of a node.
 func hookAt(name, node, secret string) quota.SetWebhook {
 	return quota.SetWebhook{WebhookSpec: quota.WebhookSpec{
 		Name: name, URL: "https://hooks.example/" + name, Secret: secret, Tree: "cern", Node: node,
 	}}
 }
 
-// hooksOf are the names of the webhooks that an account sees.
 func (g *guarded) hooksOf(account string) (names []string) {
 	g.t.Helper()
 	for _, w := range g.readerOf(account).Webhooks() {

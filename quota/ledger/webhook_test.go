@@ -46,7 +46,7 @@ func mustApply(t *testing.T, l *ledger.Ledger, at quota.Instant, c quota.Command
 func TestWebhookDiesAndIsResumed(t *testing.T) {
 	t.Parallel()
 	l := ledger.New(quota.DefaultBounds())
-	hook := func() quota.Webhook { return *l.View().Webhooks()[0] }
+	hook := func() quota.Webhook { return *l.Reader().Webhooks()[0] }
 	mustApply(t, l, 1, pagerHook())
 	if w := hook(); w.Cursor.Index != 7 || w.RetryFor != quota.DefaultWebhookRetry || w.State != quota.WebhookActive {
 		t.Fatalf("a new webhook is %+v", w)
@@ -71,7 +71,7 @@ func TestWebhookDiesAndIsResumed(t *testing.T) {
 	if w := hook(); w.State != quota.WebhookDead || w.Version != 2 {
 		t.Errorf("after its time is over: %+v", w)
 	}
-	events := l.View().Events(quota.EventFilter{Kind: quota.EventWebhookDead, ID: "pager"}, 10).Events
+	events := l.Reader().Events(quota.EventFilter{Kind: quota.EventWebhookDead, ID: "pager"}, 10).Events
 	changes := l.TakeChanges()
 	if len(events) != 1 || len(changes) != 1 || !strings.Contains(changes[0].After, "dead to") {
 		t.Errorf("a dead webhook made the events %v and the changes %v", events, changes)
@@ -89,7 +89,7 @@ func TestWebhookDiesAndIsResumed(t *testing.T) {
 		t.Errorf("a resumed webhook is %+v", w)
 	}
 	mustApply(t, l, 1, quota.ManageWebhook{Name: "pager", Action: quota.RemoveWebhook})
-	if list := l.View().Webhooks(); len(list) != 0 {
+	if list := l.Reader().Webhooks(); len(list) != 0 {
 		t.Errorf("after the removal there are %v", list)
 	}
 }
@@ -160,12 +160,11 @@ func TestWebhooksAgainstModel(t *testing.T) {
 			if out.Refused == nil {
 				version = follow(model, version, now, c)
 			}
-			compareHooks(t, model, l.View().Webhooks())
+			compareHooks(t, model, l.Reader().Webhooks())
 		}
 	})
 }
 
-// follow carries out a command that was not refused, and returns the last version.
 func follow(model map[string]*hookModel, version uint64, now quota.Instant, c quota.Command) uint64 {
 	switch c := c.(type) {
 	case quota.SetWebhook:

@@ -5,12 +5,15 @@ import (
 
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/quota/ledger/internal/configure"
+	"github.com/quorate/quorate/quota/ledger/internal/read"
+	"github.com/quorate/quorate/quota/ledger/internal/state"
 )
 
 // WhatIf is DryRunFrom of a change of configuration. Its effects also have what the change would do to waiting requests
 // and to recently denied ones: in a copy made by CopyForPlans it carries the change out and looks. A copy answers one
 // such question, and must not be used after it.
-func (s Sandbox) WhatIf(from Origin, c quota.Command) Outcome {
+func (s Sandbox) WhatIf(from state.Origin, c quota.Command) state.Outcome {
 	out := s.DryRunFrom(from, c)
 	if out.Configuration == nil || out.Configuration.Effects == nil {
 		return out
@@ -20,9 +23,9 @@ func (s Sandbox) WhatIf(from Origin, c quota.Command) Outcome {
 	switch {
 	case len(answer.Changes) == 0:
 		effects.Queue = &quota.QueueEffects{}
-	case s.ledger.isCopy:
+	case s.state.IsCopy:
 		s.carryOut(from, c, answer)
-	case s.NeedsCopy() || !s.isCopyable():
+	case s.NeedsCopy() || !s.IsCopyable():
 		effects.Unjudged = true
 	default: // there is no request to evaluate
 		effects.Queue = &quota.QueueEffects{}
@@ -31,50 +34,50 @@ func (s Sandbox) WhatIf(from Origin, c quota.Command) Outcome {
 }
 
 // carryOut carries a change out and adds to its effects what that does to requests, as far as its caller sees them.
-func (s Sandbox) carryOut(from Origin, c quota.Command, answer quota.Configuration) {
+func (s Sandbox) carryOut(from state.Origin, c quota.Command, answer quota.Configuration) {
 	reader, refused := s.Reader.ReaderOf(from.Caller)
 	if refused != nil {
 		return // the dry run was refused, too
 	}
-	seen := reader.holdersSeen()
+	seen := newHoldersSeen(reader)
 	denied := s.deniedNow(reader, answer.Changes)
-	aside := s.ledger.queue.asideNow()
-	now := quota.Stamp{At: s.ledger.now.At, Wall: s.wallNow()}
-	if out := s.ledger.ApplyFrom(now, from, c); out.Refused != nil {
+	aside := asideNow(&s.state.Queue)
+	now := quota.Stamp{At: s.state.Now.At, Wall: s.WallNow()}
+	if out := applyFrom(s.state, now, from, c); out.Refused != nil {
 		return
 	}
-	answer.Effects.Queue = seen.queueEffects(s.ledger, s.ledger.TakeFacts())
-	seen.addSetAside(answer.Effects.Queue, s.ledger, aside)
+	answer.Effects.Queue = seen.queueEffects(s.state, s.state.TakeFacts())
+	seen.addSetAside(answer.Effects.Queue, s.state, aside)
 	answer.Effects.Admitted = nil
 	for _, request := range denied {
-		if (planner{s.ledger}).grantsNow(request) {
+		if (configure.Planner{State: s.state}).GrantsNow(request) {
 			answer.Effects.Admitted = append(answer.Effects.Admitted, request.ID)
 		}
 	}
 }
 
-// deniedNow are the newest requests, at most maxJudged, that were denied in changed trees and would be denied again,
+// deniedNow are the newest requests, at most MaxJudged, that were denied in changed trees and would be denied again,
 // newest first. Changes outside of trees, such as those of policies, may concern all trees.
-func (s Sandbox) deniedNow(reader Reader, changes []quota.Change) []quota.Allocate {
+func (s Sandbox) deniedNow(reader read.Reader, changes []quota.Change) []quota.Allocate {
 	changed := map[string]bool{}
 	for _, c := range changes {
 		changed[c.Tree] = true
 	}
-	concerns := func(r *quota.Allocate) bool { return changed[""] || claimsFromAny(r, changed) }
+	concerns := func(r *quota.Allocate) bool { return changed[""] || configure.ClaimsFromAny(r, changed) }
 	var denied []quota.Allocate
 	met, judged := map[string]bool{}, 0
-	for _, e := range slices.Backward(s.ledger.journal.events) {
+	for _, e := range slices.Backward(s.state.Journal.Events) {
 		if e.Kind != quota.EventDenied || met[e.ID] {
 			continue
 		}
 		met[e.ID] = true // the newest denial of an id counts
-		if s.ledger.allocations.findByID(e.ID) != nil || !concerns(e.Request) || !reader.seesEvent(e) {
+		if s.state.Allocations.FindByID(e.ID) != nil || !concerns(e.Request) || !reader.SeesEvent(e) {
 			continue
 		}
-		if judged++; judged > maxJudged {
+		if judged++; judged > configure.MaxJudged {
 			break
 		}
-		if !(planner{s.ledger}).grantsNow(*e.Request) {
+		if !(configure.Planner{State: s.state}).GrantsNow(*e.Request) {
 			denied = append(denied, *e.Request)
 		}
 	}
@@ -85,32 +88,32 @@ func (s Sandbox) deniedNow(reader Reader, changes []quota.Change) []quota.Alloca
 type holdersSeen struct {
 	id *access.Identity // nil if it sees all
 	// at has the nodes that exist before the change.
-	at map[*node]bool
+	at map[*state.Node]bool
 }
 
-func (r Reader) holdersSeen() holdersSeen {
-	seen := holdersSeen{id: r.id}
-	if r.id == nil {
+func newHoldersSeen(r read.Reader) holdersSeen {
+	seen := holdersSeen{id: read.IdentityOf(r)}
+	if read.IdentityOf(r) == nil {
 		return seen
 	}
-	seen.at = map[*node]bool{}
-	for _, t := range r.ledger.forest.trees { // a map of nodes needs no order
-		t.root.walk(func(n *node) bool {
-			seen.at[n] = r.mayAt(access.HoldersRead, n)
+	seen.at = map[*state.Node]bool{}
+	for _, t := range read.StateOf(r).Forest.Trees { // a map of nodes needs no order
+		t.Root.Walk(func(n *state.Node) bool {
+			seen.at[n] = r.MayAt(access.HoldersRead, n)
 			return true
 		})
 	}
 	return seen
 }
 
-// sees is true if the caller sees the allocation, as [Reader.sees] is. At a node that the change has made, it sees what
+// sees is true if the caller sees the allocation, as the reader does. At a node that the change has made, it sees what
 // it sees at the nearest node above that existed.
-func (h holdersSeen) sees(a *Allocation) bool {
-	if h.id == nil || h.id.Is(a.owner) {
+func (h holdersSeen) sees(a *state.Allocation) bool {
+	if h.id == nil || h.id.Is(a.Owner) {
 		return true
 	}
-	return !slices.ContainsFunc(a.claims, func(c placedClaim) bool {
-		for n := c.at; n != nil; n = n.parent {
+	return !slices.ContainsFunc(a.Claims, func(c state.PlacedClaim) bool {
+		for n := c.At; n != nil; n = n.Parent {
 			if may, existed := h.at[n]; existed {
 				return !may
 			}
@@ -119,63 +122,61 @@ func (h holdersSeen) sees(a *Allocation) bool {
 	})
 }
 
-// queueEffects sorts what has happened to requests.
-func (h holdersSeen) queueEffects(l *Ledger, facts []Fact) *quota.QueueEffects {
+func (h holdersSeen) queueEffects(s *state.State, facts []state.Fact) *quota.QueueEffects {
 	e := &quota.QueueEffects{}
 	for _, f := range facts {
-		list, by := listOf(e, f)
+		list, cause := listOf(e, f)
 		if list == nil || !h.sees(f.Allocation) {
 			continue
 		}
 		if list.Total++; len(list.List) == quota.MaxOver {
 			continue
 		}
-		if other := l.allocations.byID.Find(by); other == nil || !h.sees(other) {
-			by = hiddenName(by)
+		if other := s.Allocations.ByID.Find(cause); other == nil || !h.sees(other) {
+			cause = read.HiddenName(cause)
 		}
-		list.List = append(list.List, quota.AffectedRequest{ID: f.Allocation.id, By: by})
+		list.List = append(list.List, quota.AffectedRequest{ID: f.Allocation.ID(), By: cause})
 	}
 	return e
 }
 
 // asideNow are the arrivals of the requests that wait aside for each of their lists of claims.
-func (q *waitQueue) asideNow() map[uint64]bool {
+func asideNow(q *state.WaitQueue) map[uint64]bool {
 	aside := map[uint64]bool{}
-	for w := range q.all.All() {
-		if w.isAside() {
-			aside[w.turn.Arrival] = true
+	for w := range q.All.All() {
+		if isAside(w) {
+			aside[w.Turn.Arrival] = true
 		}
 	}
 	return aside
 }
 
 // isAside is true if the request is larger than a whole limit with each of its lists of claims.
-func (w *waiter) isAside() bool {
-	return !slices.ContainsFunc(w.alternatives, func(alt *alternative) bool { return !alt.blockedIn.isAside })
+func isAside(w *state.Waiter) bool {
+	return !slices.ContainsFunc(w.Alternatives, func(alt *state.Alternative) bool { return !alt.BlockedIn.IsAside })
 }
 
-// addSetAside adds the requests that have stepped aside, in the order of the queue.
-func (h holdersSeen) addSetAside(e *quota.QueueEffects, l *Ledger, before map[uint64]bool) {
-	for w := range l.queue.all.All() {
-		if !w.isAside() || before[w.turn.Arrival] || !h.sees(w.record) {
+func (h holdersSeen) addSetAside(e *quota.QueueEffects, s *state.State, before map[uint64]bool) {
+	for w := range s.Queue.All.All() {
+		if !isAside(w) || before[w.Turn.Arrival] || !h.sees(w.Record) {
 			continue
 		}
 		if e.SetAside.Total++; e.SetAside.Total <= quota.MaxOver {
-			e.SetAside.List = append(e.SetAside.List, quota.AffectedRequest{ID: w.record.id})
+			e.SetAside.List = append(e.SetAside.List, quota.AffectedRequest{ID: w.Record.ID()})
 		}
 	}
 }
 
-// listOf is the list that a fact belongs to, and the request in whose favour it happened; nil if it belongs to none.
-func listOf(e *quota.QueueEffects, f Fact) (list *quota.Affected, by string) {
+// listOf also returns the request in whose favour it happened; nil if the fact is in no list.
+func listOf(e *quota.QueueEffects, f state.Fact) (list *quota.Affected, cause string) {
 	switch a := f.Allocation; {
-	case f.Kind == FactGranted, f.Kind == FactResized && f.Since > 0:
+	case f.Kind == state.FactGranted, f.Kind == state.FactResized && f.Since > 0:
 		return &e.Granted, ""
-	case f.Kind == FactRevoked:
-		return &e.Revoked, a.lease().revokedBy
-	case f.Kind == FactEnded && a.ended.state == quota.WasPreempted:
-		return &e.Preempted, a.ended.by
-	case f.Kind == FactEnded && a.ended.state == quota.Cancelled, f.Kind == FactResizeDropped:
+	case f.Kind == state.FactRevoked:
+		return &e.Revoked, a.Lease().RevokedBy
+	case f.Kind == state.FactEnded && a.Ended.State == quota.WasPreempted:
+		return &e.Preempted, a.Ended.By
+	case f.Kind == state.FactEnded && a.Ended.State == quota.Cancelled, f.Kind == state.FactResizeDropped:
 		return &e.Cancelled, ""
 	}
 	return nil, ""

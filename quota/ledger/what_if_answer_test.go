@@ -12,17 +12,15 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// whatIf asks a copy of a ledger.
-func whatIf(t rapid.TB, l *ledger.Ledger, by *access.Caller, c quota.Command) ledger.Outcome {
+func whatIf(t rapid.TB, l *ledger.Ledger, caller *access.Caller, c quota.Command) ledger.Outcome {
 	t.Helper()
 	scratch, err := ledger.CopyForPlans(quota.DefaultBounds(), l.Format(), l.Snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return scratch.Sandbox().At(wallNow).WhatIf(ledger.Origin{Caller: by, Index: 1}, c)
+	return scratch.Sandbox().At(wallNow).WhatIf(ledger.Origin{Caller: caller, Index: 1}, c)
 }
 
-// queueOf is what a what-if tells of the queue.
 func queueOf(t testing.TB, out ledger.Outcome) quota.QueueEffects {
 	t.Helper()
 	if out.Refused != nil || out.Configuration.Effects.Queue == nil || out.Configuration.Effects.Unjudged {
@@ -53,7 +51,7 @@ func TestWhatIfWithoutACopy(t *testing.T) {
 	for waiting, want := range map[int]bool{0: false, 1: true} {
 		l := crowdedQueue(t, waiting, 1, "a")
 		e := l.Sandbox().WhatIf(ledger.Origin{Index: 1}, change).Configuration.Effects
-		if e.Unjudged != want || (e.Queue == nil) != want || l.View().NeedsCopy() != want {
+		if e.Unjudged != want || (e.Queue == nil) != want || l.Reader().NeedsCopy() != want {
 			t.Errorf("%d wait: %+v", waiting, e)
 		}
 	}

@@ -100,12 +100,12 @@ func whatIfs(t *rapid.T, kind string, commands *rapid.Generator[quota.Command], 
 		}
 		dry := scratch.Sandbox().WhatIf(ledger.Origin{Index: 1}, c)
 		before := requestsOf(l)
-		out := l.Apply(quota.Stamp{At: l.View().Now()}, c)
+		out := l.Apply(quota.Stamp{At: l.Reader().Now()}, c)
 		if out.Refused != nil || out.Repeated {
 			continue
 		}
 		if diff := gocmp.Diff(out.Configuration.Over, dry.Configuration.Over); diff != "" {
-			t.Fatalf("%s: what is over (-real +foreseen):\n%s", brief(c), diff)
+			t.Fatalf("%s: what is over (-real +dry run):\n%s", brief(c), diff)
 		}
 		happened := before.compare(l, out.Configuration.Changes)
 		slices.SortFunc(dry.Configuration.Effects.Queue.Preempted.List, byID)
@@ -114,13 +114,12 @@ func whatIfs(t *rapid.T, kind string, commands *rapid.Generator[quota.Command], 
 		slices.SortFunc(dry.Configuration.Effects.Queue.SetAside.List, byID)
 		got := quota.Effects{Queue: dry.Configuration.Effects.Queue, Admitted: dry.Configuration.Effects.Admitted}
 		if diff := gocmp.Diff(happened, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("%s: what happens to requests (-real +foreseen):\n%s", brief(c), diff)
+			t.Fatalf("%s: what happens to requests (-real +dry run):\n%s", brief(c), diff)
 		}
 		met.count(&got)
 	}
 }
 
-// tightTree has nodes that borrow softly, some of which may not be there.
 func tightTree(t *rapid.T, name string) quota.ApplyTrees {
 	limit := func(most int) []quota.ResourceLimit {
 		return []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(quota.Amount(die(t, most)))}}
@@ -155,7 +154,6 @@ func tightCommands() *rapid.Generator[quota.Command] {
 
 func byID(a, b quota.AffectedRequest) int { return cmp.Compare(a.ID, b.ID) }
 
-// requests are what a ledger knows of all requests.
 type requests struct {
 	waiting []quota.AllocationInfo
 	held    []quota.AllocationInfo
@@ -168,14 +166,14 @@ func requestsOf(l *ledger.Ledger) requests {
 	for _, w := range wholeQueue(l.Sandbox()) {
 		r.waiting = append(r.waiting, w.Allocation)
 	}
-	page, refused := l.View().Allocations(quota.AllocationFilter{}, 0, 1000)
+	page, refused := l.Reader().Allocations(quota.AllocationFilter{}, 0, 1000)
 	if refused != nil {
 		panic(refused)
 	}
 	r.held = page.Allocations
 	known := map[string]bool{}
-	for _, e := range slices.Backward(l.View().Events(quota.EventFilter{Kind: quota.EventDenied}, 10_000).Events) {
-		_, isFree := l.View().Allocation(e.ID)
+	for _, e := range slices.Backward(l.Reader().Events(quota.EventFilter{Kind: quota.EventDenied}, 10_000).Events) {
+		_, isFree := l.Reader().Allocation(e.ID)
 		if known[e.ID] || isFree == nil {
 			continue
 		}
@@ -187,12 +185,11 @@ func requestsOf(l *ledger.Ledger) requests {
 	return r
 }
 
-// compare looks what has become of the requests after a change of the configuration.
 func (r requests) compare(l *ledger.Ledger, changes []quota.Change) quota.Effects {
 	q := &quota.QueueEffects{}
 	fences := map[string]uint64{}
 	for _, w := range r.waiting {
-		now, err := l.View().Allocation(w.ID)
+		now, err := l.Reader().Allocation(w.ID)
 		if err != nil {
 			panic(err)
 		}
@@ -215,7 +212,7 @@ func (r requests) compare(l *ledger.Ledger, changes []quota.Change) quota.Effect
 	byFence := func(a, b quota.AffectedRequest) int { return cmp.Compare(fences[a.ID], fences[b.ID]) }
 	slices.SortFunc(q.Granted.List, byFence)
 	for _, h := range r.held {
-		now, err := l.View().Allocation(h.ID)
+		now, err := l.Reader().Allocation(h.ID)
 		if err != nil {
 			panic(err)
 		}
@@ -261,12 +258,11 @@ func (r requests) admitted(l *ledger.Ledger, changes []quota.Change) []string {
 	return ids
 }
 
-func add(to *quota.Affected, id, by string) {
-	to.List = append(to.List, quota.AffectedRequest{ID: id, By: by})
+func add(to *quota.Affected, id, winner string) {
+	to.List = append(to.List, quota.AffectedRequest{ID: id, By: winner})
 	to.Total++
 }
 
-// claimsOfAny are the claims of a request and of its alternatives.
 func claimsOfAny(r *quota.Allocate) []quota.Claim {
 	return slices.Concat(r.Claims, slices.Concat(r.AnyOf...))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// yunikornScenario is a recorded sequence, see testdata/yunikorn/README.md.
+// yunikornScenario is described in testdata/yunikorn/README.md.
 type yunikornScenario struct {
 	Name, Note string
 	Config     []string
@@ -118,7 +118,7 @@ func (p *yunikornPlayer) play() {
 	p.compare()
 }
 
-// compare holds what was recorded, with our corrections, against what the ledger said.
+// compare compares what was recorded, with our corrections, with what the ledger said.
 func (p *yunikornPlayer) compare() {
 	want, have := map[string]string{}, map[string]string{}
 	for _, e := range p.scenario.Expect {
@@ -201,7 +201,7 @@ func (p *yunikornPlayer) increase(i int, s yunikornStep) string {
 
 // shrink resizes the allocation of an application at a queue that holds more than is taken away of a resource.
 func (p *yunikornPlayer) shrink(s yunikornStep, resource string, less quota.Amount) string {
-	page, _ := p.ledger.View().Allocations(quota.AllocationFilter{Tree: "yunikorn", Node: nodeOfQueue(s.Queue)}, 0, 100)
+	page, _ := p.ledger.Reader().Allocations(quota.AllocationFilter{Tree: "yunikorn", Node: nodeOfQueue(s.Queue)}, 0, 100)
 	for _, a := range page.Allocations {
 		held := a.Claims[0].Amounts[0]
 		if a.Principal.User != s.User || a.Principal.Application != s.App || held.Amount <= less {
@@ -233,7 +233,7 @@ func (p *yunikornPlayer) used(e yunikornExpectation) string {
 	if word == "group" {
 		kind = quota.AGroup
 	}
-	list, _, refused := p.ledger.View().Principals("yunikorn", kind, name, "", 1)
+	list, _, refused := p.ledger.Reader().Principals("yunikorn", kind, name, "", 1)
 	if refused != nil {
 		p.t.Fatal(refused)
 	}
@@ -249,7 +249,6 @@ func (p *yunikornPlayer) used(e yunikornExpectation) string {
 	return "0"
 }
 
-// nodeOfQueue is the path of root.a.b, in lower case.
 func nodeOfQueue(queue string) string {
 	_, rest, _ := strings.Cut(strings.ToLower(queue), ".")
 	return strings.ReplaceAll(rest, ".", "/")
@@ -271,7 +270,6 @@ type yunikornLimit struct {
 // yunikornResources are those of the scenarios; each is counted.
 var yunikornResources = []string{"gpu", "memory", "tape", "vcore"}
 
-// yunikornTree reads the first partition as a tree.
 func yunikornTree(config string) (quota.TreeSpec, error) {
 	var file struct{ Partitions []yunikornQueue }
 	if err := yaml.Unmarshal([]byte(config), &file); err != nil {

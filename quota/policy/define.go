@@ -70,8 +70,8 @@ func (p *Policy) conflictIn(spec *quota.PolicySpec) *Problem {
 		}
 		return ""
 	}
-	field := e.of
-	if *switchNamed(e.of).Field(spec) == "" {
+	field := e.name
+	if *switchNamed(e.name).Field(spec) == "" {
 		field = e.with
 	}
 	return problemf(field, "in policy %s, %s", spec.Name, e.describe(p, origin))

@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// everyDefinition yields a definition for each combination of values on a base.
 func everyDefinition(base string, yield func(quota.PolicySpec)) {
 	var combine func(spec quota.PolicySpec, rest []*policy.Switch)
 	combine = func(spec quota.PolicySpec, rest []*policy.Switch) {

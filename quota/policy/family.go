@@ -73,7 +73,6 @@ func checkChildren(f Family) string {
 		"raise its own first", strings.Join(above, ", "), f.Limit.In(f.Unit))
 }
 
-// unboundedText is a limit that bounds nothing.
 func unboundedText(l quota.Limit, unit quota.Unit) string {
 	if l.Kind == quota.Advisory {
 		return l.In(unit) + ", which denies nothing"
@@ -81,7 +80,6 @@ func unboundedText(l quota.Limit, unit quota.Unit) string {
 	return l.In(unit)
 }
 
-// checkSum returns the first violation of the rule about the sum of the children's limits.
 func (p *Policy) checkSum(f Family) string {
 	if p.Sum == SumUnbounded {
 		return ""

@@ -1,4 +1,4 @@
-// Package policy holds the replaceable rules of quota trees, as values.
+// Package policy has the replaceable rules of quota trees, as values.
 //
 // A [Policy] is a set of independent choices; [Presets] has one for each system that Quorate models, and
 // [Registry.Define] makes one of a definition in a configuration, whose words are those of [Switches].
@@ -117,7 +117,7 @@ func (p *Policy) Effective(set, fallback quota.Limit) quota.Limit {
 	return p.Unset
 }
 
-// contradiction describes choices that exclude each other, or returns "". It is called when a policy is registered.
+// contradiction returns "" if there is none.
 func (p *Policy) contradiction() string {
 	switch {
 	case !quota.IsName(p.Name):

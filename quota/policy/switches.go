@@ -79,8 +79,8 @@ var switches = []*Switch{
 // Switches are all switches, in the order in which they are listed to people. The list must not be changed.
 func Switches() []*Switch { return switches }
 
-func number(is bool) uint8 {
-	if is {
+func number(set bool) uint8 {
+	if set {
 		return 1
 	}
 	return 0
@@ -100,7 +100,7 @@ func (p *Policy) SameRules(other *Policy) bool {
 
 // exclusion is values of two switches that cannot be combined.
 type exclusion struct {
-	of     string
+	name   string
 	values []string
 	with   string
 	others []string
@@ -133,11 +133,11 @@ var exclusions = []exclusion{
 	},
 }
 
-// excluded returns the first exclusion that a policy violates, or nil.
+// excluded returns nil if no exclusion is violated.
 func (p *Policy) excluded() *exclusion {
 	for i := range exclusions {
 		e := &exclusions[i]
-		if slices.Contains(e.values, switchNamed(e.of).Value(p)) &&
+		if slices.Contains(e.values, switchNamed(e.name).Value(p)) &&
 			slices.Contains(e.others, switchNamed(e.with).Value(p)) {
 			return e
 		}
@@ -148,10 +148,10 @@ func (p *Policy) excluded() *exclusion {
 // describe says what excludes what in a policy, why, and what is allowed. origin says where the value of a switch comes
 // from, as a clause in brackets or as nothing.
 func (e *exclusion) describe(p *Policy, origin func(*Switch) string) string {
-	of, with := switchNamed(e.of), switchNamed(e.with)
+	subject, with := switchNamed(e.name), switchNamed(e.with)
 	say := func(s *Switch) string { return s.Name + ": " + s.Value(p) + origin(s) }
-	return say(of) + " excludes " + say(with) + ", because " + e.reason + "; use " + with.Name + ": " +
-		otherValues(with, e.others) + ", or " + of.Name + ": " + otherValues(of, e.values)
+	return say(subject) + " excludes " + say(with) + ", because " + e.reason + "; use " + with.Name + ": " +
+		otherValues(with, e.others) + ", or " + subject.Name + ": " + otherValues(subject, e.values)
 }
 
 func otherValues(s *Switch, without []string) string {

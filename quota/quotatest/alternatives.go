@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// withAlternatives gives some requests further lists of claims, those of other requests of their kind.
+// withAlternatives takes the claims of other requests of their kind.
 func withAlternatives(t *rapid.T, c quota.Allocate, draw func(*rapid.T) quota.Allocate) quota.Allocate {
 	if !oneIn(t, 4, "alternatives") {
 		return c

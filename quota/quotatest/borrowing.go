@@ -63,7 +63,6 @@ func BorrowingCommands() *rapid.Generator[quota.Command] {
 	})
 }
 
-// borrowOne is a request without an id and without alternatives.
 func borrowOne(t *rapid.T) quota.Allocate {
 	var c quota.Allocate
 	if oneIn(t, 20, "forced") {

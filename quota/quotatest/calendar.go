@@ -44,7 +44,6 @@ func calendarCommand(t *rapid.T) quota.Command {
 	return c
 }
 
-// windows are some in order, some of which are over.
 func windows(t *rapid.T, most int) []quota.CivilWindow {
 	var list []quota.CivilWindow
 	at := quota.CivilTime(Die(t, 12, "from")) * civilStep

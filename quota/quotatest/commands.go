@@ -44,15 +44,15 @@ func Commands() *rapid.Generator[quota.Command] {
 		case n < 23:
 			return allocate(t)
 		case n < 30:
-			return quota.Release{ID: id(t)}
+			return quota.Release{ID: id(t), Fence: fence(t)}
 		case n < 33:
 			return applyTrees(t)
 		case n < 39:
 			return setLimits(t)
 		case n < 42:
-			return quota.Confirm{ID: id(t)}
+			return quota.Confirm{ID: id(t), Fence: fence(t)}
 		case n < 45:
-			return quota.Cancel{ID: id(t)}
+			return quota.Cancel{ID: id(t), Fence: fence(t)}
 		case n < 47:
 			return quota.Expire{Most: pick(t, []int{1, 1, 2, 1024, 0, 1025}, "most")}
 		}
@@ -67,7 +67,14 @@ func Tree(name string) *rapid.Generator[quota.ApplyTrees] {
 	})
 }
 
-// oneIn answers true once in n times.
+// fence is mostly none, and else one that may be wrong.
+func fence(t *rapid.T) uint64 {
+	if !oneIn(t, 6, "fenced") {
+		return 0
+	}
+	return rapid.Uint64Range(1, 20).Draw(t, "fence")
+}
+
 func oneIn(t *rapid.T, n int, what string) bool { return Die(t, n, what) == n-1 }
 
 // Die answers 0 to n-1, all equally often, where rapid's own ranges prefer the small ones.
@@ -110,7 +117,7 @@ func amount(t *rapid.T) quota.Amount {
 	return pick(t, []quota.Amount{-1, quota.MaxAmount + 1, math.MaxInt64, math.MinInt64}, "bad amount")
 }
 
-// subset picks some of a sorted list, in order, each with a chance in four, and at least one if so wanted.
+// subset picks some of a sorted list, in order, each with a chance in four.
 func subset(t *rapid.T, from []string, chance int, atLeastOne bool, what string) []string {
 	var some []string
 	for _, s := range from {
@@ -126,7 +133,6 @@ func subset(t *rapid.T, from []string, chance int, atLeastOne bool, what string)
 
 func allocate(t *rapid.T) quota.Allocate { return withAlternatives(t, allocateOne(t), allocateOne) }
 
-// allocateOne is a request without alternatives.
 func allocateOne(t *rapid.T) quota.Allocate {
 	c := quota.Allocate{ID: id(t), Labels: labels(t)}
 	for range pick(t, []int{1, 1, 1, 2, 2, 3}, "claims") {
@@ -149,7 +155,6 @@ func allocateOne(t *rapid.T) quota.Allocate {
 	return withRanges(t, c)
 }
 
-// standing is none for most.
 func standing(t *rapid.T) quota.Standing {
 	if Die(t, 2, "stands") == 0 {
 		return quota.Standing{}

@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/quorate/quorate/internal/verify"
 )
 
-// Fuzz runs a property with inputs that a fuzzer finds. Eight seeds make it a test too. Inputs are long: fuzz with
-// -fuzzminimizetime=1x.
+// Fuzz runs a property with inputs that a fuzzer finds. A few seeds make it a test too; a test with verify.Check has
+// more runs of the property. Inputs are long: fuzz with -fuzzminimizetime=1x.
 func Fuzz(f *testing.F, property func(*rapid.T)) {
 	f.Helper()
-	for seed := range uint64(8) {
+	for seed := range verify.Scale[uint64](2, 8) {
 		data := make([]byte, 16<<10)
 		random := rand.NewChaCha8([32]byte{byte(seed)})
 		if _, err := random.Read(data); err != nil {

@@ -57,7 +57,6 @@ func partClaims(t *rapid.T) []quota.PartClaim {
 	return list
 }
 
-// amounts are of some resources, sorted.
 func amounts(t *rapid.T, most int) quota.Vector {
 	var v quota.Vector
 	for _, name := range resources[:2] {

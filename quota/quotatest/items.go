@@ -84,7 +84,6 @@ func itemResource(t *rapid.T, name string, kind int) quota.Resource {
 	return quota.Resource{Name: name, Unit: quota.Items, Items: spec}
 }
 
-// state is none for most.
 func state(t *rapid.T) string { return pick(t, append(make([]string, 12), states...), "state") }
 
 // ItemCommands hold, renew, give back, take away, change and configure items. Reservations never stand in borrowing
@@ -107,9 +106,7 @@ func ItemCommands() *rapid.Generator[quota.Command] {
 			if oneIn(t, 3, "other ttl") {
 				c.TTL = quota.Span(Die(t, 30, "ttl"))
 			}
-			if oneIn(t, 4, "fenced") {
-				c.Fence = rapid.Uint64Range(1, 20).Draw(t, "fence")
-			}
+			c.Fence = fence(t)
 			if oneIn(t, 2, "items too") {
 				c.Items = itemUpdates(t)
 			}
@@ -141,7 +138,6 @@ func holdItems(t *rapid.T) quota.Allocate {
 	return c
 }
 
-// holdOneOf is a request for items without alternatives.
 func holdOneOf(t *rapid.T) quota.Allocate {
 	c := quota.Allocate{ID: pick(t, IDs[:5], "id"), Data: data(t)}
 	for _, tree := range pick(t, [][]string{{"t"}, {"t"}, {"u"}, {"t", "u"}}, "trees") {

@@ -16,11 +16,11 @@ func ReshapingCommands() *rapid.Generator[quota.Command] {
 		case n < 22:
 			return leased(t, allocate(t))
 		case n < 27:
-			return quota.Release{ID: id(t)}
+			return quota.Release{ID: id(t), Fence: fence(t)}
 		case n < 29:
-			return quota.Confirm{ID: id(t)}
+			return quota.Confirm{ID: id(t), Fence: fence(t)}
 		case n < 30:
-			return quota.Cancel{ID: id(t)}
+			return quota.Cancel{ID: id(t), Fence: fence(t)}
 		case n < 31:
 			return quota.Renew{ID: id(t), TTL: quota.Span(Die(t, 9, "ttl"))}
 		case n < 33:
@@ -55,7 +55,6 @@ func ReshapingTree(name string) *rapid.Generator[quota.ApplyTrees] {
 	})
 }
 
-// leased gives some requests a lease.
 func leased(t *rapid.T, c quota.Allocate) quota.Allocate {
 	if oneIn(t, 4, "leased") {
 		c.TTL = quota.Span(1 + Die(t, 9, "ttl"))
@@ -86,7 +85,6 @@ func reshapingTrees(t *rapid.T) quota.ApplyTrees {
 	return c
 }
 
-// reshape gives a tree what a configuration can have beyond limits.
 func reshape(t *rapid.T, spec quota.TreeSpec) quota.TreeSpec {
 	if oneIn(t, 3, "in a forest") {
 		spec.Forest = pick(t, []string{"east", "west"}, "forest")

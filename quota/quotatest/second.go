@@ -26,7 +26,6 @@ func AllCommands() *rapid.Generator[quota.Command] {
 	})
 }
 
-// dressed is an allocation with a principal, a standing and any mode.
 func dressed(t *rapid.T) quota.Allocate {
 	c := allocate(t)
 	c.Mode = quota.Mode(Die(t, 5, "mode"))
@@ -44,7 +43,6 @@ func dressed(t *rapid.T) quota.Allocate {
 	return c
 }
 
-// dressedTrees are trees with everything that a specification may say.
 func dressedTrees(t *rapid.T) quota.ApplyTrees {
 	c := applyTrees(t)
 	c.Prune = oneIn(t, 4, "prune")

@@ -3,6 +3,7 @@ package quotatest
 import (
 	"cmp"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/quorate/quorate/quota"
@@ -66,4 +67,20 @@ func Requested(claims []quota.Claim, placed []string, tree, path, resource strin
 		}
 	}
 	return sum, named
+}
+
+// PrincipalLimit is the entry that names the principal, or for a user the wildcard's.
+func PrincipalLimit(n *quota.NodeSpec, who quota.Holder) *quota.PrincipalLimit {
+	var wildcard *quota.PrincipalLimit
+	for i := range n.Principals {
+		l := &n.Principals[i]
+		switch {
+		case who.Kind == quota.AUser && slices.Contains(l.Users, who.Name), who.Kind == quota.AGroup &&
+			slices.Contains(l.Groups, who.Name):
+			return l
+		case who.Kind == quota.AUser && slices.Contains(l.Users, quota.Wildcard):
+			wildcard = l
+		}
+	}
+	return wildcard
 }

@@ -32,7 +32,7 @@ const (
 // Pacing is how long a server waits for parts of a call that a caller announced. All servers have defaultPacing but
 // those of tests.
 type Pacing struct {
-	// BodyGrace is for a body, before its rate counts; busyBodyGrace while more than half of the places for calls are
+	// BodyGrace is for a body, before its rate counts; BusyBodyGrace while more than half of the places for calls are
 	// taken.
 	BodyGrace, BusyBodyGrace time.Duration
 	// Tool is how long a stream of reflection or health may be silent.
@@ -41,7 +41,6 @@ type Pacing struct {
 
 var defaultPacing = Pacing{BodyGrace: 5 * time.Second, BusyBodyGrace: time.Second, Tool: 5 * time.Second}
 
-// slowBodyError is the answer to a body that did not come in time.
 func slowBodyError(received int64, after time.Duration) error {
 	return wire.NodeError(&cluster.Error{Reason: cluster.Deadline, NotApplied: true, Text: fmt.Sprintf(
 		"the request body came too slowly: %d bytes in %v, and a body must begin at once and keep to %d bytes a "+
@@ -51,40 +50,40 @@ func slowBodyError(received int64, after time.Duration) error {
 
 // bodyCharge is what the body of one call takes of the bytes that a server has for all of them. It is charged as
 // bytes arrive, so that what is announced and does not come takes nothing. A body moves to the large ones when it
-// grows beyond smallBody: however many large bodies there are, small ones are admitted.
+// grows beyond SmallBody: however many large bodies there are, small ones are admitted.
 type bodyCharge struct {
-	of           *CallLimiters
+	limiters     *CallLimiters
 	caller       *Caller
 	small, large int64
 }
 
 func (b *bodyCharge) chargeBytes(n int64) error {
-	if b.of == nil {
+	if b.limiters == nil {
 		return nil // its calls are so few, and their bodies so small, that they need no common bound
 	}
 	if b.large == 0 && b.small+n <= SmallBody {
-		if err := b.of.SmallBodies.TryAcquire(b.caller, n); err != nil {
+		if err := b.limiters.SmallBodies.TryAcquire(b.caller, n); err != nil {
 			return err
 		}
 		b.small += n
 		return nil
 	}
 	n += b.small
-	if err := b.of.LargeBodies.TryAcquire(b.caller, n); err != nil {
+	if err := b.limiters.LargeBodies.TryAcquire(b.caller, n); err != nil {
 		return err
 	}
 	b.large += n
-	b.of.SmallBodies.Release(b.caller, b.small)
+	b.limiters.SmallBodies.Release(b.caller, b.small)
 	b.small = 0
 	return nil
 }
 
 func (b *bodyCharge) refundBytes() {
-	if b.of == nil {
+	if b.limiters == nil {
 		return
 	}
-	b.of.SmallBodies.Release(b.caller, b.small)
-	b.of.LargeBodies.Release(b.caller, b.large)
+	b.limiters.SmallBodies.Release(b.caller, b.small)
+	b.limiters.LargeBodies.Release(b.caller, b.large)
 	b.small, b.large = 0, 0
 }
 
@@ -99,9 +98,9 @@ func (a *Controller) LimitBody(x *pipeline.Exchange) bool {
 	}
 	notes := TicketOf(r.Context())
 	charge, most := &notes.body, codec.MaxBody
-	charge.of, charge.caller = notes.Limiters, notes.Caller
+	charge.limiters, charge.caller = notes.Limiters, notes.Caller
 	if known.Kind != procedures.ServesClients {
-		charge.of, most = nil, SmallBody
+		charge.limiters, most = nil, SmallBody
 	}
 	if codec.IsEnveloped(r) {
 		most += codec.Envelope
@@ -123,7 +122,7 @@ func (a *Controller) LimitFrontEndBody(x *pipeline.Exchange) bool {
 	r := x.Request
 	notes := TicketOf(r.Context())
 	charge := &notes.body
-	charge.of, charge.caller = notes.Limiters, notes.Caller
+	charge.limiters, charge.caller = notes.Limiters, notes.Caller
 	body, err := a.receiveBody(x.Writer, r, charge, codec.MaxBody)
 	switch {
 	case errors.Is(err, errTooLarge):
@@ -169,7 +168,6 @@ func (a *Controller) receiveBody(w http.ResponseWriter, r *http.Request, charge 
 	return body, err
 }
 
-// bodyReader is a body on its way.
 type bodyReader struct {
 	body     io.Reader
 	control  *http.ResponseController
@@ -221,7 +219,6 @@ func (a *bodyReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readFailure returns the error for a body that did not arrive.
 func (a *bodyReader) readFailure(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return slowBodyError(a.received, time.Since(a.began))

@@ -25,7 +25,6 @@ type Caller struct {
 	connections, overLimit int
 }
 
-// isIdle reports whether a caller holds nothing.
 func (c *Caller) isIdle() bool {
 	for i := range c.held {
 		if c.held[i].Load() != 0 {
@@ -48,7 +47,6 @@ func newCallers() *Callers {
 	return &Callers{known: map[string]*Caller{}, connections: map[net.Conn]*connection{}}
 }
 
-// connection is one of a caller.
 type connection struct {
 	caller *Caller
 	// limiter is where the connection counts; nil for one of another node.
@@ -60,7 +58,7 @@ type connection struct {
 
 type connectionKey struct{}
 
-// connectionOf is the connection that a call came on; nil if the server does not bound it.
+// connectionOf returns nil if the server does not bound the connection that a call came on.
 func connectionOf(ctx context.Context) *connection {
 	c, _ := ctx.Value(connectionKey{}).(*connection)
 	return c
@@ -85,28 +83,27 @@ func callerKey(remote net.Addr) string {
 func (cs *Callers) openConnection(c net.Conn, key string, g *Limiter) *connection {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	by := cs.known[key]
-	if by == nil {
+	caller := cs.known[key]
+	if caller == nil {
 		cs.forgetIdle()
-		by = &Caller{key: key}
-		cs.known[key] = by
+		caller = &Caller{key: key}
+		cs.known[key] = caller
 	}
-	opened := &connection{caller: by, limiter: g}
+	opened := &connection{caller: caller, limiter: g}
 	if g != nil {
-		opened.overLimit = g.TryAcquire(by, 1)
+		opened.overLimit = g.TryAcquire(caller, 1)
 	}
 	if opened.overLimit != nil {
-		if by.overLimit >= ExtraConnections || len(cs.connections) >= int(g.capacity)+maxExtraConnections {
+		if caller.overLimit >= ExtraConnections || len(cs.connections) >= int(g.capacity)+maxExtraConnections {
 			return nil
 		}
-		by.overLimit++
+		caller.overLimit++
 	}
-	by.connections++
+	caller.connections++
 	cs.connections[c] = opened
 	return opened
 }
 
-// closeConnection forgets a connection.
 func (cs *Callers) closeConnection(c net.Conn) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

@@ -121,7 +121,6 @@ func (a *Controller) IssueTicket(x *pipeline.Exchange) bool {
 	return true
 }
 
-// giveBack returns all that a call has taken when it ends.
 func (t *Ticket) giveBack() {
 	t.Turn.EndTurn()
 	t.decoding.EndTurn()
@@ -135,8 +134,8 @@ func (t *Ticket) giveBack() {
 // ShareTicket gives a call that a front end makes a ticket of its own. It is of the same caller, and has the slot of
 // the call that the front end serves.
 func (a *Controller) ShareTicket(x *pipeline.Exchange) bool {
-	of := TicketOf(x.Request.Context())
-	own := &Ticket{Caller: of.Caller, Limiters: of.Limiters, servedFor: of}
+	served := TicketOf(x.Request.Context())
+	own := &Ticket{Caller: served.Caller, Limiters: served.Limiters, servedFor: served}
 	x.AtEnd(own.Turn.EndTurn)
 	x.Attach(TicketKey{}, own)
 	return true
@@ -156,7 +155,8 @@ func (t *Ticket) MarkPrepared() {
 	}
 }
 
-// releaseSlot is for a call that begins to wait elsewhere. One of a front end has the slot of the call that it is for.
+// releaseSlot is for a call that begins to wait elsewhere. The slot of a front end's call belongs to the call that it
+// serves.
 func (t *Ticket) releaseSlot() {
 	if t.servedFor != nil {
 		t = t.servedFor

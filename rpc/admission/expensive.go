@@ -48,11 +48,11 @@ func newExpensiveReads(g *Limiter, registerer prometheus.Registerer) (*Expensive
 }
 
 // TryEnter takes a place among the reads that are under way or wait, which give returns.
-func (e *ExpensiveReads) TryEnter(by *Caller) (give func(), err error) {
-	if err := e.limiter.TryAcquire(by, 1); err != nil {
+func (e *ExpensiveReads) TryEnter(caller *Caller) (give func(), err error) {
+	if err := e.limiter.TryAcquire(caller, 1); err != nil {
 		return nil, err
 	}
-	return func() { e.limiter.Release(by, 1) }, nil
+	return func() { e.limiter.Release(caller, 1) }, nil
 }
 
 // DecodeInTurn has large requests decoded and checked one at a time. That takes as long as many writes, and happens

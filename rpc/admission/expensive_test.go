@@ -110,14 +110,14 @@ func TestCallersOfExpensiveReadsTakeTurns(t *testing.T) {
 		}
 		var order []string
 		var all sync.WaitGroup
-		ask := func(by string) {
+		ask := func(caller string) {
 			all.Go(func() {
-				leave, err := e.WaitTurn(t.Context(), known[by], 0)
+				leave, err := e.WaitTurn(t.Context(), known[caller], 0)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				order = append(order, by)
+				order = append(order, caller)
 				leave()
 			})
 			synctest.Wait()

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 )
 
-// heldTurn is the turn that a call has; the zero value is none. It may be used by several goroutines.
+// heldTurn may be used by several goroutines; its zero value is no turn.
 type heldTurn struct {
 	mu sync.Mutex
 	// ends are called at its end, the last one first.
@@ -33,7 +33,6 @@ func (t *heldTurn) EndTurn() {
 	t.ends = nil
 }
 
-// queuedTurn is that of one call.
 type queuedTurn struct {
 	caller *Caller
 	// granted is closed when the read may begin.
@@ -71,8 +70,8 @@ func newFairQueue(share time.Duration) *FairQueue {
 }
 
 // WaitTurn waits for the turn of a caller, nil for all that are not told apart. If it is granted, leave must be called.
-func (t *FairQueue) WaitTurn(ctx context.Context, by *Caller, prepared time.Duration) (leave func(), err error) {
-	read := &queuedTurn{caller: by, prepared: prepared, granted: make(chan struct{})}
+func (t *FairQueue) WaitTurn(ctx context.Context, caller *Caller, prepared time.Duration) (leave func(), err error) {
+	read := &queuedTurn{caller: caller, prepared: prepared, granted: make(chan struct{})}
 	t.enqueueTurn(read)
 	select {
 	case <-read.granted:
@@ -112,17 +111,16 @@ func (t *FairQueue) abandonTurn(read *queuedTurn) bool {
 	return true
 }
 
-// removeTurn takes a read out of the queue of its caller.
 func (t *FairQueue) removeTurn(read *queuedTurn) {
-	by := read.caller
-	t.queues[by] = slices.DeleteFunc(t.queues[by], func(r *queuedTurn) bool { return r == read })
-	if len(t.queues[by]) == 0 {
-		delete(t.queues, by)
-		t.callers = slices.DeleteFunc(t.callers, func(c *Caller) bool { return c == by })
+	caller := read.caller
+	t.queues[caller] = slices.DeleteFunc(t.queues[caller], func(r *queuedTurn) bool { return r == read })
+	if len(t.queues[caller]) == 0 {
+		delete(t.queues, caller)
+		t.callers = slices.DeleteFunc(t.callers, func(c *Caller) bool { return c == caller })
 	}
 }
 
-// startNext lets the next read begin, now or when there is time for it again.
+// startNext lets the next read begin, or sets a timer for it.
 func (t *FairQueue) startNext() {
 	if t.running || t.paused || len(t.callers) == 0 {
 		return
@@ -133,17 +131,16 @@ func (t *FairQueue) startNext() {
 		time.AfterFunc(t.share*(1-t.credit), t.resumeQueue)
 		return
 	}
-	by := t.callers[0]
-	read := t.queues[by][0]
+	caller := t.callers[0]
+	read := t.queues[caller][0]
 	t.removeTurn(read)
-	if len(t.queues[by]) > 0 { // the other callers come first
-		t.callers = append(t.callers[1:], by)
+	if len(t.queues[caller]) > 0 { // the other callers come first
+		t.callers = append(t.callers[1:], caller)
 	}
 	t.running, read.began = true, now
 	close(read.granted)
 }
 
-// hasCredit brings the credit up to date.
 func (t *FairQueue) hasCredit(now time.Time) bool {
 	t.credit = min(expensiveBurst, t.credit+now.Sub(t.creditAt)/t.share)
 	t.creditAt = now
@@ -157,7 +154,6 @@ func (t *FairQueue) resumeQueue() {
 	t.startNext()
 }
 
-// endTurn charges a read and lets the next one begin.
 func (t *FairQueue) endTurn(read *queuedTurn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -109,7 +109,6 @@ func (g *Limiter) errBeyondShare(c *Caller, held int64) error {
 			"nothing was done, try again later or at another server", c.key, held, g.capacity, g.what, g.setting)
 }
 
-// overloadedError is the answer when a limit is reached: OVERLOADED, with a time to retry after.
 func overloadedError(format string, args ...any) error {
 	return wire.NodeError(
 		&cluster.Error{Reason: cluster.Overloaded, NotApplied: true, Text: fmt.Sprintf(format, args...)})
@@ -140,7 +139,7 @@ type Limiters struct {
 type CallLimiters struct {
 	// Waits are the waiting requests among the streams.
 	Calls, Streams, Waits *Limiter
-	// SmallBodies and largeBodies are bytes of requests; a body is small up to smallBody.
+	// SmallBodies and LargeBodies are bytes of requests; a body is small up to SmallBody.
 	SmallBodies, LargeBodies *Limiter
 	// Decoded is memory of decoded requests, in bytes by estimate.
 	Decoded *Limiter

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// someLimiter returns a limiter with the given number of places.
 func someLimiter(t testing.TB, most int) *Limiter {
 	t.Helper()
 	g, err := NewLimiters(Limits{Calls: most}.WithDefaults(), prometheus.NewRegistry())
@@ -19,7 +18,6 @@ func someLimiter(t testing.TB, most int) *Limiter {
 	return g.Clients.Calls
 }
 
-// takeAll takes places until the limiter refuses one.
 func takeAll(g *Limiter, c *Caller) (taken int) {
 	for g.TryAcquire(c, 1) == nil {
 		taken++

@@ -43,7 +43,7 @@ const (
 	MaxHeader = 64 << 10
 	// SmallBody is the largest body that is charged to the reserve for small ones, in bytes.
 	SmallBody = 64 << 10
-	// MaxSmallBodies and maxLargeBodies bound the bodies of all calls that are under way, in bytes, unpacked.
+	// MaxSmallBodies and MaxLargeBodies bound the bodies of all calls that are under way, in bytes, unpacked.
 	MaxSmallBodies = 128 << 20
 	MaxLargeBodies = 384 << 20
 	// MaxAllDecoded bounds what the requests of all calls under way take when they are decoded, in bytes.
@@ -79,7 +79,6 @@ type slot struct {
 	given   atomic.Bool
 }
 
-// acquireSlot admits a call.
 func (p *slot) acquireSlot(g *Limiter, c *Caller) error {
 	if err := g.TryAcquire(c, 1); err != nil {
 		return err
@@ -88,7 +87,7 @@ func (p *slot) acquireSlot(g *Limiter, c *Caller) error {
 	return nil
 }
 
-// releaseSlot is for the end of a call, or when it begins to wait elsewhere.
+// releaseSlot is called at the end of a call, or when it begins to wait elsewhere.
 func (p *slot) releaseSlot() {
 	if p.limiter != nil && p.given.CompareAndSwap(false, true) {
 		p.limiter.Release(p.caller, 1)
@@ -112,8 +111,8 @@ func (a *Controller) AdmitCall(x *pipeline.Exchange) bool {
 	return a.takeSlot(x, g)
 }
 
-// limiterFor is the limiter of a call; nil if its path does not exist.
-func (a *Controller) limiterFor(p procedures.Info, of *CallLimiters) *Limiter {
+// limiterFor returns nil for a path that does not exist.
+func (a *Controller) limiterFor(p procedures.Info, limiters *CallLimiters) *Limiter {
 	switch {
 	case p.Kind == procedures.ServesMembers:
 		return a.Limiters.peers
@@ -122,9 +121,9 @@ func (a *Controller) limiterFor(p procedures.Info, of *CallLimiters) *Limiter {
 	case p.Kind == procedures.ServesTools:
 		return a.Limiters.Reflection
 	case p.Kind == procedures.ServesClients && p.Streams:
-		return of.Streams
+		return limiters.Streams
 	case p.Kind == procedures.ServesClients:
-		return of.Calls
+		return limiters.Calls
 	}
 	return nil
 }
@@ -134,7 +133,6 @@ func (a *Controller) AdmitMemberCall(x *pipeline.Exchange) bool {
 	return a.takeSlot(x, a.limiterFor(a.procedures[x.Request.URL.Path], TicketOf(x.Request.Context()).Limiters))
 }
 
-// takeSlot lets a call hold a slot until it ends.
 func (a *Controller) takeSlot(x *pipeline.Exchange, g *Limiter) bool {
 	notes := TicketOf(x.Request.Context())
 	if err := notes.slot.acquireSlot(g, notes.Caller); err != nil {
@@ -153,7 +151,7 @@ func (a *Controller) AdmitFrontEnd(x *pipeline.Exchange) bool {
 	return a.takeSlot(x, a.Limiters.Clients.Calls)
 }
 
-// overLimitError is why the calls of a connection are not served; nil if they are.
+// overLimitError is nil for a connection whose calls are served.
 func overLimitError(ctx context.Context) error {
 	if c := connectionOf(ctx); c != nil {
 		return c.overLimit
@@ -195,20 +193,20 @@ func LimitRest(w http.ResponseWriter, r *http.Request) {
 // in the end.
 func (g *Limiters) WaitInside(ctx context.Context) (leave func(), err error) {
 	notes := TicketOf(ctx)
-	of := notes.Limiters
-	if of == nil {
-		of = &g.Clients
+	limiters := notes.Limiters
+	if limiters == nil {
+		limiters = &g.Clients
 	}
-	if err := of.Waits.TryAcquire(notes.Caller, 1); err != nil {
+	if err := limiters.Waits.TryAcquire(notes.Caller, 1); err != nil {
 		return nil, err
 	}
-	if err := of.Streams.TryAcquire(notes.Caller, 1); err != nil {
-		of.Waits.Release(notes.Caller, 1)
+	if err := limiters.Streams.TryAcquire(notes.Caller, 1); err != nil {
+		limiters.Waits.Release(notes.Caller, 1)
 		return nil, err
 	}
 	notes.releaseSlot()
 	return func() {
-		of.Streams.Release(notes.Caller, 1)
-		of.Waits.Release(notes.Caller, 1)
+		limiters.Streams.Release(notes.Caller, 1)
+		limiters.Waits.Release(notes.Caller, 1)
 	}, nil
 }

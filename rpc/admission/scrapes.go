@@ -22,11 +22,11 @@ const (
 func (a *Controller) LimitScrapes(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		LimitRest(w, r)
-		var by *Caller
+		var caller *Caller
 		if c := connectionOf(r.Context()); c != nil {
-			by = c.caller
+			caller = c.caller
 		}
-		if err := a.Limiters.scrapes.TryAcquire(by, 1); err != nil {
+		if err := a.Limiters.scrapes.TryAcquire(caller, 1); err != nil {
 			w.Header().Set("Retry-After", "1")
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			w.Header().Set("Cache-Control", "no-store")
@@ -34,7 +34,7 @@ func (a *Controller) LimitScrapes(pages http.Handler) http.Handler {
 			_, _ = io.WriteString(w, err.Error()+"\n") // the caller has gone
 			return
 		}
-		defer a.Limiters.scrapes.Release(by, 1)
+		defer a.Limiters.scrapes.Release(caller, 1)
 		pages.ServeHTTP(w, r)
 	})
 }
@@ -58,7 +58,6 @@ func CachePages(metrics http.Handler) http.Handler {
 	})
 }
 
-// metricsPage is the last page of one form.
 type metricsPage struct {
 	mu   sync.Mutex
 	made time.Time
@@ -85,7 +84,6 @@ func (p *metricsPage) currentPage(metrics http.Handler, r *http.Request, packed 
 	return page
 }
 
-// pageRecorder keeps an answer.
 type pageRecorder struct {
 	header http.Header
 	status int

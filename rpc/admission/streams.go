@@ -43,7 +43,6 @@ func (a *Controller) endStreamWith(streams context.Context, x *pipeline.Exchange
 
 type streamDeadlinesKey struct{}
 
-// streamDeadlines is how a stream reaches its caller.
 type streamDeadlines struct {
 	control  *http.ResponseController
 	patience time.Duration

@@ -23,7 +23,6 @@ func (a *Controller) LimitTools(x *pipeline.Exchange) bool {
 	return true
 }
 
-// deadlineBody is a body whose next part must come soon.
 type deadlineBody struct {
 	io.ReadCloser
 

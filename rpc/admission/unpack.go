@@ -49,7 +49,6 @@ func unpackBody(r *http.Request, body []byte, charge *bodyCharge) ([]byte, error
 	return body, charge.chargeBytes(codec.MaxBody)
 }
 
-// unpackEnvelope unpacks the message of an envelope.
 func unpackEnvelope(r *http.Request, body []byte, charge *bodyCharge) ([]byte, error) {
 	const packed = 1
 	if len(body) < codec.Envelope || body[0]&packed == 0 {
@@ -72,7 +71,7 @@ func unpackEnvelope(r *http.Request, body []byte, charge *bodyCharge) ([]byte, e
 	return content, nil
 }
 
-// chargePackedQuery charges for the message of a GET, which is unpacked by the caller's protocol.
+// chargePackedQuery only charges for the message of a GET: the caller's protocol unpacks it.
 func chargePackedQuery(u *url.URL, charge *bodyCharge) error {
 	if !strings.Contains(u.RawQuery, "compression") {
 		return nil
@@ -83,7 +82,6 @@ func chargePackedQuery(u *url.URL, charge *bodyCharge) error {
 	return charge.chargeBytes(codec.MaxBody)
 }
 
-// inflateCharged appends what packed bytes hold to a buffer.
 func inflateCharged(to, packed []byte, charge *bodyCharge) ([]byte, error) {
 	from, _ := unpackers.Get().(*codec.BoundedGzip)
 	defer func() {

@@ -26,8 +26,8 @@ const (
 // number is bounded by the limits for calls and streams.
 const MaxUsers = 16384
 
-// users are the callers that have proved who they are. A user is one caller, whatever addresses and credentials the
-// calls come with, and whatever member relays them.
+// users are the callers that have proved who they are. A user is one caller for all addresses and
+// credentials that the calls come with, and for all members that relay them.
 type users struct {
 	// perSecond bounds the calls that one user may begin in a second; 0 does not.
 	perSecond int
@@ -42,7 +42,7 @@ func newUsers(perSecond int) *users {
 	return &users{perSecond: perSecond, known: map[string]*Caller{}, sweepAt: MaxUsers}
 }
 
-// joinCall returns the caller that a user is, and counts a call of it, for which leaveCall must follow.
+// joinCall must be followed by a leaveCall.
 func (u *users) joinCall(name string) *Caller {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -138,7 +138,7 @@ func (g *Limiter) errBeyondUserShare(c *Caller, held int64) error {
 		c.key, held, g.capacity, g.what, g.setting, g.userShare())
 }
 
-// withUserPart sets the share of one user, as one part in so many.
+// withUserPart sets the share of one user to one part in so many.
 func (g *Limiter) withUserPart(part int64) *Limiter {
 	g.userPart = part
 	return g

@@ -40,8 +40,8 @@ func controllerForUsers(t testing.TB, l Limits) *Controller {
 	return a
 }
 
-// begin passes a call of a user through the steps for users, and leaves its ticket in then.
-func begin(a *Controller, user string, relayed bool, then func(*Ticket)) (answer string) {
+// begin takes a call through the steps for users, and passes its ticket to handle.
+func begin(a *Controller, user string, relayed bool, handle func(*Ticket)) (answer string) {
 	r := httptest.NewRequest(http.MethodPost, "/", nil)
 	if relayed {
 		r.Header.Set("Relayed", "n2")
@@ -49,7 +49,7 @@ func begin(a *Controller, user string, relayed bool, then func(*Ticket)) (answer
 	r = r.WithContext(context.WithValue(r.Context(), userKey{}, user))
 	p := pipeline.Pipeline{
 		Steps: []pipeline.Step{a.IssueTicket, a.AttributeUser},
-		Last:  http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { then(TicketOf(r.Context())) }),
+		Last:  http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { handle(TicketOf(r.Context())) }),
 	}
 	w := httptest.NewRecorder()
 	p.ServeHTTP(w, r)

@@ -141,7 +141,6 @@ func (a *Authorizer) askRule(ctx context.Context, book *access.Book, rule proced
 	return connect.NewError(connect.CodePermissionDenied, errors.New("the method has no rule that says who may call it"))
 }
 
-// askIdentity refuses callers without an identity.
 func (a *Authorizer) askIdentity(ctx context.Context, book *access.Book) error {
 	caller := a.Caller(ctx)
 	if _, err := book.Identify(caller, a.wallTime()); err != nil {
@@ -153,7 +152,6 @@ func (a *Authorizer) askIdentity(ctx context.Context, book *access.Book) error {
 	return nil
 }
 
-// askCluster refuses callers without a verb on the cluster.
 func (a *Authorizer) askCluster(ctx context.Context, book *access.Book, verb access.Verb) error {
 	caller, wall := a.Caller(ctx), a.wallTime()
 	id, err := book.Identify(caller, wall)
@@ -216,7 +214,6 @@ func (a *Authorizer) RequireClusterIn(ctx context.Context, book *access.Book, ve
 	return a.askCluster(ctx, book, verb)
 }
 
-// wallTime is in milliseconds since 1970.
 func (a *Authorizer) wallTime() int64 { return a.config.Now().UnixMilli() }
 
 // Now is the wall clock by which rights are decided.

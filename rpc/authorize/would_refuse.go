@@ -18,7 +18,7 @@ const (
 	otherVerb = "other"
 )
 
-// wouldRefuse counts what would be refused, by verb. Its keys never change.
+// wouldRefuse counts by verb; its keys never change.
 type wouldRefuse map[string]*atomic.Int64
 
 func newWouldRefuse() wouldRefuse {
@@ -29,10 +29,9 @@ func newWouldRefuse() wouldRefuse {
 	return counts
 }
 
-// wouldRefuseLabels are all labels.
 func wouldRefuseLabels() []string { return append(access.AllVerbs.Names(), noVerb, otherVerb) }
 
-// register shows the counts as metrics, with their zeros.
+// register shows counts of zero too.
 func (w wouldRefuse) register(to prometheus.Registerer) error {
 	for _, verb := range wouldRefuseLabels() {
 		if err := to.Register(prometheus.NewCounterFunc(prometheus.CounterOpts{

@@ -20,7 +20,6 @@ func (c binaryCodec) Name() string { return "proto" }
 
 func (c binaryCodec) Marshal(message any) ([]byte, error) { return c.MarshalAppend(nil, message) }
 
-// generatedEncoder is a message with a generated encoder.
 type generatedEncoder interface {
 	SizeVT() int
 	MarshalToSizedBufferVT(to []byte) (int, error)

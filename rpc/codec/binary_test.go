@@ -181,7 +181,7 @@ func TestAnswersAreStandardProtobuf(t *testing.T) {
 	}
 }
 
-// fillMessage sets every field, of a oneof the last one, down to some depth.
+// fillMessage sets every field down to some depth; of a oneof the last one wins.
 func fillMessage(m protoreflect.Message, depth int) {
 	value := func(f protoreflect.FieldDescriptor, nested protoreflect.Value) protoreflect.Value {
 		switch f.Kind() { //nolint:exhaustive // the others panic

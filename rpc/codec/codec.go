@@ -70,7 +70,7 @@ func (c jsonCodec) Unmarshal(data []byte, message any) error {
 	return shortError(protojson.UnmarshalOptions{RecursionLimit: maxDepth + 1}.Unmarshal(data, typed))
 }
 
-// shortError shortens the error of a decoder, which quotes its input.
+// shortError exists because the error of a decoder quotes its input.
 func shortError(err error) error {
 	if err == nil || len(err.Error()) <= wire.MaxErrorText {
 		return err

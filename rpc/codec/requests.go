@@ -83,7 +83,7 @@ func Decode(r *http.Request, input protoreflect.MessageDescriptor) (proto.Messag
 	return request, err == nil
 }
 
-// findPlainRequest is findRequest that unpacks what is packed, into a buffer.
+// findPlainRequest is findRequest that also unpacks, into a buffer.
 func findPlainRequest(r *http.Request, buffer *bytes.Buffer) (form encodedRequest, found bool, err error) {
 	if form, found = findRequest(r); !found || !form.packed {
 		return form, found, nil
@@ -116,7 +116,6 @@ func OverBoundError(err error) error {
 	return wire.ToError(refused)
 }
 
-// encodedRequest is an encoded request.
 type encodedRequest struct {
 	data []byte
 	// json is true for JSON and false for protobuf's binary form.
@@ -128,7 +127,7 @@ type encodedRequest struct {
 // inflated has buffers for requests that arrive compressed.
 var inflated = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// inflateInto unpacks at most MaxBody bytes. It finds nothing in what is not gzip.
+// inflateInto unpacks at most MaxBody bytes, and returns nothing for data that is not gzip.
 func inflateInto(into *bytes.Buffer, packed []byte) (found bool, err error) {
 	reader := &BoundedGzip{}
 	if reader.Reset(bytes.NewReader(packed)) != nil {
@@ -144,7 +143,7 @@ func inflateInto(into *bytes.Buffer, packed []byte) (found bool, err error) {
 	return false, nil
 }
 
-// findRequest finds the request in a call of any protocol. It finds none in what the handler will refuse.
+// findRequest finds the request in a call of any protocol, and none in a call that the handler will refuse.
 func findRequest(r *http.Request) (form encodedRequest, found bool) {
 	if r.Method == http.MethodGet {
 		return requestInQuery(r)
@@ -177,7 +176,6 @@ func contentCoding(name string) (packed, known bool) {
 	return false, false
 }
 
-// requestInEnvelope is the first message of a gRPC body.
 func requestInEnvelope(content []byte, json bool) (encodedRequest, bool) {
 	if len(content) < Envelope {
 		return encodedRequest{}, false
@@ -190,7 +188,6 @@ func requestInEnvelope(content []byte, json bool) (encodedRequest, bool) {
 	return encodedRequest{data: data[:length], json: json, packed: content[0]&1 != 0 && length > 0}, true
 }
 
-// requestInQuery is the request in the address of a Connect GET.
 func requestInQuery(r *http.Request) (encodedRequest, bool) {
 	query := r.URL.Query()
 	data := []byte(query.Get("message"))

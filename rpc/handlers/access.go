@@ -36,7 +36,7 @@ type AccessService struct {
 	Random io.Reader
 }
 
-// changeBook proposes a change of the access book and returns the log index that reflects it.
+// changeBook returns the log index that reflects the change.
 func (s AccessService) changeBook(ctx context.Context, reason string, change access.Command) (uint64, error) {
 	outcome, index, err := s.proposeOne(ctx, quota.ChangeAccess{Reason: reason, Change: change})
 	if err != nil {
@@ -59,7 +59,6 @@ func (s AccessService) makeToken(life int64) (authn.Token, access.NewToken, erro
 	}, nil
 }
 
-// recordOf shows what the cluster knows of a token that was just made.
 func (s AccessService) recordOf(ctx context.Context, id access.TokenID, index uint64) (*quoratev1.Token, error) {
 	var record access.Token
 	found := false
@@ -67,7 +66,7 @@ func (s AccessService) recordOf(ctx context.Context, id access.TokenID, index ui
 	// leader changed now, and the secret would be lost.
 	// The caller is not asked again either: its own token may have ended with the change.
 	own := cluster.ReadOptions{Stale: true, MinIndex: index}
-	_, err := lendState(ctx, s.Service, own, s.Node.Read, func(v ledger.View) error {
+	_, err := lendState(ctx, s.Service, own, s.Node.Read, func(v ledger.Reader) error {
 		record, found = v.Book().Token(id)
 		return nil
 	})

@@ -59,8 +59,7 @@ func (s AccessService) checkOwner(owner string) error {
 	return nil
 }
 
-// unownedPage is a page of held allocations, or, behind the last of them, of waiting requests. at is nil behind the
-// last page.
+// unownedPage lists held allocations first and then waiting requests. at is nil behind the last page.
 func unownedPage(v ledger.Reader, f ledger.Unowned, at *wire.UnownedAt, most int) ([]string, *wire.UnownedAt, error) {
 	if at.Waiting {
 		ids, next, refused := v.UnownedWaiting(f, at.Turn, most)

@@ -14,8 +14,8 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// readBook is readState for what needs access.read. It asks once more, by the book that is read: the rule of the method
-// went by what this node had applied when the call came.
+// readBook asks for access.read once more, by the book that is read: the rule of the method went by what this node had
+// applied when the call came.
 func (s AccessService) readBook(
 	ctx context.Context, o *quoratev1.ReadOptions, fn func(*access.Book) error,
 ) (*quoratev1.ReadInfo, error) {
@@ -227,7 +227,6 @@ func (s AccessService) seesBindings(ctx context.Context, v ledger.Reader, tree, 
 	return false, refused
 }
 
-// givesVerb says which bindings give a verb now.
 type givesVerb struct {
 	verb  access.Verb
 	wall  int64

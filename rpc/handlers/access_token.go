@@ -89,7 +89,7 @@ func (s AccessService) lifeOfNext(ctx context.Context, old access.TokenID, wante
 // that was asked for 90 days was made a moment later, and lives for that much less.
 const lifeSlack = 60_000
 
-// longestLife is that of the section in milliseconds, 0 if it has none.
+// longestLife is in milliseconds, 0 if the section has none.
 func (s AccessService) longestLife() int64 { return s.Node.Book().Section().TokenLife }
 
 // tokenToRotate returns the token that a caller wants to replace: the one of the call if the id is empty. Another one

@@ -62,7 +62,6 @@ func (s activityService) GetActivity(
 	return answer, nil
 }
 
-// checkActivity refuses a request that names two things.
 func checkActivity(r *quoratev1.GetActivityRequest) error {
 	switch {
 	case r.GetResource() != "" && r.GetNode() != "":
@@ -88,7 +87,6 @@ func activityKeys(r *quoratev1.GetActivityRequest) []activity.Key {
 	return keys
 }
 
-// maySee refuses callers that may not read the usage of all that is asked for.
 func (s activityService) maySee(ctx context.Context, keys []activity.Key) error {
 	_, err := s.readState(ctx, &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
 		func(v ledger.Reader) error {

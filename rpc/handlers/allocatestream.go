@@ -51,7 +51,6 @@ type allocateStream struct {
 	unanswered map[uint64]*streamCall
 }
 
-// streamCall is an unanswered request.
 type streamCall struct {
 	request  *quoratev1.AllocateStreamRequest
 	size     int64
@@ -125,7 +124,7 @@ func (a *allocateStream) keepSendingOpen() {
 	}
 }
 
-// streamEnded is the error of a stream that the server ends, because it stops.
+// streamEnded is for a stream that ends because the server stops.
 func streamEnded() error {
 	return wire.NodeError(&cluster.Error{
 		Reason: cluster.ShuttingDown, NotApplied: true,
@@ -133,7 +132,7 @@ func streamEnded() error {
 	})
 }
 
-// accept queues a request or answers it. An error ends the stream.
+// accept returns an error only if it ends the stream.
 func (a *allocateStream) accept(request *quoratev1.AllocateStreamRequest) error {
 	c := &streamCall{request: request, size: int64(proto.Size(request)), deadline: time.Now().Add(timeoutOf(request))}
 	a.mu.Lock()
@@ -183,15 +182,13 @@ func kindOf(request *quoratev1.AllocateStreamRequest, size int64) (streamKind, e
 		return streamAllocate, nil
 	case request.GetRenew() != nil:
 		return streamRenew, nil
-	case len(request.GetRelease().GetItems()) > 0 || request.GetRelease().GetItemState() != "":
-		return streamReleaseItems, nil
 	case request.GetRelease() != nil:
 		return streamRelease, nil
 	}
 	return 0, wire.InvalidField("request", "one of allocate, release and renew must be set")
 }
 
-// charge takes for a request what a unary call would take of the limits of its caller.
+// charge takes from the limits of the caller what a unary call would take.
 func (a *allocateStream) charge(c *streamCall) error {
 	if a.ticket.Limiters == nil {
 		return nil
@@ -239,7 +236,7 @@ func (a *allocateStream) answer(c *streamCall, response *quoratev1.AllocateStrea
 	<-a.room
 }
 
-// takeUnanswered reports whether a request is unanswered, and takes it as answered.
+// takeUnanswered reports whether a request was unanswered, and marks it as answered.
 func (a *allocateStream) takeUnanswered(c *streamCall) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -250,7 +247,6 @@ func (a *allocateStream) takeUnanswered(c *streamCall) bool {
 	return true
 }
 
-// deadlineError is the error of a request whose time is over.
 func deadlineError(begun bool) error {
 	return wire.NodeError(&cluster.Error{
 		Reason: cluster.Deadline, NotApplied: !begun,

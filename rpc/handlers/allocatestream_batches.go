@@ -18,27 +18,16 @@ type StreamCalls struct {
 	Client quoratev1connect.AllocationServiceClient
 }
 
-// streamKind is a kind of request; each has a queue and a worker.
 type streamKind int
 
 const (
 	streamAllocate streamKind = iota
 	streamRelease
 	streamRenew
-	// streamReleaseItems are releases that BatchRelease cannot express. They are made one by one.
-	streamReleaseItems
 	streamKinds
 )
 
-// mostOf is the most requests in a batch.
-func (k streamKind) mostOf() int {
-	if k == streamReleaseItems {
-		return 1
-	}
-	return MaxUnanswered
-}
-
-// streamQueue holds the requests of one kind that have arrived and are not begun.
+// streamQueue holds the requests of one kind that have arrived and are not yet in a batch.
 type streamQueue struct {
 	mu      sync.Mutex
 	changed sync.Cond
@@ -84,7 +73,6 @@ func (q *streamQueue) take(most int) []*streamCall {
 	return taken
 }
 
-// removeExpired removes the requests whose time is over.
 func (q *streamQueue) removeExpired(now time.Time) (expired []*streamCall) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,7 +89,7 @@ func (q *streamQueue) removeExpired(now time.Time) (expired []*streamCall) {
 // end of the stream it begins no batch.
 func (a *allocateStream) work(kind streamKind) {
 	for {
-		calls := a.queues[kind].take(kind.mostOf())
+		calls := a.queues[kind].take(MaxUnanswered)
 		if len(calls) == 0 {
 			return
 		}
@@ -122,7 +110,7 @@ func (a *allocateStream) work(kind streamKind) {
 	}
 }
 
-// sendBatch makes one batch call and answers its requests, each by its own deadline at the latest.
+// sendBatch answers each request by its own deadline at the latest.
 func (a *allocateStream) sendBatch(kind streamKind, calls []*streamCall) {
 	latest := calls[0].deadline
 	for _, c := range calls {

@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// call makes the batch call of requests of one kind and returns an answer for each.
 func (s *StreamCalls) call(
 	ctx context.Context, kind streamKind, calls []*streamCall,
 ) ([]*quoratev1.AllocateStreamResponse, error) {
@@ -19,13 +18,9 @@ func (s *StreamCalls) call(
 		return s.release(ctx, calls)
 	case streamRenew:
 		return s.renew(ctx, calls)
-	case streamReleaseItems, streamKinds:
+	case streamKinds:
 	}
-	released, err := s.Client.Release(ctx, calls[0].request.GetRelease())
-	if err != nil {
-		return nil, err
-	}
-	return []*quoratev1.AllocateStreamResponse{releasedAnswer(released)}, nil
+	return nil, errors.New("no such kind of requests; this is a bug of the server")
 }
 
 func (s *StreamCalls) allocate(
@@ -55,7 +50,7 @@ func (s *StreamCalls) release(
 ) ([]*quoratev1.AllocateStreamResponse, error) {
 	batch := &quoratev1.BatchReleaseRequest{}
 	for _, c := range calls {
-		batch.Ids = append(batch.Ids, c.request.GetRelease().GetId())
+		batch.Requests = append(batch.Requests, c.request.GetRelease())
 	}
 	answer, err := s.Client.BatchRelease(ctx, batch)
 	if err != nil {
@@ -65,7 +60,7 @@ func (s *StreamCalls) release(
 	for _, o := range answer.GetOutcomes() {
 		one := failedAnswer(o.GetFailure())
 		if o.GetReleased() != nil {
-			one = releasedAnswer(o.GetReleased())
+			one.Outcome = &quoratev1.AllocateStreamResponse_Released{Released: o.GetReleased()}
 		}
 		answers = append(answers, one)
 	}
@@ -94,15 +89,10 @@ func (s *StreamCalls) renew(
 	return answers, nil
 }
 
-func releasedAnswer(released *quoratev1.ReleaseResponse) *quoratev1.AllocateStreamResponse {
-	return &quoratev1.AllocateStreamResponse{Outcome: &quoratev1.AllocateStreamResponse_Released{Released: released}}
-}
-
 func failedAnswer(failure *quoratev1.Failure) *quoratev1.AllocateStreamResponse {
 	return &quoratev1.AllocateStreamResponse{Outcome: &quoratev1.AllocateStreamResponse_Failure{Failure: failure}}
 }
 
-// batchFailure is the error of each request of a batch that failed as a whole.
 func batchFailure(err error) error {
 	if err == nil {
 		err = errors.New("the batch has fewer outcomes than requests; this is a bug of the server")

@@ -53,12 +53,12 @@ func (s AllocationService) Allocate(
 	return s.fromAllocateOutcome(ctx, outcome, index)
 }
 
-// withHolders is the decision of a denial with who stands in the way. If that cannot be read, the denial is the answer.
+// withHolders adds to a denial who is in the way. If that cannot be read, the plain denial is the answer.
 func (s AllocationService) withHolders(ctx context.Context, id string, d quota.Decision, index uint64) *quota.Decision {
 	options := &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: index}
 	size := func(v ledger.Reader) int { return v.Counts().Held }
 	_, err := s.readBySize(ctx, options, size, func(v ledger.Reader) error {
-		d.Holders = v.DenialHolders(id)
+		d.Holders = ledger.DenialHolders(v, id)
 		return nil
 	})
 	if err != nil {
@@ -67,7 +67,6 @@ func (s AllocationService) withHolders(ctx context.Context, id string, d quota.D
 	return &d
 }
 
-// fromAllocateOutcome is the answer to one request.
 func (s AllocationService) fromAllocateOutcome(
 	ctx context.Context, o ledger.Outcome, index uint64,
 ) (*quoratev1.AllocateResponse, error) {
@@ -75,8 +74,8 @@ func (s AllocationService) fromAllocateOutcome(
 	return b.allocated(ctx, s, o, index)
 }
 
-// BatchAllocate decides each request on its own. Those that are meant travel together; the dry runs among them are
-// decided on the state that the others leave behind.
+// BatchAllocate decides each request on its own. Those that are not dry runs share a log entry; the dry runs are
+// decided on the state after them.
 func (s AllocationService) BatchAllocate(
 	ctx context.Context, r *quoratev1.BatchAllocateRequest,
 ) (*quoratev1.BatchAllocateResponse, error) {
@@ -93,13 +92,13 @@ func (s AllocationService) BatchAllocate(
 	return answer, nil
 }
 
-// batchPart is a part of a batch that is decided together, with the places of its requests in the batch.
+// batchPart is decided together; it has the positions of its requests in the batch.
 type batchPart struct {
 	commands []quota.Command
 	places   []int
 }
 
-// splitBatch validates each request and sets the outcome of the invalid ones. It returns the others, dry runs apart.
+// splitBatch sets the outcomes of invalid requests and returns the valid ones, dry runs apart.
 func (s AllocationService) splitBatch(
 	requests []*quoratev1.AllocateRequest, outcomes []*quoratev1.AllocateOutcome,
 ) (writes, dryRuns batchPart) {
@@ -118,12 +117,12 @@ func (s AllocationService) splitBatch(
 }
 
 func (s AllocationService) decidePart(
-	ctx context.Context, p batchPart, by proposeFunc, outcomes []*quoratev1.AllocateOutcome,
+	ctx context.Context, p batchPart, propose proposeFunc, outcomes []*quoratev1.AllocateOutcome,
 ) error {
 	if len(p.commands) == 0 {
 		return nil
 	}
-	decided, index, err := by(ctx, p.commands...)
+	decided, index, err := propose(ctx, p.commands...)
 	if err != nil {
 		return err
 	}
@@ -160,8 +159,7 @@ func failure(f *quoratev1.Failure) *quoratev1.AllocateOutcome {
 func (s AllocationService) Release(
 	ctx context.Context, r *quoratev1.ReleaseRequest,
 ) (*quoratev1.ReleaseResponse, error) {
-	outcome, index, err := s.proposeOne(
-		ctx, quota.Release{ID: r.GetId(), Items: wire.ToItemNames(r.GetItems()), ItemState: r.GetItemState()})
+	outcome, index, err := s.proposeOne(ctx, wire.ToRelease(r))
 	if err != nil {
 		return nil, err
 	}
@@ -169,29 +167,40 @@ func (s AllocationService) Release(
 	return b.released(outcome, index)
 }
 
-// BatchRelease ends allocations, each on its own; the ledger itself refuses what cannot be an id.
+// BatchRelease carries out releases, each on its own.
 func (s AllocationService) BatchRelease(
 	ctx context.Context, r *quoratev1.BatchReleaseRequest,
 ) (*quoratev1.BatchReleaseResponse, error) {
-	commands := make([]quota.Command, len(r.GetIds()))
-	for i, id := range r.GetIds() {
-		commands[i] = quota.Release{ID: id}
+	answer := &quoratev1.BatchReleaseResponse{Outcomes: make([]*quoratev1.ReleaseOutcome, len(r.GetRequests()))}
+	var valid batchPart
+	for i, release := range r.GetRequests() {
+		if err := s.Validator.Validate(release); err != nil {
+			answer.Outcomes[i] = releaseOutcome(nil, wire.InvalidRequestError(err))
+			continue
+		}
+		valid.commands, valid.places = append(valid.commands, wire.ToRelease(release)), append(valid.places, i)
 	}
-	decided, index, err := s.proposeAll(ctx, commands...)
+	if len(valid.commands) == 0 {
+		return answer, nil
+	}
+	decided, index, err := s.proposeAll(ctx, valid.commands...)
 	if err != nil {
 		return nil, err
 	}
-	answer := &quoratev1.BatchReleaseResponse{Outcomes: make([]*quoratev1.ReleaseOutcome, len(decided))}
 	var answers answerBuilder
-	for i, o := range decided {
-		answer.Outcomes[i] = &quoratev1.ReleaseOutcome{}
-		if released, err := answers.released(o, index); err != nil {
-			answer.Outcomes[i].Outcome = &quoratev1.ReleaseOutcome_Failure{Failure: wire.ToFailure(wire.ToError(err))}
-		} else {
-			answer.Outcomes[i].Outcome = &quoratev1.ReleaseOutcome_Released{Released: released}
-		}
+	for i, place := range valid.places {
+		answer.Outcomes[place] = releaseOutcome(answers.released(decided[i], index))
 	}
 	return answer, nil
+}
+
+func releaseOutcome(released *quoratev1.ReleaseResponse, err error) *quoratev1.ReleaseOutcome {
+	if err != nil {
+		return &quoratev1.ReleaseOutcome{
+			Outcome: &quoratev1.ReleaseOutcome_Failure{Failure: wire.ToFailure(wire.ToError(err))},
+		}
+	}
+	return &quoratev1.ReleaseOutcome{Outcome: &quoratev1.ReleaseOutcome_Released{Released: released}}
 }
 
 // GetAllocation shows one allocation.

@@ -42,12 +42,12 @@ func (b *answerBuilder) useClaims(claims []quota.ClaimInfo) {
 	b.held, b.placements = wire.FromClaims(claims), wire.ToPlacements(claims)
 }
 
-// allocation is a record as an answer, with its claims if info has those of the last record.
+// allocation reuses the claims that were set last if info has the same.
 func (b *answerBuilder) allocation(info quota.AllocationInfo) *quoratev1.Allocation {
 	return wire.FromAllocationParts(info, b.held, b.timestamp)
 }
 
-// timestamp is a wall-clock time. Most answers of a batch have the same.
+// timestamp caches the last result: most answers of a batch have the same.
 func (b *answerBuilder) timestamp(ms int64) *timestamppb.Timestamp {
 	if b.wall == nil || b.wallMs != ms {
 		b.wall, b.wallMs = wire.FromWall(ms), ms
@@ -55,7 +55,7 @@ func (b *answerBuilder) timestamp(ms int64) *timestamppb.Timestamp {
 	return b.wall
 }
 
-// decision is a decision with the places of the claims that were set last.
+// decision uses the places of the claims that were set last.
 func (b *answerBuilder) decision(d *quota.Decision) *quoratev1.Decision {
 	ordinary := d.Granted && len(d.Preempted) == 0 && d.Remedy == nil && len(d.Violations) == 0
 	if ordinary && b.granted != nil {
@@ -97,7 +97,6 @@ func (b *answerBuilder) allocated(
 	return answer, nil
 }
 
-// isDenied is true for a request that was decided, and neither granted nor put into the queue.
 func isDenied(o ledger.Outcome) bool {
 	return o.Refused == nil && o.Decision != nil && !o.Decision.Granted && !o.Decision.Waiting
 }

@@ -115,8 +115,8 @@ func (s AuditService) ListRecords(
 	return answer, nil
 }
 
-// recordsToScan are the records of one page, in the order that is asked for, and the number of the last record of the
-// whole list; 0 if there may be others after the page.
+// recordsToScan are the records of one page, in the requested order, and the number of the last record of the whole
+// list; 0 if there may be others after the page.
 func (s AuditService) recordsToScan(r *quoratev1.ListRecordsRequest) (list []audit.Entry, last uint64) {
 	entries, head, _ := s.Node.AuditRecords(r.GetAfter(), maxAuditScan)
 	if !r.GetNewestFirst() {

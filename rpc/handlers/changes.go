@@ -88,8 +88,7 @@ func (f *ChangeFollower) isDue(m *quoratev1.WatchChangesResponse) bool {
 		time.Since(f.sent) >= watchHeartbeat-changesPoll
 }
 
-// look makes the message about what has changed after the position, advances the position, and returns the members as
-// the caller sees them.
+// look advances the position, and returns the members as the caller sees them.
 func (f *ChangeFollower) look(ctx context.Context) (*quoratev1.WatchChangesResponse, string, error) {
 	var changes quota.Changes
 	m, members, seesMembers := &quoratev1.WatchChangesResponse{ServedBy: f.ID}, "", false
@@ -124,7 +123,7 @@ func (f *ChangeFollower) look(ctx context.Context) (*quoratev1.WatchChangesRespo
 	return m, members, nil
 }
 
-// membersText is equal for equal members, roles and leaders.
+// membersText identifies members, roles and leaders: it is equal if they are.
 func membersText(node Node) string {
 	var text strings.Builder
 	leader, _ := node.Leader()
@@ -135,7 +134,7 @@ func membersText(node Node) string {
 	return text.String()
 }
 
-// wait returns when the state is to be looked at again; false when the stream ends.
+// wait returns false when the stream ends.
 func (f *ChangeFollower) wait(ctx context.Context) bool {
 	within, cancel := context.WithTimeout(ctx, changesPoll)
 	defer cancel()
@@ -144,7 +143,6 @@ func (f *ChangeFollower) wait(ctx context.Context) bool {
 	return relay.SleepContext(ctx, pause)
 }
 
-// putChanges puts what has changed in trees into a message.
 func putChanges(m *quoratev1.WatchChangesResponse, c *quota.Changes) {
 	m.Everything, m.Configuration, m.LimitRequests = c.Everything, c.Configuration, c.LimitRequests
 	for _, t := range c.Trees {

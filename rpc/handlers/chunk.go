@@ -34,7 +34,6 @@ func (c *chunker) Write(data []byte) (int, error) {
 	return written, nil
 }
 
-// flushBuffer sends what is left.
 func (c *chunker) flushBuffer() error {
 	if len(c.buffer) == 0 {
 		return nil
@@ -44,5 +43,4 @@ func (c *chunker) flushBuffer() error {
 	return err
 }
 
-// digestSum is SHA-256 of everything that was written.
 func (c *chunker) digestSum() []byte { return c.digest.Sum(nil) }

@@ -48,7 +48,7 @@ func (s ClusterService) GetStatus(
 	if leader, known := s.Node.Leader(); known {
 		answer.LeaderId = leader.ID
 	}
-	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.Reader) {
 		counts := v.Counts()
 		answer.LedgerTimeMs, answer.Revision, answer.HeldAllocations = int64(v.Now()), v.Revision(), int64(counts.Held)
 		answer.LedgerBytes, answer.LedgerBytesLimit = counts.Sizes.Live(), counts.MostLiveBytes
@@ -75,7 +75,6 @@ func (s ClusterService) publicStatus(own cluster.NodeStatus) *quoratev1.GetStatu
 	return answer
 }
 
-// currentProblem is the reason why this node cannot serve now, or empty.
 func (s ClusterService) currentProblem(own cluster.NodeStatus) string {
 	if own.Problem != "" {
 		return own.Problem
@@ -89,7 +88,6 @@ func (s ClusterService) currentProblem(own cluster.NodeStatus) string {
 	return ""
 }
 
-// listMembers queries all members concurrently.
 func (s ClusterService) listMembers(ctx context.Context, own cluster.NodeStatus, local bool) []*quoratev1.Member {
 	ctx, cancel := context.WithTimeout(ctx, standingPatience)
 	defer cancel()
@@ -111,7 +109,7 @@ func (s ClusterService) listMembers(ctx context.Context, own cluster.NodeStatus,
 	return list
 }
 
-// compareZones names members that have another table of time zones than the leader.
+// compareZones adds a problem to members that have another table of time zones than the leader.
 func compareZones(list []*quoratev1.Member) {
 	leads := func(m *quoratev1.Member) bool { return m.GetRole() == quoratev1.Role_ROLE_LEADER }
 	i := slices.IndexFunc(list, leads)
@@ -124,7 +122,6 @@ func compareZones(list []*quoratev1.Member) {
 	}
 }
 
-// askMember fills in what only the member itself can tell.
 func (s ClusterService) askMember(
 	ctx context.Context, m cluster.Member, own cluster.NodeStatus, shown *quoratev1.Member,
 ) {

@@ -10,13 +10,13 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// decideChange carries out a change of configuration, or only tries it.
+// decideChange carries out a change of configuration, or plans it in a dry run.
 func (s TreeService) decideChange(
 	ctx context.Context, command quota.Command, dry bool, moved wire.FieldPaths,
 ) (*quoratev1.ConfigurationResult, error) {
 	decide := s.proposeAll
 	if dry {
-		decide = s.whatIf
+		decide = s.tryCommands
 	}
 	outcomes, index, err := decide(ctx, command)
 	if err != nil {

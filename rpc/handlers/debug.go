@@ -30,8 +30,8 @@ type Diagnosis struct {
 	Collect func(context.Context) ([]byte, error)
 }
 
-// debugService collects for one caller at a time: a dump of all goroutines stops the process for a moment. Others
-// wait, so that one that asks again and again does not keep others out.
+// debugService serves one caller at a time: a dump of all goroutines stops the process for a moment. Others wait, so
+// that one that asks again and again does not keep others out.
 type debugService struct {
 	Service
 
@@ -63,11 +63,11 @@ func (s debugService) GetDiagnostics(
 }
 
 func (s debugService) collectOwn(ctx context.Context) (*quoratev1.GetDiagnosticsResponse, error) {
-	by := admission.TicketOf(ctx).Caller
-	if err := s.waiting.TryAcquire(by, 1); err != nil {
+	caller := admission.TicketOf(ctx).Caller
+	if err := s.waiting.TryAcquire(caller, 1); err != nil {
 		return nil, err
 	}
-	defer s.waiting.Release(by, 1)
+	defer s.waiting.Release(caller, 1)
 	select {
 	case s.Busy <- struct{}{}:
 		defer func() { <-s.Busy }()
@@ -93,7 +93,7 @@ func (d Diagnosis) collectOne(ctx context.Context) *quoratev1.Diagnostic {
 	}
 }
 
-// askMember asks a member. That it does not answer is an answer too: repeating the question would not help.
+// askMember returns an answer also for a member that does not answer: repeating the question would not help.
 func (s debugService) askMember(ctx context.Context, m cluster.Member) (*quoratev1.GetDiagnosticsResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, diagnosticsPatience)
 	defer cancel()

@@ -14,10 +14,10 @@ func (s AllocationService) Explain(
 	ctx context.Context, r *quoratev1.ExplainRequest,
 ) (*quoratev1.ExplainResponse, error) {
 	answer := &quoratev1.ExplainResponse{}
-	question := func(v ledger.SandboxReader) error { return explainID(v, r, answer) }
+	question := func(v ledger.Sandbox) error { return explainID(v, r, answer) }
 	if r.GetRequest() != nil {
 		command := wire.ToAllocate(r.GetRequest())
-		question = func(v ledger.SandboxReader) error { return explainRequest(v, command, answer) }
+		question = func(v ledger.Sandbox) error { return explainRequest(v, command, answer) }
 	}
 	options := toReadOptions(r.GetRead())
 	options.WhatIf = r.GetCertainBy() && r.GetRequest() == nil // in a copy, if any request waits
@@ -29,8 +29,8 @@ func (s AllocationService) Explain(
 	return answer, nil
 }
 
-// explainRequest asks what would become of a request now. How long it would be held, or wait, does not matter.
-func explainRequest(v ledger.SandboxReader, command quota.Allocate, answer *quoratev1.ExplainResponse) error {
+// explainRequest ignores how long the request would be held, or wait: that does not matter to the decision now.
+func explainRequest(v ledger.Sandbox, command quota.Allocate, answer *quoratev1.ExplainResponse) error {
 	command.ReserveFor, command.WaitFor, command.Keep = 0, 0, 0
 	if command.Mode != quota.Force {
 		command.Mode = quota.Hold
@@ -49,7 +49,7 @@ func explainRequest(v ledger.SandboxReader, command quota.Allocate, answer *quor
 	return nil
 }
 
-// inRequest is a refusal with its field as the question has it.
+// inRequest puts the field of a refusal below the field of the question.
 func inRequest(e *quota.Error) *quota.Error {
 	if e.Field == "" {
 		return e
@@ -59,8 +59,7 @@ func inRequest(e *quota.Error) *quota.Error {
 	return &named
 }
 
-// explainID asks how a request was decided.
-func explainID(v ledger.SandboxReader, r *quoratev1.ExplainRequest, answer *quoratev1.ExplainResponse) error {
+func explainID(v ledger.Sandbox, r *quoratev1.ExplainRequest, answer *quoratev1.ExplainResponse) error {
 	decision, allocation, denied, unknown := v.ExplainID(r.GetId())
 	if unknown != nil {
 		return unknown

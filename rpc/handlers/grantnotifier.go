@@ -32,8 +32,7 @@ func NewGrantNotifier(node Node) *GrantNotifier {
 	return &GrantNotifier{node: node, subscribers: map[string][]chan struct{}{}}
 }
 
-// waitFor returns when done is true or the context ends. It calls done at first and after each change of the
-// allocation.
+// waitFor calls done at first and after each change of the allocation.
 func (d *GrantNotifier) waitFor(ctx context.Context, id string, done func() bool) {
 	for {
 		changed := d.addSubscriber(id) // before done looks, or a change in between would be missed
@@ -82,7 +81,7 @@ func (d *GrantNotifier) removeSubscriber(id string, changed chan struct{}) {
 	d.stopIfIdle()
 }
 
-// stopIfIdle ends the reader when no call waits. mu must be held.
+// stopIfIdle needs mu to be held.
 func (d *GrantNotifier) stopIfIdle() {
 	if len(d.subscribers) == 0 && d.idle != nil {
 		close(d.idle)
@@ -90,7 +89,7 @@ func (d *GrantNotifier) stopIfIdle() {
 	}
 }
 
-// followFeed notifies subscribers until there are none. When the feed fails, all are notified, and look at the state
+// followFeed ends when there are no subscribers. When the feed fails, all are notified, and look at the state
 // themselves.
 func (d *GrantNotifier) followFeed(from cluster.Position, empty <-chan struct{}) {
 	for {
@@ -112,7 +111,6 @@ func (d *GrantNotifier) followFeed(from cluster.Position, empty <-chan struct{})
 	}
 }
 
-// afterPause returns a channel that is closed after feedRetryPause.
 func afterPause() <-chan struct{} {
 	closed := make(chan struct{})
 	time.AfterFunc(feedRetryPause, func() { close(closed) })
@@ -140,7 +138,7 @@ func (d *GrantNotifier) notifyAll() {
 	d.stopIfIdle()
 }
 
-// notifySubscribers closes the channels of one allocation. mu must be held.
+// notifySubscribers needs mu to be held.
 func (d *GrantNotifier) notifySubscribers(id string) {
 	for _, changed := range d.subscribers[id] {
 		close(changed)

@@ -62,7 +62,7 @@ func (s AllocationService) Split(ctx context.Context, r *quoratev1.SplitRequest)
 	return answer, nil
 }
 
-// changeHolding decides a change of what an allocation holds. Unless it is an error, the outcome has the allocation.
+// changeHolding returns an outcome with the allocation unless there is an error.
 func (s AllocationService) changeHolding(
 	ctx context.Context, command quota.Command, dryRun bool,
 ) (ledger.Outcome, uint64, error) {

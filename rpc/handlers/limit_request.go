@@ -13,13 +13,12 @@ import (
 // LimitRequestService asks for limits, and decides about such requests.
 type LimitRequestService struct{ Service }
 
-// decide carries out a command about a request for limits, or tries it.
 func (s LimitRequestService) decide(
 	ctx context.Context, command quota.Command, dry bool,
 ) (ledger.Outcome, *quoratev1.LimitRequest, uint64, error) {
 	propose := s.proposeAll
 	if dry {
-		propose = s.whatIf
+		propose = s.tryCommands
 	}
 	outcomes, index, err := propose(ctx, command)
 	if err != nil {

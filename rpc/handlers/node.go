@@ -23,7 +23,7 @@ type Node interface {
 	// ReadFeed returns watch events after a position of the log, as far as this node has applied it. Any node can.
 	ReadFeed(after cluster.Position, most int) (cluster.FeedPage, error)
 	// Read lends the state to a function, as fresh as the options ask. Any node can.
-	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.View)) (cluster.ReadInfo, error)
+	Read(ctx context.Context, o cluster.ReadOptions, fn func(ledger.Reader)) (cluster.ReadInfo, error)
 	// WaitApplied waits until this node has applied an entry at or after an index.
 	WaitApplied(ctx context.Context, index uint64) error
 	// AuditRecords returns at most limit audit records of the ledger with numbers above a number, the newest record, and a

@@ -58,7 +58,7 @@ func (s ClusterService) RaiseLevel(
 	if err != nil {
 		return nil, upkeepError(err)
 	}
-	return &quoratev1.RaiseLevelResponse{Level: level}, nil
+	return &quoratev1.RaiseLevelResponse{Level: level, Index: s.Node.Status().AppliedIndex}, nil
 }
 
 // Checkpoint has the members sum up their states.

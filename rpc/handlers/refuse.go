@@ -12,7 +12,6 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// refusals are the outcomes of commands that their caller may not give.
 type refusals struct {
 	// outcomes has one for each command, or is nil if none is refused. That of a command that may be given has no Refused.
 	outcomes []ledger.Outcome
@@ -20,7 +19,6 @@ type refusals struct {
 	index uint64
 }
 
-// permitted are the commands that were not refused.
 func (r *refusals) permitted(commands []quota.Command) []quota.Command {
 	var list []quota.Command
 	for i, command := range commands {
@@ -31,7 +29,7 @@ func (r *refusals) permitted(commands []quota.Command) []quota.Command {
 	return list
 }
 
-// merge returns the outcomes of all commands: those of the permitted ones, in their order, between the refused ones.
+// merge puts the outcomes of the permitted commands, in their order, between the refused ones.
 func (r *refusals) merge(permitted []ledger.Outcome) []ledger.Outcome {
 	for i := range r.outcomes {
 		if r.outcomes[i].Refused == nil && len(permitted) > 0 {
@@ -41,15 +39,15 @@ func (r *refusals) merge(permitted []ledger.Outcome) []ledger.Outcome {
 	return r.outcomes
 }
 
-// refuseEarly decides which commands the caller may not give, so that they are not written to the log, which anybody
-// could fill otherwise; nil for none. What passes can still be refused when it is carried out.
+// refuseEarly decides which commands the caller may not give; nil for none. They are not written to the log, which any
+// caller could fill otherwise. What passes can still be refused when it is carried out.
 func (c Service) refuseEarly(ctx context.Context, commands []quota.Command) (*refusals, error) {
 	if c.Node.Book().Mode() != access.Guarded {
 		return nil, nil
 	}
 	caller, refused := identify.CallerOf(ctx), refusals{}
 	_, err := c.Node.Read(ctx, cluster.ReadOptions{Stale: true},
-		func(v ledger.View) { refused.ask(v, caller, commands) })
+		func(v ledger.Reader) { refused.ask(v, caller, commands) })
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
@@ -60,10 +58,10 @@ func (c Service) refuseEarly(ctx context.Context, commands []quota.Command) (*re
 	return c.askPlans(ctx, commands)
 }
 
-// refuseSurely asks for rights in a linearizable read.
+// refuseSurely asks in a linearizable read.
 func (c Service) refuseSurely(ctx context.Context, commands []quota.Command) (*refusals, error) {
 	caller, refused := identify.CallerOf(ctx), refusals{}
-	info, err := lendState(ctx, c, cluster.ReadOptions{}, c.Node.Read, func(v ledger.View) error {
+	info, err := lendState(ctx, c, cluster.ReadOptions{}, c.Node.Read, func(v ledger.Reader) error {
 		refused.ask(v, caller, commands)
 		return nil
 	})
@@ -77,8 +75,8 @@ func (c Service) refuseSurely(ctx context.Context, commands []quota.Command) (*r
 	return &refused, nil
 }
 
-// ask asks for what is known without a plan.
-func (r *refusals) ask(v ledger.View, caller *access.Caller, commands []quota.Command) {
+// ask covers what is known without a plan.
+func (r *refusals) ask(v ledger.Reader, caller *access.Caller, commands []quota.Command) {
 	for i, command := range commands {
 		out, isRefused := v.RefusalOf(caller, command)
 		if !isRefused {
@@ -91,9 +89,8 @@ func (r *refusals) ask(v ledger.View, caller *access.Caller, commands []quota.Co
 	}
 }
 
-// askPlans asks for the rights to what the plans of changes would do.
 func (c Service) askPlans(ctx context.Context, commands []quota.Command) (*refusals, error) {
-	if !slices.ContainsFunc(commands, ledger.NeedsPlan) {
+	if !slices.ContainsFunc(commands, needsPlan) {
 		return nil, nil
 	}
 	outcomes, index, err := c.planChanges(ctx, commands...)
@@ -114,7 +111,8 @@ func (c Service) askPlans(ctx context.Context, commands []quota.Command) (*refus
 	return refused, nil
 }
 
-// lacksRight reports whether a refusal is for the rights of the caller.
+func needsPlan(c quota.Command) bool { return quota.FactsOf(c).NeedsPlan }
+
 func lacksRight(refused *quota.Error) bool {
 	return refused != nil &&
 		(refused.Verb != 0 || refused.Kind == quota.Forbidden || refused.Kind == quota.Unauthenticated)

@@ -47,7 +47,6 @@ func (s PeerService) RelayCalls(ctx context.Context, stream *relayedCallsStream)
 	return err
 }
 
-// relayedCalls are the calls of one stream.
 type relayedCalls struct {
 	ctx    context.Context //nolint:containedctx // that of the stream, under which all calls run
 	calls  *RelayedCallServer
@@ -62,7 +61,6 @@ type relayedCalls struct {
 	answers []*peerv1.RelayedAnswer
 }
 
-// receiveCalls begins and cancels calls until the stream ends.
 func (r *relayedCalls) receiveCalls() error {
 	for {
 		m, err := r.stream.Receive()
@@ -81,7 +79,7 @@ func (r *relayedCalls) receiveCalls() error {
 	}
 }
 
-// begin serves a call. An error ends the stream.
+// begin returns an error if it must end the stream.
 func (r *relayedCalls) begin(c *peerv1.RelayedCall) error {
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.mu.Lock()
@@ -100,7 +98,7 @@ func (r *relayedCalls) begin(c *peerv1.RelayedCall) error {
 	return nil
 }
 
-// cancelCalls ends calls. From then on they do not count, because the follower does not count them either.
+// cancelCalls takes calls out of the count at once, because the follower does not count them any more either.
 func (r *relayedCalls) cancelCalls(numbers []uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,8 +126,7 @@ func (r *relayedCalls) answer(number uint64, answer *peerv1.RelayedAnswer) {
 	}
 }
 
-// sendAnswers sends what is there until the stream ends. All answers that are made while a message is sent share the
-// next one.
+// sendAnswers sends until the stream ends. All answers that are made while a message is sent share the next one.
 func (r *relayedCalls) sendAnswers() {
 	for {
 		select {
@@ -150,7 +147,7 @@ func (r *relayedCalls) sendAnswers() {
 	}
 }
 
-// takeAnswers returns the next message; nil if there is no answer.
+// takeAnswers returns nil if there is no answer.
 func (r *relayedCalls) takeAnswers() *peerv1.RelayCallsResponse {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -174,7 +171,7 @@ type RelayedCallServer struct {
 	Known func(path string) bool
 }
 
-// serve returns the answer; its status is 0 if that broke off.
+// serve returns status 0 if the answer broke off.
 func (s *RelayedCallServer) serve(ctx context.Context, c *peerv1.RelayedCall) (answer *peerv1.RelayedAnswer) {
 	answer = &peerv1.RelayedAnswer{Number: c.GetNumber()}
 	defer func() {

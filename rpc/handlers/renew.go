@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-// Renewals come from every holder all the time, and are in no hurry: they wait a moment for company.
+// Renewals come from every holder all the time, and are not urgent: they wait a moment to share a log entry.
 
 // Renew extends a lease, or keeps a waiting request.
 func (s AllocationService) Renew(ctx context.Context, r *quoratev1.RenewRequest) (*quoratev1.RenewResponse, error) {
@@ -57,7 +57,6 @@ func (s AllocationService) BatchRenew(
 	return answer, nil
 }
 
-// renewOutcome is one element of a batch.
 func renewOutcome(renewed *quoratev1.RenewResponse, err error) *quoratev1.RenewOutcome {
 	if err != nil {
 		return &quoratev1.RenewOutcome{

@@ -13,7 +13,7 @@ import (
 func (s AllocationService) Confirm(
 	ctx context.Context, r *quoratev1.ConfirmRequest,
 ) (*quoratev1.ConfirmResponse, error) {
-	o, index, err := s.endReservation(ctx, quota.Confirm{ID: r.GetId()})
+	o, index, err := s.endReservation(ctx, quota.Confirm{ID: r.GetId(), Fence: r.GetFence()})
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (s AllocationService) Confirm(
 
 // Cancel ends a reservation and puts back what it had preempted, if it can.
 func (s AllocationService) Cancel(ctx context.Context, r *quoratev1.CancelRequest) (*quoratev1.CancelResponse, error) {
-	o, index, err := s.endReservation(ctx, quota.Cancel{ID: r.GetId()})
+	o, index, err := s.endReservation(ctx, quota.Cancel{ID: r.GetId(), Fence: r.GetFence()})
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (s AllocationService) Cancel(ctx context.Context, r *quoratev1.CancelReques
 	}, nil
 }
 
-// endReservation decides the fate of a reservation; unless it is an error, the outcome has the allocation.
+// endReservation returns an outcome with the allocation unless there is an error.
 func (s AllocationService) endReservation(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
 	outcome, index, err := s.proposeOne(ctx, command)
 	switch {

@@ -17,12 +17,12 @@ func (s TreeService) ScheduleLimits(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	out, err := s.decideSchedule(ctx, command, r.GetDryRun())
+	out, index, err := s.decideSchedule(ctx, command, r.GetDryRun())
 	if err != nil {
 		return nil, err
 	}
 	return &quoratev1.ScheduleLimitsResponse{
-		Limit: wire.FromScheduledLimit(out.ScheduledLimit), RepeatedRequest: out.Repeated,
+		Limit: wire.FromScheduledLimit(out.ScheduledLimit), RepeatedRequest: out.Repeated, Index: index,
 	}, nil
 }
 
@@ -31,27 +31,30 @@ func (s TreeService) CancelScheduledLimit(
 	ctx context.Context, r *quoratev1.CancelScheduledLimitRequest,
 ) (*quoratev1.CancelScheduledLimitResponse, error) {
 	command := quota.CancelScheduledLimit{ID: r.GetId(), Actor: r.GetActor(), Reason: r.GetReason()}
-	out, err := s.decideSchedule(ctx, command, r.GetDryRun())
+	out, index, err := s.decideSchedule(ctx, command, r.GetDryRun())
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.CancelScheduledLimitResponse{Limit: wire.FromScheduledLimit(out.ScheduledLimit)}, nil
+	return &quoratev1.CancelScheduledLimitResponse{
+		Limit: wire.FromScheduledLimit(out.ScheduledLimit), Index: index,
+	}, nil
 }
 
-// decideSchedule carries out a command about a scheduled limit, or tries it.
-func (s TreeService) decideSchedule(ctx context.Context, command quota.Command, dry bool) (ledger.Outcome, error) {
+func (s TreeService) decideSchedule(
+	ctx context.Context, command quota.Command, dry bool,
+) (ledger.Outcome, uint64, error) {
 	propose := s.proposeAll
 	if dry {
 		propose = s.tryCommands
 	}
-	outcomes, _, err := propose(ctx, command)
+	outcomes, index, err := propose(ctx, command)
 	if err != nil {
-		return ledger.Outcome{}, err
+		return ledger.Outcome{}, 0, err
 	}
 	if refused := outcomes[0].Refused; refused != nil {
-		return ledger.Outcome{}, wire.RefusalError(refused)
+		return ledger.Outcome{}, 0, wire.RefusalError(refused)
 	}
-	return outcomes[0], nil
+	return outcomes[0], index, nil
 }
 
 // ListScheduledLimits shows what is scheduled at a node and below.

@@ -41,9 +41,10 @@ type Service struct {
 	GrantIntents bool
 	// Access knows the caller of a call, and what it may see of the cluster.
 	Access *authorize.Authorizer
+	// CountDenial counts a request that this node denied, by the tree and the reason; nil does not.
+	CountDenial func(tree, reason string)
 }
 
-// proposeOne carries out one command.
 func (c Service) proposeOne(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
 	outcomes, index, err := c.proposeAll(ctx, command)
 	if err != nil {
@@ -52,18 +53,17 @@ func (c Service) proposeOne(ctx context.Context, command quota.Command) (ledger.
 	return outcomes[0], index, nil
 }
 
-// proposeAll executes commands in order and returns an outcome for each. Those that their caller may not give are
-// refused here and not written.
+// proposeAll returns an outcome for each command, in order. Those that their caller may not give are refused here and
+// not written to the log.
 func (c Service) proposeAll(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.proposeWith(ctx, c.Node.Propose, commands)
 }
 
-// proposeSoon is proposeAll for what comes often and may wait a moment for company.
+// proposeSoon is proposeAll for frequent commands, which may wait a moment to share a log entry.
 func (c Service) proposeSoon(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.proposeWith(ctx, c.Node.ProposeBatched, commands)
 }
 
-// proposeFunc is one of the ways to carry commands out.
 type proposeFunc func(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error)
 
 func (c Service) proposeWith(
@@ -76,7 +76,6 @@ func (c Service) proposeWith(
 	return outcomes, index, err
 }
 
-// refuseOrPropose carries out those commands that their caller may give.
 func (c Service) refuseOrPropose(
 	ctx context.Context, propose proposeFunc, commands []quota.Command,
 ) ([]ledger.Outcome, uint64, error) {
@@ -96,7 +95,6 @@ func (c Service) refuseOrPropose(
 	return refused.merge(outcomes), index, err
 }
 
-// proposePermitted carries out commands that their caller may give.
 func (c Service) proposePermitted(
 	ctx context.Context, propose proposeFunc, commands []quota.Command,
 ) ([]ledger.Outcome, uint64, error) {
@@ -116,8 +114,17 @@ func (c Service) proposePermitted(
 	}
 	for i := range outcomes {
 		c.Access.NoteWouldRefuse(ctx, outcomes[i].WouldRefuse)
+		c.noteDenial(outcomes[i])
 	}
 	return outcomes, index, nil
+}
+
+// noteDenial counts an outcome that is a denial. Each request passes here once, on the node that leads: alone, in a
+// batch, joined with others or of a stream.
+func (c Service) noteDenial(o ledger.Outcome) {
+	if c.CountDenial != nil && isDenied(o) && !o.Repeated {
+		c.CountDenial(o.Decision.DenialReason())
+	}
 }
 
 // refuseUnproved returns an error for a call whose caller became anonymous before this node knew that the cluster is
@@ -126,7 +133,7 @@ func (c Service) refuseUnproved(ctx context.Context) (refused error) {
 	if identify.Unproved(ctx) == nil {
 		return nil
 	}
-	_, err := c.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+	_, err := c.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.Reader) {
 		refused = unprovedUnder(ctx, v.Book())
 	})
 	if err != nil {
@@ -143,28 +150,32 @@ func unprovedUnder(ctx context.Context, book *access.Book) error {
 	return identify.Unproved(ctx)
 }
 
-// tryCommands decides commands on the present state and changes nothing.
+// tryCommands changes nothing. For a command with effects on requests, it finds these too.
 func (c Service) tryCommands(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
+	for _, command := range commands {
+		switch facts := quota.FactsOf(command); {
+		case facts.DryRun == quota.NoDryRun:
+			return nil, 0, fmt.Errorf("%s has no dry run; this is a bug of the server", facts.Name)
+		case facts.DryRun == quota.TriesEffects && len(commands) > 1:
+			return nil, 0, fmt.Errorf("%s is tried with other commands; this is a bug of the server", facts.Name)
+		case facts.DryRun == quota.TriesEffects:
+			return c.dryRun(ctx, cluster.ReadOptions{WhatIf: true}, ledger.Sandbox.WhatIf, commands)
+		}
+	}
 	return c.dryRun(ctx, cluster.ReadOptions{}, ledger.Sandbox.DryRunFrom, commands)
 }
 
-// dryRunOne is tryCommands for one command.
 func (c Service) dryRunOne(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
 	outcomes, index, err := c.tryCommands(ctx, command)
-	return outcomes[0], index, err
+	if err != nil {
+		return ledger.Outcome{}, 0, err
+	}
+	return outcomes[0], index, nil
 }
 
-// planChanges is tryCommands for changes of the configuration.
+// planChanges leaves out the effects of changes on requests.
 func (c Service) planChanges(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
 	return c.dryRun(ctx, cluster.ReadOptions{Plan: true}, ledger.Sandbox.DryRunFrom, commands)
-}
-
-// whatIf decides a change of the configuration, changes nothing, and finds what it would do to requests.
-func (c Service) whatIf(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
-	if len(commands) != 1 {
-		return nil, 0, errors.New("a what-if is about one change; this is a bug of the server")
-	}
-	return c.dryRun(ctx, cluster.ReadOptions{WhatIf: true}, ledger.Sandbox.WhatIf, commands)
 }
 
 func (c Service) dryRun(
@@ -191,9 +202,8 @@ func (c Service) readState(
 	return lendState(ctx, c, toReadOptions(o), c.Node.Read, asReader(ctx, fn))
 }
 
-// asReader calls fn with what the caller of the call may see.
-func asReader(ctx context.Context, fn func(ledger.Reader) error) func(ledger.View) error {
-	return func(v ledger.View) error {
+func asReader(ctx context.Context, fn func(ledger.Reader) error) func(ledger.Reader) error {
+	return func(v ledger.Reader) error {
 		if err := unprovedUnder(ctx, v.Book()); err != nil {
 			return err
 		}
@@ -214,7 +224,7 @@ func (c Service) readInTurn(
 
 // lendSandbox is readInTurn for an fn that changes the state on its way and restores it.
 func (c Service) lendSandbox(
-	ctx context.Context, o cluster.ReadOptions, fn func(ledger.SandboxReader) error,
+	ctx context.Context, o cluster.ReadOptions, fn func(ledger.Sandbox) error,
 ) (*quoratev1.ReadInfo, error) {
 	return lendInTurn(ctx, c, o, c.Node.Sandbox, func(v ledger.Sandbox) error {
 		if err := unprovedUnder(ctx, v.Book()); err != nil {
@@ -231,7 +241,7 @@ func (c Service) lendSandbox(
 // SmallRead is how many records, or nodes times resources, a read may visit without waiting for its turn.
 const SmallRead = 2000
 
-// readBySize is read if what size counts is little, and readInTurn if it is not.
+// readBySize waits for a turn only if what size counts is much.
 func (c Service) readBySize(
 	ctx context.Context, o *quoratev1.ReadOptions, size func(ledger.Reader) int, fn func(ledger.Reader) error,
 ) (*quoratev1.ReadInfo, error) {
@@ -255,7 +265,6 @@ func toReadOptions(o *quoratev1.ReadOptions) cluster.ReadOptions {
 	}
 }
 
-// lender is Read or Sandbox of a node.
 type lender[V any] func(ctx context.Context, o cluster.ReadOptions, fn func(V)) (cluster.ReadInfo, error)
 
 // lendInTurn is lendState when the caller's turn has come. The turn of a call lasts until its answer is made and
@@ -272,7 +281,7 @@ func lendInTurn[V any](
 	return read, err
 }
 
-// inTurn does work among those who take turns. The turn begins when work calls admit, and ends at once if work fails.
+// inTurn starts the turn when work calls admit, and ends it at once if work fails.
 func (c Service) inTurn(ctx context.Context, work func(admit func() error) error) error {
 	notes, known := ctx.Value(admission.TicketKey{}).(*admission.Ticket)
 	if !known {
@@ -322,7 +331,6 @@ func lendState[V any](
 	return c.fromReadInfo(info), nil
 }
 
-// readFailure returns the error of a read that timed out, with what it waited for.
 func (c Service) readFailure(err error, o cluster.ReadOptions) error {
 	var failed *cluster.Error
 	late := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &failed) && failed.Reason == cluster.Deadline
@@ -354,7 +362,7 @@ func (c Service) fromReadInfo(info cluster.ReadInfo) *quoratev1.ReadInfo {
 	return shown
 }
 
-// refusalOrNil turns the ledger's typed refusal into an error that is nil if there is none.
+// refusalOrNil avoids an error interface that holds a nil pointer.
 func refusalOrNil(e *quota.Error) error {
 	if e == nil {
 		return nil

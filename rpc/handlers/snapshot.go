@@ -49,11 +49,11 @@ type SnapshotService struct {
 func (s SnapshotService) Save(
 	ctx context.Context, r *quoratev1.SaveRequest, stream *connect.ServerStream[quoratev1.SaveResponse],
 ) error {
-	by := admission.TicketOf(ctx).Caller
-	if err := s.Saving.TryAcquire(by, 1); err != nil {
+	caller := admission.TicketOf(ctx).Caller
+	if err := s.Saving.TryAcquire(caller, 1); err != nil {
 		return err
 	}
-	defer s.Saving.Release(by, 1)
+	defer s.Saving.Release(caller, 1)
 	options := toReadOptions(r.GetRead())
 	chunks := &chunker{send: func(data []byte) error {
 		admission.ExtendSending(ctx, 0)
@@ -114,7 +114,6 @@ func (s SnapshotService) restoreBackup(
 	return s.relayRestore(ctx, leader, confirmation, file)
 }
 
-// readConfirmation reads the first message.
 func (s SnapshotService) readConfirmation(
 	stream *connect.ClientStream[quoratev1.RestoreRequest],
 ) (*quoratev1.RestoreConfirmation, error) {
@@ -167,7 +166,7 @@ func (s SnapshotService) restoreLocally(
 	}, nil
 }
 
-// relayRestore passes the file on to the leader as it comes.
+// relayRestore passes the file on to the leader as it arrives.
 func (s SnapshotService) relayRestore(
 	ctx context.Context, leader cluster.Member, confirmation *quoratev1.RestoreConfirmation, file *fileStream,
 ) (*quoratev1.RestoreResponse, error) {
@@ -177,7 +176,7 @@ func (s SnapshotService) relayRestore(
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	marker := relayMarker{by: s.ID, passOn: func(header http.Header) { s.Peers.PassOn(ctx, header, leader) }}
+	marker := relayMarker{relay: s.ID, passOn: func(header http.Header) { s.Peers.PassOn(ctx, header, leader) }}
 	client := quoratev1connect.NewSnapshotServiceClient(s.Peers.HTTPClient(), url,
 		connect.WithReadMaxBytes(codec.MaxBody), connect.WithInterceptors(marker))
 	stream, err := client.Restore(ctx)
@@ -203,7 +202,7 @@ func (s SnapshotService) relayRestore(
 	return answer, s.relayResult(leader, err)
 }
 
-// waitLeader waits for one as a relayed call does.
+// waitLeader waits as a relayed call does.
 func (s SnapshotService) waitLeader(ctx context.Context) (cluster.Member, error) {
 	ctx, cancel := context.WithTimeout(ctx, relay.LeaderPatience)
 	defer cancel()
@@ -214,7 +213,6 @@ func (s SnapshotService) waitLeader(ctx context.Context) (cluster.Member, error)
 	return leader, nil
 }
 
-// relayResult counts a restore that the leader executed, or returns its error.
 func (s SnapshotService) relayResult(leader cluster.Member, err error) error {
 	if err == nil {
 		s.Count()
@@ -229,7 +227,6 @@ func (s SnapshotService) relayResult(leader cluster.Member, err error) error {
 	return err
 }
 
-// relayedByOf is the node that relayed a call, or empty.
 func relayedByOf(ctx context.Context) string {
 	if call, ok := connect.CallInfoForHandlerContext(ctx); ok {
 		return call.RequestHeader().Get(wire.RelayedByHeader)
@@ -237,9 +234,9 @@ func relayedByOf(ctx context.Context) string {
 	return ""
 }
 
-// relayMarker marks streams as relayed by a node and adds the credential of the caller.
+// relayMarker also adds the credential of the caller.
 type relayMarker struct {
-	by     string
+	relay  string
 	passOn func(http.Header)
 }
 
@@ -255,7 +252,7 @@ func (m relayMarker) WrapStreamingHandler(next connect.StreamingHandlerFunc) con
 func (m relayMarker) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
 		conn := next(ctx, spec)
-		conn.RequestHeader().Set(wire.RelayedByHeader, m.by)
+		conn.RequestHeader().Set(wire.RelayedByHeader, m.relay)
 		m.passOn(conn.RequestHeader())
 		return conn
 	}

@@ -56,7 +56,6 @@ func (s TreeService) GetConfiguration(
 	return writeManifest(answer, r.GetAt())
 }
 
-// readConfiguration reads all trees, or one subtree.
 func (s TreeService) readConfiguration(
 	ctx context.Context, r *quoratev1.GetConfigurationRequest,
 ) (*quoratev1.GetConfigurationResponse, error) {
@@ -87,7 +86,7 @@ func (s TreeService) readConfiguration(
 	return answer, nil
 }
 
-// configurationOf is the configuration after a revision, or the present one if that is 0, with its revision.
+// configurationOf returns the present configuration, with its revision, if revision is 0.
 func configurationOf(v ledger.Reader, revision uint64) (ledger.PastConfiguration, uint64, *quota.Error) {
 	if revision != 0 {
 		past, refused := v.ConfigurationAt(revision)
@@ -98,7 +97,6 @@ func configurationOf(v ledger.Reader, revision uint64) (ledger.PastConfiguration
 	}, v.Revision(), nil
 }
 
-// getSubtree shows one subtree.
 func (s TreeService) getSubtree(
 	ctx context.Context, o *quoratev1.ReadOptions, at quota.Subtree,
 ) (*quoratev1.GetConfigurationResponse, error) {
@@ -182,7 +180,6 @@ func (s TreeService) GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest)
 	return answer, nil
 }
 
-// countCost is what counting the requests in the queue costs.
 func countCost(v ledger.Reader, counts bool) int {
 	if !counts {
 		return 0

@@ -24,7 +24,6 @@ func (u Upkeep) addTo(standing *peerv1.GetStandingResponse) {
 	standing.BackupEveryMs, standing.LastBackupMs = u.BackupEvery.Milliseconds(), unixMilli(u.LastBackup)
 }
 
-// fillUpkeep shows the upkeep of a member.
 func fillUpkeep(shown *quoratev1.Member, standing *peerv1.GetStandingResponse) {
 	shown.CertificateEnds = timestampOrNil(standing.GetCertificateEndsMs())
 	shown.AuthorityEnds = timestampOrNil(standing.GetAuthorityEndsMs())

@@ -57,7 +57,7 @@ func (s AllocationService) checkWaiter(ctx context.Context, r *quoratev1.Allocat
 		return nil
 	}
 	var lost error
-	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.Reader) {
 		if lost = unprovedUnder(ctx, v.Book()); lost != nil {
 			return
 		}
@@ -122,7 +122,7 @@ func (s AllocationService) awaitResize(
 // isResizeWaiting reports whether the resize is in the queue in the state of this node.
 func (s AllocationService) isResizeWaiting(ctx context.Context, r *quoratev1.ResizeRequest) bool {
 	waits := false
-	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.Reader) {
 		info, unknown := v.Allocation(r.GetId())
 		waits = unknown == nil && info.Resize != nil && info.Resize.Generation == r.GetGeneration()
 	})
@@ -147,7 +147,7 @@ func pollTime(ctx context.Context, most time.Duration) time.Duration {
 // isWaiting reports whether a request is in the queue in the state of this node.
 func (s AllocationService) isWaiting(ctx context.Context, id string) bool {
 	waits := false
-	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.Reader) {
 		info, unknown := v.Allocation(id)
 		waits = unknown == nil && info.State == quota.Waiting
 	})
@@ -174,7 +174,7 @@ func (s AllocationService) currentOutcome(
 	return outcome, at, nil
 }
 
-// tryStale decides a command of the caller on the state of this node, and changes nothing.
+// tryStale uses the state of this node, and changes nothing.
 func (s AllocationService) tryStale(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
 	var outcome ledger.Outcome
 	from := ledger.Origin{Caller: identify.CallerOf(ctx)}
@@ -197,7 +197,7 @@ func (s AllocationService) withQueuePlace(ctx context.Context, a *ledger.Allocat
 	if info.Waiting == nil && info.Resize == nil {
 		return info
 	}
-	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.Reader) {
 		now, unknown := v.Allocation(info.ID)
 		switch {
 		case unknown != nil:
@@ -213,8 +213,8 @@ func (s AllocationService) withQueuePlace(ctx context.Context, a *ledger.Allocat
 	return info
 }
 
-// predictGrants adds to waiting requests when they are granted at the latest. It uses the state that is lent up.
-func predictGrants(v ledger.SandboxReader, list []quota.QueuedInfo) *quota.Error {
+// predictGrants sets the latest time of the grant of waiting requests. It uses the state that is lent up.
+func predictGrants(v ledger.Sandbox, list []quota.QueuedInfo) *quota.Error {
 	granted, refused := v.Forecast()
 	for i := range list {
 		setCertainBy(&list[i].Allocation, granted)
@@ -222,7 +222,6 @@ func predictGrants(v ledger.SandboxReader, list []quota.QueuedInfo) *quota.Error
 	return refused
 }
 
-// setCertainBy adds to a waiting request, or a resize that waits, when it is granted at the latest.
 func setCertainBy(a *quota.AllocationInfo, granted map[string]quota.Instant) {
 	waiting := a.Waiting
 	if a.Resize != nil {
@@ -246,7 +245,7 @@ func (s AllocationService) ListWaiting(
 	filtered := false
 	options := toReadOptions(r.GetRead())
 	options.WhatIf = r.GetCertainBy() // in a copy, if any request waits
-	read, err := s.lendSandbox(ctx, options, func(v ledger.SandboxReader) error {
+	read, err := s.lendSandbox(ctx, options, func(v ledger.Sandbox) error {
 		var refused *quota.Error
 		list := v.Waiting
 		if r.GetNameBlockers() {

@@ -55,7 +55,7 @@ func isNotAllocations(t quoratev1.WatchTopic) bool {
 	return t != quoratev1.WatchTopic_WATCH_TOPIC_ALLOCATIONS
 }
 
-// watchFrom is where to begin. An index without a number is that of a read or write, which has seen all of it.
+// watchFrom takes an index without a number as that of a read or write, which has seen all of it.
 func watchFrom(r *quoratev1.WatchAllocationsRequest) cluster.Position {
 	switch {
 	case r.GetAfterIndex() == 0:
@@ -99,7 +99,7 @@ func (w *Watcher) StreamChanges(ctx context.Context, from cluster.Position) erro
 	}
 }
 
-// sendPage sends what concerns the caller, and at times that there is nothing.
+// sendPage sends a heartbeat at times if nothing concerns the caller.
 func (w *Watcher) sendPage(ctx context.Context, b cluster.FeedPage) error {
 	messages, err := w.messages(ctx, b.Events)
 	if err != nil {
@@ -116,7 +116,6 @@ func (w *Watcher) sendPage(ctx context.Context, b cluster.FeedPage) error {
 	return w.sendMessage(heartbeatMessage(b))
 }
 
-// messages are those of the events that concern the caller and that it may see now.
 func (w *Watcher) messages(
 	ctx context.Context, events []cluster.WatchEvent,
 ) (list []*quoratev1.WatchAllocationsResponse, err error) {
@@ -126,7 +125,7 @@ func (w *Watcher) messages(
 	if len(events) == 0 {
 		return nil, nil
 	}
-	_, failed := w.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.View) {
+	_, failed := w.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.Reader) {
 		if err = unprovedUnder(ctx, v.Book()); err != nil {
 			return
 		}
@@ -147,7 +146,7 @@ func (w *Watcher) messages(
 	return list, err
 }
 
-// shown is the message about an event; nil if the caller may not see it.
+// shown returns nil for an event that the caller may not see.
 func (w *Watcher) shown(reader ledger.Reader, n *cluster.WatchEvent) *quoratev1.WatchAllocationsResponse {
 	m := placeMessage(n)
 	switch {
@@ -182,7 +181,7 @@ func (w *Watcher) sendMessage(m *quoratev1.WatchAllocationsResponse) error {
 	return w.Send(m)
 }
 
-// waitForMore waits until there is more to look at, or a heartbeat is due; false when the stream ends.
+// waitForMore returns when there is more to read, or a heartbeat is due; false when the stream ends.
 func (w *Watcher) waitForMore(ctx context.Context, changed <-chan struct{}) bool {
 	due := time.NewTimer(watchHeartbeat - time.Since(w.sent))
 	defer due.Stop()
@@ -204,7 +203,6 @@ func heartbeatMessage(b cluster.FeedPage) *quoratev1.WatchAllocationsResponse {
 	return message
 }
 
-// fromNews is the message about an allocation.
 func fromNews(n cluster.WatchEvent, info quota.AllocationInfo) *quoratev1.WatchAllocationsResponse {
 	m := placeMessage(&n)
 	m.Change, m.Allocation = AllocationChanges[n.Kind], wire.FromAllocation(info)
@@ -231,7 +229,7 @@ var AllocationChanges = map[ledger.FactKind]quoratev1.AllocationChange{
 	ledger.FactResizeDropped: quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_DROPPED,
 }
 
-// tooSlowError ends the stream of a slow caller while the feed still has its position.
+// tooSlowError is for a slow caller, while the feed still has its position.
 func tooSlowError(b cluster.FeedPage) error {
 	return wire.NewProblem(connect.CodeResourceExhausted, fmt.Sprintf(
 		"this stream is %d changes behind, because they are received too slowly; watch again after index %d and "+
@@ -240,7 +238,6 @@ func tooSlowError(b cluster.FeedPage) error {
 	), &quoratev1.Problem{Reason: "TOO_SLOW", NotApplied: true})
 }
 
-// watchFilter selects the events of a watch.
 type watchFilter struct {
 	topics     []quoratev1.WatchTopic
 	ids        map[string]bool
@@ -266,8 +263,8 @@ func (f watchFilter) watches(topic quoratev1.WatchTopic) bool {
 	return slices.Contains(f.topics, topic)
 }
 
-// matches is true for events of a watched topic at a watched node. The reader compares the places of the changes of a
-// revision, because it shows no others.
+// matches is true for events of a watched topic at a watched node. For a revision, the reader compares the places of
+// its changes, because it shows no others.
 func (f watchFilter) matches(n *cluster.WatchEvent) bool {
 	switch {
 	case n.Crossing != nil:

@@ -59,7 +59,6 @@ func eventTypeOf(change quoratev1.AllocationChange) string {
 	return "allocation." + strings.ToLower(strings.TrimPrefix(change.String(), "ALLOCATION_CHANGE_"))
 }
 
-// eventTypes are all types of events, sorted.
 func eventTypes() []string {
 	list := append(slices.Collect(maps.Values(nodeEventTypes)), crossedType, clearedType, configuredType)
 	for _, change := range AllocationChanges {
@@ -72,7 +71,7 @@ func eventTypes() []string {
 // EncodeEvent is an event for a webhook: the JSON of the message that a watch sends, without user data, which may be
 // secret. That of a webhook with an owner has what the owner may see in this state; nil if that is nothing. The same
 // event has the same bytes on all servers of a version, unless rights have changed meanwhile.
-func EncodeEvent(v ledger.View, hook *quota.Webhook, e cluster.WatchEvent) ([]byte, error) {
+func EncodeEvent(v ledger.Reader, hook *quota.Webhook, e cluster.WatchEvent) ([]byte, error) {
 	message := wholeMessage(&e)
 	if hook.Owner != "" {
 		reader, refused := v.ReaderOfUser(hook.Owner)
@@ -99,7 +98,6 @@ func EncodeEvent(v ledger.View, hook *quota.Webhook, e cluster.WatchEvent) ([]by
 	return compact.Bytes(), err
 }
 
-// wholeMessage is the message about an event with all that it has.
 func wholeMessage(e *cluster.WatchEvent) *quoratev1.WatchAllocationsResponse {
 	message := placeMessage(e)
 	switch {
@@ -165,7 +163,7 @@ func originOf(text string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// fromWebhook shows a webhook, with what this node knows of the events behind it.
+// fromWebhook includes what this node knows of the events that are not delivered yet.
 func (s WebhookService) fromWebhook(hook *quota.Webhook) *quoratev1.Webhook {
 	shown := wire.FromWebhook(hook)
 	page, err := s.Node.ReadFeed(cluster.Position{Index: hook.Cursor.Index, Number: hook.Cursor.Number}, 1)
@@ -207,7 +205,7 @@ func (s WebhookService) SetWebhook(
 	return &quoratev1.SetWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Repeated: out.Repeated, Index: index}, nil
 }
 
-// refuseSetting keeps the settings of the server from callers that may not set the webhook. The ledger asks again.
+// refuseSetting hides the settings of the server from callers that may not set the webhook. The ledger asks again.
 func (s WebhookService) refuseSetting(ctx context.Context, command quota.SetWebhook) error {
 	refused, err := s.refuseEarly(ctx, []quota.Command{command})
 	if err == nil && refused != nil {
@@ -223,9 +221,8 @@ func (s WebhookService) checkURL(url string) error {
 	return s.CheckURL(url)
 }
 
-// presentPosition is the position behind everything that this node has applied.
 func (s WebhookService) presentPosition(ctx context.Context) (quota.EventPosition, error) {
-	info, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(ledger.View) {})
+	info, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(ledger.Reader) {})
 	if err != nil {
 		return quota.EventPosition{}, wire.ToError(err)
 	}

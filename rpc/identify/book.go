@@ -18,8 +18,8 @@ type believed struct {
 	trust uint64
 }
 
-// current returns the book of the present. If it has changed, the authenticator is configured by it first: a call never
-// passes by an issuer or a rule that was removed before it came.
+// current configures the authenticator first if the book has changed: a call never passes by an issuer or a rule that
+// was removed before it came.
 func (i *Identifier) current() *believed {
 	if known := i.believed.Load(); known != nil && known.book == i.options.Book() {
 		return known
@@ -72,7 +72,7 @@ func CheckSection(section access.Section) error {
 	return err
 }
 
-// authnConfig converts the section, without what is not valid.
+// authnConfig leaves out what is not valid.
 func authnConfig(section access.Section) (authn.Config, error) {
 	var config authn.Config
 	var problems []error
@@ -114,7 +114,6 @@ func claimRules(rules []access.ClaimRule) []authn.ClaimRule {
 	return converted
 }
 
-// findToken finds an API token in the book of the present.
 func (i *Identifier) findToken(id authn.TokenID) (authn.TokenRecord, bool) {
 	book := i.options.Book()
 	token, found := book.Token(access.TokenID(id))

@@ -14,7 +14,7 @@ import (
 // ViaHeader names the front end that a relayed call came through. Only nodes may set it.
 const ViaHeader = "Quorate-Via"
 
-// call is who makes one call. It does not change once the step has passed.
+// call does not change once the step has passed.
 type call struct {
 	caller access.Caller
 	// ends is when the credential ends; the zero time means never.
@@ -48,7 +48,7 @@ func CallerOf(ctx context.Context) *access.Caller {
 	return nil
 }
 
-// AttributeOwnCalls is the step for calls that this process makes to itself. One that serves nobody's call is of the
+// AttributeOwnCalls is the step for calls that this process makes to itself. A call that serves no other call is of the
 // server itself, such as counting for metrics, and may do everything. Front ends authenticate the calls that they serve
 // before they make any.
 func AttributeOwnCalls(x *pipeline.Exchange) bool {

@@ -33,8 +33,8 @@ const (
 	healthPath   = "/grpc.health.v1.Health/Check"
 )
 
-// bed is an Identifier with a book that the test replaces.
-type bed struct {
+// testIdentifier is an Identifier with a book that the test replaces.
+type testIdentifier struct {
 	*identify.Identifier
 
 	options  identify.Options
@@ -51,9 +51,9 @@ type bed struct {
 	end credentialEnd
 }
 
-func newBed(t testing.TB, state access.State) *bed {
+func newTestIdentifier(t testing.TB, state access.State) *testIdentifier {
 	t.Helper()
-	b := &bed{registry: prometheus.NewRegistry(), catchUp: func(context.Context) error { return nil }}
+	b := &testIdentifier{registry: prometheus.NewRegistry(), catchUp: func(context.Context) error { return nil }}
 	b.use(t, state)
 	errors := connect.NewErrorWriter()
 	table, err := procedures.New()
@@ -75,8 +75,8 @@ func newBed(t testing.TB, state access.State) *bed {
 	return b
 }
 
-// start makes the Identifier anew, with changed options.
-func (b *bed) start(t testing.TB) {
+// start makes the Identifier again, with changed options.
+func (b *testIdentifier) start(t testing.TB) {
 	t.Helper()
 	b.registry = prometheus.NewRegistry()
 	b.options.Registerer = b.registry
@@ -88,7 +88,7 @@ func (b *bed) start(t testing.TB) {
 	b.Identifier = made
 }
 
-func (b *bed) use(t testing.TB, state access.State) {
+func (b *testIdentifier) use(t testing.TB, state access.State) {
 	t.Helper()
 	book, err := access.Load(state)
 	if err != nil {
@@ -97,14 +97,13 @@ func (b *bed) use(t testing.TB, state access.State) {
 	b.book.Store(book)
 }
 
-// credentialEnd is the end of a credential, if it has one.
 type credentialEnd struct {
 	at   time.Time
 	ends bool
 }
 
-// call sends a call through the step and returns who the handler finds, nil if the call is refused.
-func (b *bed) call(path string, header http.Header) (*access.Caller, *httptest.ResponseRecorder) {
+// call returns the caller that the handler sees, nil if the call is refused.
+func (b *testIdentifier) call(path string, header http.Header) (*access.Caller, *httptest.ResponseRecorder) {
 	var caller *access.Caller
 	calls := &pipeline.Pipeline{
 		Steps: []pipeline.Step{b.Authenticate},
@@ -126,7 +125,7 @@ func (b *bed) call(path string, header http.Header) (*access.Caller, *httptest.R
 	return caller, w
 }
 
-func (b *bed) failures(t *testing.T, reason authn.Reason) int {
+func (b *testIdentifier) failures(t *testing.T, reason authn.Reason) int {
 	t.Helper()
 	families, err := b.registry.Gather()
 	if err != nil {
@@ -144,7 +143,6 @@ func (b *bed) failures(t *testing.T, reason authn.Reason) int {
 
 func bearer(text string) http.Header { return http.Header{"Authorization": {"Bearer " + text}} }
 
-// newToken makes a token from a seed, with its record.
 func newToken(t testing.TB, seed byte, account string) (authn.Token, access.Token) {
 	t.Helper()
 	token, err := authn.NewToken(bytes.NewReader(bytes.Repeat([]byte{seed}, 40)))
@@ -181,7 +179,7 @@ func guarded(t testing.TB) (access.State, tokens) {
 func TestCallersByMode(t *testing.T) {
 	t.Parallel()
 	state, all := guarded(t)
-	b := newBed(t, state)
+	b := newTestIdentifier(t, state)
 	for name, c := range map[string]struct {
 		header http.Header
 		reason authn.Reason // empty if the credential holds
@@ -236,7 +234,7 @@ func TestCallersByMode(t *testing.T) {
 func TestWhoNeedsNoCredential(t *testing.T) {
 	t.Parallel()
 	state, all := guarded(t)
-	b := newBed(t, state)
+	b := newTestIdentifier(t, state)
 	for path, served := range map[string]bool{
 		healthPath: true, "/grpc.health.v1.Health/Watch": true, "/quorate.peer.v1.PeerService/ReadIndex": true,
 		"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo": false, allocatePath: false, watchPath: false,
@@ -258,7 +256,7 @@ func TestUnknownTokensMakeTheNodeCatchUp(t *testing.T) {
 	state, all := guarded(t)
 	later := state
 	state.Tokens = state.Tokens[1:]
-	b := newBed(t, state)
+	b := newTestIdentifier(t, state)
 	reads := 0
 	b.catchUp = func(ctx context.Context) error {
 		if _, limited := ctx.Deadline(); !limited {
@@ -288,7 +286,7 @@ func TestUnknownTokensMakeTheNodeCatchUp(t *testing.T) {
 func TestCatchUpsAreBounded(t *testing.T) {
 	t.Parallel()
 	state, all := guarded(t)
-	b := newBed(t, state)
+	b := newTestIdentifier(t, state)
 	waiting, release := make(chan struct{}), make(chan struct{})
 	b.catchUp = func(context.Context) error {
 		waiting <- struct{}{}
@@ -320,7 +318,7 @@ func TestCatchUpsAreBounded(t *testing.T) {
 func TestFailuresAreThrottled(t *testing.T) {
 	t.Parallel()
 	state, all := guarded(t)
-	b := newBed(t, state)
+	b := newTestIdentifier(t, state)
 	var answer *httptest.ResponseRecorder
 	for range 11 {
 		_, answer = b.call(allocatePath, bearer(all.revoked.Reveal()))
@@ -333,7 +331,6 @@ func TestFailuresAreThrottled(t *testing.T) {
 	}
 }
 
-// certificateOf makes a client certificate.
 func certificateOf(t testing.TB, authority *pki.Authority, name string) *x509.Certificate {
 	t.Helper()
 	pair, err := authority.Client(name, time.Hour)
@@ -353,7 +350,7 @@ func parsePEM(t testing.TB, text []byte) *x509.Certificate {
 	return c
 }
 
-func (b *bed) trustAuthority(t testing.TB) *pki.Authority {
+func (b *testIdentifier) trustAuthority(t testing.TB) *pki.Authority {
 	t.Helper()
 	authority, own, err := pki.NewAuthority("blue", time.Hour)
 	if err != nil {

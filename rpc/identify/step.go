@@ -53,7 +53,6 @@ func checkedVia(name string) string {
 	return name
 }
 
-// newCall returns an anonymous call.
 func newCall(ctx context.Context, via string) *call {
 	return &call{caller: access.Caller{Kind: access.Anonymous, Via: via, Request: observe.CallOf(ctx).RequestID}}
 }
@@ -85,8 +84,8 @@ func (i *Identifier) authenticate(
 	return false
 }
 
-// admitWithout admits a call without a credential: as the user of its front end if that is open, and else as an
-// anonymous one.
+// admitWithout admits a call without a credential: as the user of its front end if that is open, and otherwise as
+// anonymous.
 func (i *Identifier) admitWithout(
 	x *pipeline.Exchange, c *call, write func(http.ResponseWriter, *http.Request, error),
 ) bool {
@@ -180,5 +179,4 @@ func checkCaller(c *access.Caller) error {
 	return nil
 }
 
-// wallNow is the present in milliseconds since 1970.
 func (i *Identifier) wallNow() int64 { return i.options.Now().UnixMilli() }

@@ -30,7 +30,7 @@ type openStreams struct {
 	running bool
 }
 
-// openStream is one stream whose credential may end before it.
+// openStream is a stream whose credential may end before it.
 type openStream struct {
 	call   *call
 	cancel context.CancelCauseFunc
@@ -105,7 +105,7 @@ func (o *openStreams) remove(s *openStream) {
 	delete(o.all, s)
 }
 
-// list returns the open streams. If there are none, the goroutine that asks must end.
+// list returns the open streams. If there are none, the goroutine that called it must end.
 func (o *openStreams) list() []*openStream {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -117,7 +117,7 @@ func (o *openStreams) list() []*openStream {
 	return list
 }
 
-// checkStreams ends the streams whose credential no longer holds, until there are no streams or Close is called.
+// checkStreams runs until there are no streams or Close is called.
 func (i *Identifier) checkStreams() {
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
@@ -160,7 +160,7 @@ func (i *Identifier) recheck(known *believed, c *call) error {
 	return nil
 }
 
-// recheckBook asks a book that has changed since the credential was checked.
+// recheckBook is for a book that has changed since the credential was checked.
 func (i *Identifier) recheckBook(known *believed, c *call) error {
 	if _, err := known.book.Identify(&c.caller, i.wallNow()); err != nil {
 		return authn.NewError(authn.Withdrawn, err.Error())
@@ -171,7 +171,7 @@ func (i *Identifier) recheckBook(known *believed, c *call) error {
 	return nil
 }
 
-// recheckCredential verifies a certificate, or a token of an issuer whose rules may have changed, again.
+// recheckCredential verifies a certificate again, or a token of an issuer whose rules may have changed.
 func (i *Identifier) recheckCredential(c *call) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recheckPatience)
 	defer cancel()
@@ -188,7 +188,6 @@ func (i *Identifier) recheckCredential(c *call) error {
 	return nil
 }
 
-// end ends a stream with an error.
 func (s *openStream) end(cause *connect.Error) {
 	s.cancel(cause)
 	s.mu.Lock()

@@ -17,7 +17,7 @@ import (
 )
 
 // stream opens a stream, which lasts until its context ends, and returns how it ended.
-func (b *bed) stream(path, token string) <-chan error {
+func (b *testIdentifier) stream(path, token string) <-chan error {
 	ended := make(chan error, 1)
 	calls := &pipeline.Pipeline{
 		Steps: []pipeline.Step{b.Authenticate, b.EndWithCredential},
@@ -67,7 +67,7 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				state, all := guarded(t)
-				b := newBed(t, state)
+				b := newTestIdentifier(t, state)
 				ended, began := b.stream(watchPath, all.valid.Reveal()), time.Now()
 				synctest.Wait()
 				c.change(&state)
@@ -100,7 +100,7 @@ func TestStreamsThatGoOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		state, all := guarded(t)
-		b := newBed(t, state)
+		b := newTestIdentifier(t, state)
 		unary, anonymous := b.stream(allocatePath, all.valid.Reveal()), b.stream(watchPath, "")
 		synctest.Wait()
 		b.use(t, access.State{Mode: access.Guarded})
@@ -115,20 +115,20 @@ func TestStreamsThatGoOn(t *testing.T) {
 // TestStreamsOfCertificates: a stream ends when its certificate is no longer trusted, or is that of another user.
 func TestStreamsOfCertificates(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*testing.T, *bed, access.State){
-		"the authority changes": func(t *testing.T, b *bed, _ access.State) { t.Helper(); b.trustAuthority(t) },
-		"the rule changes": func(t *testing.T, b *bed, s access.State) {
+	for name, change := range map[string]func(*testing.T, *testIdentifier, access.State){
+		"the authority changes": func(t *testing.T, b *testIdentifier, _ access.State) { t.Helper(); b.trustAuthority(t) },
+		"the rule changes": func(t *testing.T, b *testIdentifier, s access.State) {
 			t.Helper()
 			s.Section.Certificates = []access.CertificateRule{{Name: "robot", User: "other"}}
 			b.use(t, s)
 		},
-		"the certificate ends": func(*testing.T, *bed, access.State) { time.Sleep(time.Hour) },
+		"the certificate ends": func(*testing.T, *testIdentifier, access.State) { time.Sleep(time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				state, _ := guarded(t)
-				b := newBed(t, state)
+				b := newTestIdentifier(t, state)
 				b.chain = append(b.chain, certificateOf(t, b.trustAuthority(t), "robot"))
 				ended := b.stream(watchPath, "")
 				time.Sleep(10 * time.Second)

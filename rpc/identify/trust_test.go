@@ -21,12 +21,12 @@ import (
 )
 
 // TestCertificates: a certificate identifies its client on the listener for clients, and on that for nodes if a node
-// that proved to be one has sent it. A node's certificate is no user.
+// that proved to be one has sent it. A node's certificate is not a user.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	state, all := guarded(t)
 	state.Section.Certificates = []access.CertificateRule{{Name: "robot", User: "zuul"}}
-	b := newBed(t, state)
+	b := newTestIdentifier(t, state)
 	authority := b.trustAuthority(t)
 	b.chain = append(b.chain, certificateOf(t, authority, "robot"))
 	caller, _ := b.call(allocatePath, nil)
@@ -49,8 +49,8 @@ func TestCertificates(t *testing.T) {
 	if caller, _ := b.call(allocatePath, nil); caller == nil || caller.User != "cert/zuul" {
 		t.Errorf("where all must have a certificate, one alone is that of %v", caller)
 	}
-	told := http.Header{}
-	authn.SetClientCert(told, b.chain)
+	relayedHeader := http.Header{}
+	authn.SetClientCert(relayedHeader, b.chain)
 	for name, c := range map[string]struct {
 		from identify.NodeCall
 		user string
@@ -59,7 +59,7 @@ func TestCertificates(t *testing.T) {
 		"in plain text": {identify.NodeCall{Internal: true}, ""},
 	} {
 		b.node = c.from
-		if caller, _ := b.call(allocatePath, told.Clone()); caller == nil || caller.User != c.user {
+		if caller, _ := b.call(allocatePath, relayedHeader.Clone()); caller == nil || caller.User != c.user {
 			t.Errorf("%s says who the caller is: %+v", name, caller)
 		}
 	}
@@ -82,7 +82,7 @@ func TestRefusals(t *testing.T) {
 	now := time.Now()
 	issuer := authntest.New("https://issuer.example.org")
 	state.Section = sectionWith(issuer)
-	b := newBed(t, state)
+	b := newTestIdentifier(t, state)
 	b.options.KeyTransport = issuer.Transport()
 	b.start(t)
 	b.chain = append(b.chain, certificateOf(t, b.trustAuthority(t), "robot"))
@@ -130,8 +130,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// caller is who a call with a bearer token is of; nil if it is refused.
-func (b *bed) caller(text string) *access.Caller {
+// caller returns nil if a call with the bearer token is refused.
+func (b *testIdentifier) caller(text string) *access.Caller {
 	header := http.Header{}
 	if text != "" {
 		header = bearer(text)
@@ -157,12 +157,12 @@ func TestIssuersFollowTheBook(t *testing.T) {
 	t.Parallel()
 	state, _ := guarded(t)
 	issuer := authntest.New("https://issuer.example.org")
-	b := newBed(t, state)
+	b := newTestIdentifier(t, state)
 	b.options.KeyTransport = issuer.Transport()
 	b.start(t)
 	jwt := issuer.Sign(issuer.Claims("quorate", map[string]any{"sub": "ann", "team": "sre"}))
 	if caller := b.caller(jwt); caller != nil {
-		t.Errorf("nobody knows the issuer of %v", caller)
+		t.Errorf("a caller of an unknown issuer is %v", caller)
 	}
 	state.Section = sectionWith(issuer)
 	unusable := state.Section.Issuers[0]
@@ -196,7 +196,7 @@ func TestIssuersFollowTheBook(t *testing.T) {
 func TestPassOn(t *testing.T) {
 	t.Parallel()
 	state, all := guarded(t)
-	b := newBed(t, state)
+	b := newTestIdentifier(t, state)
 	passed := func(header http.Header, toNodes bool) http.Header {
 		sent := http.Header{}
 		calls := &pipeline.Pipeline{
@@ -260,7 +260,7 @@ func names(h http.Header) string {
 func TestVia(t *testing.T) {
 	t.Parallel()
 	state, _ := guarded(t)
-	b := newBed(t, state)
+	b := newTestIdentifier(t, state)
 	for _, c := range []struct {
 		from       identify.NodeCall
 		says, want string
@@ -306,12 +306,12 @@ func TestIDsOfTokensHaveOneText(t *testing.T) {
 	}
 }
 
-// TestOpenFrontEnds: a caller without a credential is the user of its front end if that is open, and nobody else can
-// become that user.
+// TestOpenFrontEnds: a caller without a credential is the user of its front end if that is open, and no other
+// caller can become that user.
 func TestOpenFrontEnds(t *testing.T) {
 	t.Parallel()
 	state, all := guarded(t)
-	b := newBed(t, state)
+	b := newTestIdentifier(t, state)
 	b.options.OpenFrontEnds = []string{"boskos"}
 	b.start(t)
 	caller := func(name string, header http.Header) (found access.Caller, status int) {
@@ -341,7 +341,7 @@ func TestOpenFrontEnds(t *testing.T) {
 	if got, status := caller("boskos", http.Header{"Authorization": {"Bearer wrong"}}); status != http.StatusUnauthorized {
 		t.Errorf("with a bad token: %+v, %d", got, status)
 	}
-	// On the port of the API nobody can say that a front end was passed, except for another node.
+	// On the port of the API only another node can say that a front end was passed.
 	said := http.Header{identify.ViaHeader: {"boskos"}}
 	if got, _ := b.call(allocatePath, said); got.Kind != access.Anonymous || got.Via != "" {
 		t.Errorf("a client that says it came through Boskos: %+v", got)

@@ -52,7 +52,6 @@ func (t *Transport) serveStream(r, served *http.Request) (*http.Response, error)
 	return response, nil
 }
 
-// streamAnswer is an answer that is read while it is written.
 type streamAnswer struct {
 	header http.Header
 	// begun is closed when the status is written; then status and sent do not change any more.
@@ -82,7 +81,7 @@ func (a *streamAnswer) Write(p []byte) (int, error) {
 // Flush sends the headers; the body is never kept back.
 func (a *streamAnswer) Flush() { a.WriteHeader(http.StatusOK) }
 
-// endAnswer is for the return of the handler, by a panic if there is a cause.
+// endAnswer is for the return of the handler, or for its panic if there is a cause.
 func (a *streamAnswer) endAnswer(cause any) {
 	a.WriteHeader(http.StatusOK)
 	if cause != nil {
@@ -131,7 +130,6 @@ func (p *pipe) Write(data []byte) (int, error) {
 	return p.buffer.Write(data)
 }
 
-// endWriting is the writer's last word.
 func (p *pipe) endWriting(trailers http.Header, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

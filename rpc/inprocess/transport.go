@@ -66,7 +66,6 @@ func (t *Transport) serveWhole(r, served *http.Request) *http.Response {
 	return response
 }
 
-// wholeAnswer keeps an answer in memory.
 type wholeAnswer struct {
 	header http.Header
 	// sent are the headers as they were when the status was written; nil before.
@@ -94,7 +93,7 @@ func (a *wholeAnswer) Write(p []byte) (int, error) {
 // Flush does nothing: the caller sees the answer when it is complete.
 func (a *wholeAnswer) Flush() {}
 
-// newResponse is an answer without a body. Its headers are those that were set when the handler began to answer.
+// newResponse takes the headers that were set when the handler began to answer.
 func newResponse(to *http.Request, status int, header http.Header) *http.Response {
 	return &http.Response{
 		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/2.0", ProtoMajor: 2,

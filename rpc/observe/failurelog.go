@@ -28,7 +28,6 @@ type FailureLog struct {
 	leftOut int
 }
 
-// isServerFault reports whether a code means a fault of the server and not of the call.
 func isServerFault(code string) bool {
 	return code != "ok" && slices.Contains(serverFaults, code)
 }
@@ -96,7 +95,6 @@ func (f *FailureLog) logPanic(cause any, about ...any) {
 	f.Log.Error("a call panicked", append(about, "panic", cause, "stack", string(stack[:min(len(stack), maxStack)]))...)
 }
 
-// allowLine returns the number of lines that were left out since the last allowed one.
 func (f *FailureLog) allowLine() (leftOut int, allowed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,7 +110,6 @@ func (f *FailureLog) allowLine() (leftOut int, allowed bool) {
 	return leftOut, true
 }
 
-// logFields returns the fields of a call for a log line.
 func (c *Call) logFields(r *http.Request, procedure, code string, took time.Duration) []any {
 	about := []any{"procedure", procedure, "code", code, "took", took, "from", r.RemoteAddr, "request_id", c.RequestID}
 	if c.traceID != "" {
@@ -121,8 +118,8 @@ func (c *Call) logFields(r *http.Request, procedure, code string, took time.Dura
 	if c.RelayedTo != "" {
 		about = append(about, "relayed_to", c.RelayedTo)
 	}
-	if by := r.Header.Get(wire.RelayedByHeader); by != "" {
-		about = append(about, "relayed_by", by)
+	if relay := r.Header.Get(wire.RelayedByHeader); relay != "" {
+		about = append(about, "relayed_by", relay)
 	}
 	return about
 }

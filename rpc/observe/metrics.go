@@ -46,7 +46,6 @@ func (m *Metrics) ofProcedure(procedure string) *procedureMetrics {
 	return added
 }
 
-// countAnswer counts a call that has ended.
 func (p *procedureMetrics) countAnswer(code string) {
 	if code == CodeOK {
 		p.answered().Inc()
@@ -68,14 +67,14 @@ const (
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "quorate_rpc_calls_total", Help: "Calls by procedure and code.",
-		}, []string{"procedure", "code"}),
+			Name: "quorate_rpc_calls_total", Help: "Calls by procedure and outcome: ok, or the code of the error.",
+		}, []string{"procedure", "outcome"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "quorate_rpc_duration_seconds", Help: "Time from the request's headers to the end of the answer.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15),
 		}, []string{"procedure"}),
 		Relayed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "quorate_rpc_relayed_total", Help: "Calls that this node relayed to the leader.",
+			Name: "quorate_rpc_relayed_total", Help: "Calls that this member relayed to the leader.",
 		}),
 		Streamed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "quorate_rpc_relayed_streamed_total",
@@ -91,7 +90,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	}
 	m.RefusedHeaders = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "quorate_rpc_refused_headers_total",
-		Help: "Requests of clients that were refused because they carry a header that only nodes may set.",
+		Help: "Requests of clients that were refused because they carry a header that only members may set.",
 	})
 	for _, outcome := range []string{RelayNotSent, RelayLost} {
 		m.Unsent.WithLabelValues(outcome)

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -101,11 +103,11 @@ func (o *Observer) logCall(
 // ShareRecord gives a call that a front end makes a record of its own, since its code is not that of the call which the
 // front end serves. Both have the same request id and trace.
 func ShareRecord(x *pipeline.Exchange) bool {
-	of := CallOf(x.Request.Context())
-	if of.RequestID != "" {
-		x.Request.Header.Set(RequestIDHeader, of.RequestID)
+	served := CallOf(x.Request.Context())
+	if served.RequestID != "" {
+		x.Request.Header.Set(RequestIDHeader, served.RequestID)
 	}
-	x.Attach(callKey{}, &Call{Procedure: x.Request.URL.Path, RequestID: of.RequestID, traceID: of.traceID})
+	x.Attach(callKey{}, &Call{Procedure: x.Request.URL.Path, RequestID: served.RequestID, traceID: served.traceID})
 	return true
 }
 
@@ -120,12 +122,13 @@ func (o *Observer) AnswerPanic(x *pipeline.Exchange, cause any) {
 // WriteError writes an error in the caller's protocol.
 func (o *Observer) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	CallOf(r.Context()).Code = connect.CodeOf(err).String()
-	if failed := o.Errors.Write(w, r, wire.BoundText(r.Context(), err)); failed != nil {
+	encoding := r.Header.Get("Content-Type")
+	overGRPC := strings.HasPrefix(encoding, "application/grpc") && !strings.HasPrefix(encoding, "application/grpc-web")
+	if failed := o.Errors.Write(w, r, wire.FitError(err, overGRPC)); failed != nil {
 		o.Log.Debug("an answer did not reach its caller", "path", r.URL.Path, "error", failed)
 	}
 }
 
-// recorder remembers what was answered.
 type recorder struct {
 	http.ResponseWriter
 
@@ -193,12 +196,13 @@ func (r *recorder) answerCode(notes *Call) string {
 const RequestIDHeader = "X-Request-Id"
 
 // RequestIDPattern describes the ids that are taken from callers: short, and nothing that could break a line of a log.
-var RequestIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}$`)
+var RequestIDPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}$`)
+})
 
-// assignRequestID sets the id of a call in the request and in the answer.
 func assignRequestID(w http.ResponseWriter, r *http.Request) string {
 	id := r.Header.Get(RequestIDHeader)
-	if id == "" || !RequestIDPattern.MatchString(id) {
+	if id == "" || !RequestIDPattern().MatchString(id) {
 		id = uuid.NewString()
 	}
 	r.Header.Set(RequestIDHeader, id)

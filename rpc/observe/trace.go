@@ -51,7 +51,6 @@ func isTraced(_ context.Context, called connect.Spec) bool {
 	return !strings.HasPrefix(called.Procedure, "/"+peerv1connect.PeerServiceName+"/")
 }
 
-// startSpan begins a span, which records nothing without a provider.
 func (t Traces) startSpan(
 	ctx context.Context, name string, options ...trace.SpanStartOption,
 ) (context.Context, trace.Span) {

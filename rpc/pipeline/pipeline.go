@@ -92,8 +92,8 @@ func (x *Exchange) SetContext(ctx context.Context) { x.Request = x.Request.WithC
 // maxAttached is more than the steps of any pipeline attach.
 const maxAttached = 6
 
-// exchangeContext is one context for all values that steps attach to a call. It does not change any more once the last
-// handler runs.
+// exchangeContext is one context for all values that steps attach to a call. It must not change once the last handler
+// runs.
 type exchangeContext struct {
 	context.Context //nolint:containedctx // it is a context itself
 

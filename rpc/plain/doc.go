@@ -1,7 +1,8 @@
 // Package plain serves callers that have no library for Connect or gRPC, only HTTP and JSON.
 //
 // [CheckProtocol] answers what no protocol takes (a wrong method, content type or path) with a body that says what is
-// allowed. [ExplainMalformed] gives errors of decoding the typed detail that all other errors have. [StreamLines]
+// allowed. [CompleteErrors] gives errors of decoding the typed detail that all other errors have, and all details all
+// fields. [StreamLines]
 // serves streams as lines of JSON to callers that send an ordinary JSON request. [AllowReads] is for documents beside
 // the procedures.
 package plain
@@ -13,6 +14,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
@@ -45,7 +48,7 @@ type detail struct {
 func invalidArgument(code, text, field string) answerError {
 	problem := &quoratev1.Problem{Reason: "INVALID", Field: field, NotApplied: true}
 	value, err1 := proto.Marshal(problem)
-	debug, err2 := protojson.Marshal(problem)
+	debug, err2 := allFields(problem)
 	e := answerError{Code: code, Message: text}
 	if err1 == nil && err2 == nil {
 		encoded, err := json.Marshal(detail{
@@ -59,7 +62,37 @@ func invalidArgument(code, text, field string) answerError {
 	return e
 }
 
-// write answers with an error.
+// completeDetails gives the JSON of each detail all fields, and reports whether there is a detail.
+func (e *answerError) completeDetails() bool {
+	for i, raw := range e.Details {
+		var d detail
+		if json.Unmarshal(raw, &d) != nil {
+			continue
+		}
+		value, err := base64.RawStdEncoding.DecodeString(d.Value)
+		known, unknown := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(d.Type))
+		if err != nil || unknown != nil {
+			continue
+		}
+		message := known.New().Interface()
+		if proto.Unmarshal(value, message) != nil {
+			continue
+		}
+		if d.Debug, err = allFields(message); err != nil {
+			continue
+		}
+		if complete, err := json.Marshal(d); err == nil {
+			e.Details[i] = complete
+		}
+	}
+	return len(e.Details) > 0
+}
+
+// allFields is a message in JSON as answers are: with the fields that are zero.
+func allFields(message proto.Message) (json.RawMessage, error) {
+	return protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(message)
+}
+
 func (e answerError) write(w http.ResponseWriter, status int) {
 	text, err := json.Marshal(e)
 	if err != nil {

@@ -55,13 +55,11 @@ func StreamLines(table procedures.Table) pipeline.Step {
 	}
 }
 
-// envelopedBody is a body with an envelope before it.
 type envelopedBody struct {
 	io.Reader
 	io.Closer
 }
 
-// lineWriter turns the envelopes of a stream into lines.
 type lineWriter struct {
 	http.ResponseWriter
 
@@ -118,10 +116,13 @@ func (w *lineWriter) writeMessage(flags byte, message []byte) error {
 		return nil
 	case !w.hasBegun:
 		w.hasBegun = true
-		end.Error.explain()
+		if !end.Error.explain() {
+			end.Error.completeDetails()
+		}
 		end.Error.write(w.ResponseWriter, statusOf(end.Error.Code))
 		return nil
 	}
+	end.Error.completeDetails()
 	line, err := json.Marshal(end)
 	if err != nil {
 		return err
@@ -147,7 +148,7 @@ func (w *lineWriter) writeLine(message []byte) error {
 
 // Flush sends the lines that are complete.
 func (w *lineWriter) Flush() {
-	if flusher, is := w.ResponseWriter.(http.Flusher); is && (w.hasBegun || w.isOther) {
+	if flusher, ok := w.ResponseWriter.(http.Flusher); ok && (w.hasBegun || w.isOther) {
 		flusher.Flush()
 	}
 }
@@ -159,7 +160,6 @@ func (w *lineWriter) finish() {
 	}
 }
 
-// statusOf is the HTTP status of a code, as Connect defines it.
 func statusOf(code string) int {
 	switch code {
 	case "canceled":

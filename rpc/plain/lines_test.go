@@ -18,7 +18,12 @@ func enveloped(flags byte, message string) string {
 // TestLinesDoNotDependOnTheParts: however the parts of a stream arrive, its messages are lines, and an error after them
 // is the last line.
 func TestLinesDoNotDependOnTheParts(t *testing.T) {
-	const failure = `{"code":"unavailable","message":"gone","details":[{"type":"quorate.v1.Problem"}]}`
+	const failure = `{"code":"unavailable","message":"gone","details":[{"type":"unknown.Type"}]}`
+	const sparse = `{"code":"aborted","message":"no","details":[{"type":"quorate.v1.Problem","value":"IAE",` +
+		`"debug":{"notApplied":true}}]}`
+	const complete = `{"code":"aborted","message":"no","details":[{"type":"quorate.v1.Problem","value":"IAE",` +
+		`"debug":{"reason":"","field":"","breaches":[],"notApplied":true,"missingVerb":"","missingAt":"",` +
+		`"otherBreaches":0}}]}`
 	for name, c := range map[string]struct {
 		stream, want string
 		status       int
@@ -32,7 +37,11 @@ func TestLinesDoNotDependOnTheParts(t *testing.T) {
 			"{\"a\":1}\n{\"error\":" + failure + "}\n", http.StatusOK,
 		},
 		"an error at once": {enveloped(endFlag, `{"error":`+failure+`}`), failure, http.StatusServiceUnavailable},
-		"nothing":          {enveloped(endFlag, `{}`), "", http.StatusOK},
+		"a detail without its zeros": {
+			enveloped(0, `{"a":1}`) + enveloped(endFlag, `{"error":`+sparse+`}`),
+			"{\"a\":1}\n{\"error\":" + complete + "}\n", http.StatusOK,
+		},
+		"nothing": {enveloped(endFlag, `{}`), "", http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {

@@ -13,61 +13,64 @@ import (
 // decodes before any interceptor sees the call, so that only the answer shows it.
 const decodeError = "unmarshal message: "
 
-// ExplainMalformed is a step that gives an error of decoding a JSON request the typed detail of all other errors.
-func ExplainMalformed(x *pipeline.Exchange) bool {
-	if strings.HasPrefix(x.Request.Header.Get(headerType), typeJSON) {
-		w := &malformedWriter{ResponseWriter: x.Writer}
+// CompleteErrors is a step that completes the errors of JSON requests: one of decoding gets the typed detail of all
+// other errors, and the JSON of a detail has all fields, as answers have them, also those that are zero.
+func CompleteErrors(x *pipeline.Exchange) bool {
+	asQuery := x.Request.Method == http.MethodGet && x.Request.URL.Query().Get("encoding") == "json"
+	if asQuery || strings.HasPrefix(x.Request.Header.Get(headerType), typeJSON) {
+		w := &errorWriter{ResponseWriter: x.Writer}
 		x.Writer = w
 		x.AtEnd(w.finish)
 	}
 	return true
 }
 
-// malformedWriter holds back answers with status 400, to complete them.
-type malformedWriter struct {
+// errorWriter holds back errors, to complete them.
+type errorWriter struct {
 	http.ResponseWriter
 
-	isHeld bool
-	body   bytes.Buffer
+	// held is the status of an error that is held back, or 0.
+	held int
+	body bytes.Buffer
 }
 
 // Unwrap is for http.ResponseController.
-func (w *malformedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *errorWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// WriteHeader holds an error of the request back. Its body may be packed, and is not complete then for us.
-func (w *malformedWriter) WriteHeader(status int) {
-	if status == http.StatusBadRequest && w.Header().Get(headerEncoding) == "" {
-		w.isHeld = true
+// WriteHeader holds an error back, unless its body is packed, which the library does not do.
+func (w *errorWriter) WriteHeader(status int) {
+	if status >= http.StatusBadRequest && w.Header().Get(headerType) == typeJSON && w.Header().Get(headerEncoding) == "" {
+		w.held = status
 		return
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write keeps the body of an answer that is held back.
-func (w *malformedWriter) Write(data []byte) (int, error) {
-	if w.isHeld {
+func (w *errorWriter) Write(data []byte) (int, error) {
+	if w.held != 0 {
 		return w.body.Write(data)
 	}
 	return w.ResponseWriter.Write(data)
 }
 
 // Flush sends what is not held back.
-func (w *malformedWriter) Flush() {
-	if flusher, is := w.ResponseWriter.(http.Flusher); is && !w.isHeld {
+func (w *errorWriter) Flush() {
+	if flusher, ok := w.ResponseWriter.(http.Flusher); ok && w.held == 0 {
 		flusher.Flush()
 	}
 }
 
-func (w *malformedWriter) finish() {
-	if !w.isHeld {
+func (w *errorWriter) finish() {
+	if w.held == 0 {
 		return
 	}
 	var e answerError
-	if json.Unmarshal(w.body.Bytes(), &e) == nil && e.explain() {
-		e.write(w.ResponseWriter, http.StatusBadRequest)
+	if json.Unmarshal(w.body.Bytes(), &e) == nil && (e.explain() || e.completeDetails()) {
+		e.write(w.ResponseWriter, w.held)
 		return
 	}
-	w.ResponseWriter.WriteHeader(http.StatusBadRequest)
+	w.ResponseWriter.WriteHeader(w.held)
 	_, _ = w.ResponseWriter.Write(w.body.Bytes()) // a caller that has gone needs no answer
 }
 
@@ -77,7 +80,7 @@ func (e *answerError) explain() bool {
 	if !isDecoding || len(e.Details) > 0 {
 		return false
 	}
-	text = strings.ReplaceAll(text, "\u00a0", " ") // protobuf varies its blanks, so that nobody compares its texts
+	text = strings.ReplaceAll(text, "\u00a0", " ") // protobuf varies its blanks, to keep programs from comparing its texts
 	text = strings.TrimPrefix(text, "proto: ")
 	*e = invalidArgument(e.Code, "the body is not a request of this procedure: "+text, "")
 	return true

@@ -72,7 +72,7 @@ func isQuery(r *http.Request, known procedures.Info) bool {
 	return r.Method == http.MethodGet && !known.ChangesState && !known.Streams && r.URL.Query().Has("encoding")
 }
 
-// takes reports whether a procedure takes a content type. Those of gRPC are left to the library.
+// takes leaves the content types of gRPC to the library.
 func takes(known procedures.Info, contentType string) bool {
 	name, parameters, _ := strings.Cut(contentType, ";")
 	if parameters = strings.ToLower(strings.TrimSpace(parameters)); parameters != "" && parameters != "charset=utf-8" {

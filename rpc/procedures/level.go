@@ -22,7 +22,6 @@ func levelOf(m protoreflect.Message) uint32 {
 	return level
 }
 
-// levelInside is the level of the messages in a field.
 func levelInside(f protoreflect.FieldDescriptor, v protoreflect.Value) uint32 {
 	level := uint32(0)
 	switch {

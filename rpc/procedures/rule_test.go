@@ -94,7 +94,6 @@ func TestEveryMethodNeedsARule(t *testing.T) {
 	}
 }
 
-// schemaWith returns a file with one method that has a rule, or none if it is nil.
 func schemaWith(t *testing.T, rule *quoratev1.Rule) protoreflect.FileDescriptor {
 	t.Helper()
 	options := &descriptorpb.MethodOptions{}

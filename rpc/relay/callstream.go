@@ -17,7 +17,6 @@ const MaxStreamedCalls = 1000
 // message.
 const maxStreamedMessage = 256 << 10
 
-// messageStream is the client's side of RelayCalls.
 type messageStream interface {
 	Send(*peerv1.RelayCallsRequest) error
 	Receive() (*peerv1.RelayCallsResponse, error)
@@ -45,7 +44,6 @@ type callStream struct {
 	failed error
 }
 
-// streamedCall is one call of a stream.
 type streamedCall struct {
 	message *peerv1.RelayedCall
 	// done receives one result, unless the call was abandoned.
@@ -60,7 +58,7 @@ type streamedResult struct {
 // errStreamFull: a stream takes no more calls now.
 var errStreamFull = errors.New("the stream takes no more calls")
 
-// startCallStream begins to carry calls. Cancel must end the stream, and ended is closed when it has.
+// startCallStream takes a cancel that must end the stream, and a channel that is closed when it has ended.
 func startCallStream(stream messageStream, cancel context.CancelFunc, ended <-chan struct{}) *callStream {
 	s := &callStream{
 		stream: stream, cancel: cancel, ended: ended, opened: time.Now(), wake: make(chan struct{}, 1),
@@ -99,7 +97,7 @@ func (s *callStream) enqueue(c *streamedCall) bool {
 	return true
 }
 
-// abandon takes a call back whose caller does not wait any more. If it was sent, the leader is told.
+// abandon takes back a call whose caller has stopped waiting. If it was sent, the leader is told.
 func (s *callStream) abandon(c *streamedCall, cause error) (*peerv1.RelayedAnswer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +127,6 @@ func (s *callStream) signal() {
 	}
 }
 
-// sendMessages sends what waits until the stream ends.
 func (s *callStream) sendMessages() {
 	for {
 		select {
@@ -147,7 +144,7 @@ func (s *callStream) sendMessages() {
 	}
 }
 
-// takeMessage returns the next message; nil if there is nothing to send. Its calls count as sent from now on.
+// takeMessage returns nil if there is nothing to send. The calls of the message count as sent from now on.
 func (s *callStream) takeMessage() *peerv1.RelayCallsRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +167,6 @@ func (s *callStream) takeMessage() *peerv1.RelayCallsRequest {
 	return m
 }
 
-// receiveAnswers hands out answers until the stream ends.
 func (s *callStream) receiveAnswers() {
 	defer s.cancel()
 	for {
@@ -243,7 +239,6 @@ func (s *callStream) closeIfDrained() {
 	}
 }
 
-// isUsable reports whether the stream takes calls.
 func (s *callStream) isUsable() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

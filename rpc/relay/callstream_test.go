@@ -57,13 +57,11 @@ func openFakeStream(t *testing.T) (*callStream, *fakeStream, context.CancelFunc)
 	return startCallStream(f, cancel, ctx.Done()), f, cancel
 }
 
-// exchanged is what became of a call.
 type exchanged struct {
 	number uint64
 	err    error
 }
 
-// begin sends a call in the background.
 func begin(ctx context.Context, s *callStream, body string) <-chan exchanged {
 	result := make(chan exchanged, 1)
 	go func() {
@@ -248,9 +246,9 @@ func TestStreamsFollowTheLeaderAndTheCertificates(t *testing.T) {
 		if first == nil || s.streamTo("a") != first || o.opened != 1 {
 			t.Fatalf("%d streams were opened", o.opened)
 		}
-		of := o.last
+		stream := o.last
 		second := open("b")
-		<-of.closed // the stream to the leader before
+		<-stream.closed // the stream to the leader before
 		version++
 		third := open("b")
 		time.Sleep(connectionSpan + time.Second)

@@ -52,7 +52,7 @@ func NewCallStreams(p Peers) *CallStreams {
 	}
 }
 
-// streamTo returns the stream to the leader at a URL; nil if there is none.
+// streamTo returns nil if there is no stream to the leader.
 func (s *CallStreams) streamTo(url string) *callStream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,6 @@ func (s *CallStreams) isOld() bool {
 	return s.version != nil && (s.version() != s.made || time.Since(s.current.opened) > connectionSpan)
 }
 
-// openTo opens a stream.
 func (s *CallStreams) openTo(url string) {
 	var version uint64
 	if s.version != nil {
@@ -100,7 +99,6 @@ func (s *CallStreams) openTo(url string) {
 	}
 }
 
-// handshake opens a stream and waits for the leader's first message.
 func (s *CallStreams) handshake(url string) (*callStream, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	stop := time.AfterFunc(openPatience, cancel)

@@ -34,7 +34,7 @@ var browserHeaders = []string{
 	"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto",
 }
 
-// relayedRequest is a request as it is sent on, without its body.
+// relayedRequest leaves out the body.
 func relayedRequest(ctx context.Context, r *http.Request, scheme, host string) *http.Request {
 	sent := r.WithContext(ctx)
 	address := *r.URL
@@ -95,7 +95,7 @@ func takeAnswer(answer *http.Response, content []byte) error {
 // trustedLength is the largest announced length for which room is made before the bytes are there.
 const trustedLength = 1 << 20
 
-// readAnswer reads one byte more than the largest answer at most.
+// readAnswer reads at most one byte more than the largest answer.
 func readAnswer(answer *http.Response) ([]byte, error) {
 	if announced := answer.ContentLength; announced >= 0 && announced <= trustedLength {
 		content := make([]byte, announced)
@@ -112,7 +112,7 @@ func readAnswer(answer *http.Response) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(answer.Body, MaxAnswer+1))
 }
 
-// writeAnswer sends an answer that ReceiveWhole has received to the caller.
+// writeAnswer takes an answer of ReceiveWhole.
 func writeAnswer(w http.ResponseWriter, answer *http.Response) {
 	dropConnectionHeaders(answer.Header)
 	header := w.Header()

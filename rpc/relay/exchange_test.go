@@ -41,7 +41,6 @@ func TestHeadersOfARelayedRequest(t *testing.T) {
 	}
 }
 
-// relayedAnswer is an answer on its way from a leader.
 func relayedAnswer(content string, announced int64, trailer http.Header) *http.Response {
 	return &http.Response{
 		StatusCode: http.StatusTeapot, Header: http.Header{"Vary": {"B"}, "Connection": {"close"}, "X-Request-Id": {"id"}},

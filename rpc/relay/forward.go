@@ -61,7 +61,6 @@ type Forwarder struct {
 	WriteError func(http.ResponseWriter, *http.Request, error)
 }
 
-// leaderNode is what a forwarder needs of the node.
 type leaderNode interface {
 	IsLeader() bool
 	WaitLeader(ctx context.Context) (cluster.Member, error)
@@ -74,10 +73,10 @@ func (f *Forwarder) ForwardWrites(x *pipeline.Exchange) bool {
 	if !f.Table.NeedsLeader(r) || f.Node.IsLeader() {
 		return true
 	}
-	if by := r.Header.Get(wire.RelayedByHeader); by != "" {
+	if relay := r.Header.Get(wire.RelayedByHeader); relay != "" {
 		f.WriteError(x.Writer, r, wire.NodeError(&cluster.Error{
 			Reason: cluster.NotLeader, NotApplied: true,
-			Text: fmt.Sprintf("%s relayed this call to %s, which does not lead; nothing was done, repeat it", by, f.ID),
+			Text: fmt.Sprintf("%s relayed this call to %s, which does not lead; nothing was done, repeat it", relay, f.ID),
 		}))
 		return false
 	}
@@ -119,7 +118,7 @@ func (f *Forwarder) relayToLeader(w http.ResponseWriter, r *http.Request) (leads
 	}
 }
 
-// rewindBody gives a call that was perhaps sent away in vain the body that it came with, for this node to serve it.
+// rewindBody restores the body of a call that could not be relayed, for this node to serve it.
 func (f *Forwarder) rewindBody(w http.ResponseWriter, r *http.Request) (rewound bool) {
 	body, err := r.GetBody()
 	if err != nil {
@@ -139,7 +138,7 @@ func WaitFailure(err error) error {
 	return wire.NodeError(wire.NoLeaderError())
 }
 
-// relayCall sends the call to the leader and copies the answer. It writes nothing if it fails.
+// relayCall writes nothing if it fails.
 func (f *Forwarder) relayCall(w http.ResponseWriter, r *http.Request, leader cluster.Member) (failed error) {
 	target := f.Peers.URLOf(leader)
 	scheme, host, found := strings.Cut(target, "://")
@@ -170,7 +169,6 @@ func (f *Forwarder) relayCall(w http.ResponseWriter, r *http.Request, leader clu
 	return failed
 }
 
-// exchange sends a call over the stream to the leader if it can, and otherwise on its own.
 func (f *Forwarder) exchange(target string, r *http.Request) (*http.Response, error) {
 	answer, err := f.exchangeStreamed(target, r)
 	if !errors.Is(err, errStreamFull) {
@@ -183,7 +181,7 @@ func (f *Forwarder) exchange(target string, r *http.Request) (*http.Response, er
 	return answer, err
 }
 
-// exchangeAlone sends a call as an HTTP exchange of its own.
+// exchangeAlone sends a call in its own HTTP exchange.
 func (f *Forwarder) exchangeAlone(r *http.Request) (*http.Response, error) {
 	var connected atomic.Bool
 	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
@@ -213,7 +211,6 @@ func notSent(err error) bool {
 		errors.As(err, &unsent) || errors.As(err, &failed) && failed.Op == "dial"
 }
 
-// relayOutcome is the word for a failure in the metrics.
 func relayOutcome(err error) string {
 	if notSent(err) {
 		return observe.RelayNotSent

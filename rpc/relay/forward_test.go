@@ -21,7 +21,6 @@ import (
 	"github.com/quorate/quorate/rpc/procedures"
 )
 
-// alwaysLed is a follower of n2.
 type alwaysLed struct{}
 
 func (alwaysLed) IsLeader() bool { return false }

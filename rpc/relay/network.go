@@ -54,7 +54,7 @@ func NodeURL(id, address, port string) string {
 	return "http://" + id + "." + hex.EncodeToString([]byte(address)) + ":" + port
 }
 
-// SplitNodeURL is the inverse of nodeURL, for what stands behind the scheme.
+// SplitNodeURL is the inverse of NodeURL, for what stands behind the scheme.
 func SplitNodeURL(host string) (id, address, port string, err error) {
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
@@ -68,7 +68,6 @@ func SplitNodeURL(host string) (id, address, port string, err error) {
 	return name[:dot], string(text), port, nil
 }
 
-// dialNodes dials what nodeURL names.
 func dialNodes(network Network) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, _, host string) (net.Conn, error) {
 		id, address, _, err := SplitNodeURL(host)
@@ -79,7 +78,7 @@ func dialNodes(network Network) func(context.Context, string, string) (net.Conn,
 	}
 }
 
-// WithHostAddress gives a request the host that it is sent to instead of what nodeURL made of it.
+// WithHostAddress gives a request the host that it is sent to instead of what NodeURL made of it.
 func WithHostAddress(r *http.Request) *http.Request {
 	_, address, _, err := SplitNodeURL(r.URL.Host)
 	if err != nil {

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -72,12 +73,15 @@ type TransportConfig struct {
 	Network Network
 	// Peers, if set, carries calls to other nodes instead of a network.
 	Peers http.RoundTripper
+	// Silence is after how long without a sign of life the other side is asked for one, and how long its answer may
+	// take; then the connection is given up with all its calls. Default 2 s.
+	Silence time.Duration
 }
 
 // NewPeerTransport carries relayed calls and questions between nodes: HTTP/2 over few connections that are kept alive
 // and given up soon when the other side falls silent.
 func NewPeerTransport(c TransportConfig) *http.Transport {
-	protocols := new(http.Protocols)
+	protocols, silence := new(http.Protocols), cmp.Or(c.Silence, 2*time.Second)
 	dial := (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext
 	var encrypted *tls.Config
 	switch {
@@ -99,8 +103,8 @@ func NewPeerTransport(c TransportConfig) *http.Transport {
 		IdleConnTimeout:     90 * time.Second,
 		DisableCompression:  true,
 		HTTP2: &http.HTTP2Config{
-			SendPingTimeout: 2 * time.Second, PingTimeout: 2 * time.Second,
-			WriteByteTimeout: 5 * time.Second,
+			SendPingTimeout: silence, PingTimeout: silence,
+			WriteByteTimeout: 2*silence + time.Second,
 		},
 	}
 }

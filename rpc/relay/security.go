@@ -33,7 +33,6 @@ type Security struct {
 	Version func() uint64
 }
 
-// baseURL is the URL of another node.
 func (s Security) baseURL(address string) string {
 	if s.Dial == nil {
 		return "http://" + address

@@ -36,7 +36,6 @@ func (f *Forwarder) exchangeStreamed(url string, r *http.Request) (*http.Respons
 	return received, takeAnswer(received, answer.GetBody())
 }
 
-// isForNodes reports whether a URL is that of a listener for nodes.
 func isForNodes(url string) bool { return strings.HasSuffix(url, ":"+NodePort) }
 
 // AnswerToWire converts an answer that is complete. Its body is not copied.

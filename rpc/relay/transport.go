@@ -13,7 +13,7 @@ const (
 	// verified when a connection is made, so this is also how long one that has ended may go unnoticed.
 	connectionSpan = 15 * time.Minute
 	// drainEvery is how often connections that take no new calls are looked at and closed if they carry none, and
-	// drainSpan for how long: calls end within longestDeadline. What is left then closes when it was idle for long
+	// drainSpan for how long: calls end within LongestDeadline. What is left then closes when it was idle for long
 	// enough.
 	drainEvery = time.Second
 	drainSpan  = 2 * admission.LongestDeadline
@@ -25,7 +25,7 @@ const (
 // call, would refuse every call from then on.
 type RenewingTransport struct {
 	openTransport func() *http.Transport
-	// version rises when certificates change; nil in plain text, where one transport serves for ever.
+	// version rises when certificates change; nil in plain text, where one transport serves until the end.
 	version func() uint64
 
 	mu      sync.Mutex

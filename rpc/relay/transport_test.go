@@ -38,7 +38,6 @@ func (c *connectionCount) counts() (made, open int) {
 	return c.made, len(c.open)
 }
 
-// sendCall sends a call and returns the body of its answer after the handler was released.
 func sendCall(t *testing.T, through http.RoundTripper, url string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)

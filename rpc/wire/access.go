@@ -121,7 +121,6 @@ func toMillis(field string, at *timestamppb.Timestamp) (int64, error) {
 	return millis, nil
 }
 
-// fromMillis is the inverse of toMillis.
 func fromMillis(at int64) *timestamppb.Timestamp {
 	if at == 0 {
 		return nil
@@ -132,7 +131,7 @@ func fromMillis(at int64) *timestamppb.Timestamp {
 // ElementOf is the path of an element of a list.
 func ElementOf(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
-// cloneStrings copies a list; an empty one is nil.
+// cloneStrings returns nil for an empty list.
 func cloneStrings(list []string) []string { return append([]string(nil), list...) }
 
 // accessModes maps the modes.
@@ -161,7 +160,7 @@ func FromAccessMode(mode access.Mode) quoratev1.AccessMode {
 	return quoratev1.AccessMode_ACCESS_MODE_UNSPECIFIED
 }
 
-// toSpan reads a span in milliseconds that is at most so long; 0 stands for the default.
+// toSpan takes 0 as the default, and refuses a span above most.
 func toSpan(field string, millis, byDefault, most int64) (int64, error) {
 	if millis < 0 || millis > most {
 		return 0, InvalidField(field, "%d ms is not allowed; at most %d are", millis, most)

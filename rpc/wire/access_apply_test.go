@@ -24,7 +24,7 @@ func everyTerm() *quoratev1.Binding {
 	}
 }
 
-// exampleSection is an access section in canonical form with every field set.
+// exampleSection is in canonical form with every field set.
 func exampleSection() *quoratev1.AccessSection {
 	claims := []*quoratev1.ClaimRule{{Claim: "org", Values: []string{"a", "b"}}, {Claim: "ref", Values: []string{"main"}}}
 	return &quoratev1.AccessSection{
@@ -59,7 +59,7 @@ func TestEveryFieldOfAccessIsConverted(t *testing.T) {
 	}
 }
 
-// assertAllSet fails if an example has forgotten a field; only one place of keys can be named.
+// assertAllSet fails if an example leaves a field unset; only one place of keys can be named.
 func assertAllSet(t *testing.T, messages ...proto.Message) {
 	t.Helper()
 	for _, m := range messages {

@@ -46,7 +46,6 @@ var accessFields = map[string]string{ //nolint:gosec // names of fields, not sec
 	"max-age": "max_age_ms", "token-life": "token_life_ms", "issued-before": "issued_before",
 }
 
-// accessField is the path of a field as the API names it.
 func accessField(path string) string {
 	parts := strings.Split(path, ".")
 	for i, part := range parts {
@@ -73,8 +72,7 @@ func AccessRefusalError(e *quota.Error) *connect.Error {
 	return RefusalError(&named)
 }
 
-// invalidAccess is a refusal of package access of what a request says, as a refusal of a request. The path of its field
-// is put below the field of the request.
+// invalidAccess converts a refusal of package access. The path of its field is put below the field of the request.
 func invalidAccess(field string, e *access.Error) error {
 	text := e.Text
 	if e.Allowed != "" {
@@ -83,7 +81,7 @@ func invalidAccess(field string, e *access.Error) error {
 	return &quota.Error{Kind: quota.Invalid, Field: joinFields(field, accessField(e.Field)), Text: text}
 }
 
-// joinFields is the path of a field below another one; each may be empty.
+// joinFields takes empty paths and fields too.
 func joinFields(path, field string) string {
 	if path == "" || field == "" {
 		return path + field

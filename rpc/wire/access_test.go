@@ -90,7 +90,6 @@ func TestSectionRoundTrip(t *testing.T) {
 	}
 }
 
-// bookOf is the section as a book keeps it.
 func bookOf(t *rapid.T, s access.Section) access.Section {
 	book, err := access.Load(access.State{Section: s})
 	if err != nil {

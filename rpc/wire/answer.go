@@ -54,7 +54,12 @@ func FromDecisionParts(d *quota.Decision, placements []*quoratev1.Placement) *qu
 	case d.Waiting:
 		wire.Outcome = quoratev1.Outcome_OUTCOME_WAITING
 	}
-	for _, v := range d.Violations[:min(len(d.Violations), maxDecisionViolations)] {
+	listed := d.Violations
+	if len(listed) > maxDecisionViolations {
+		listed = byUse(listed, quotaUse)[:maxDecisionViolations]
+		wire.OtherViolations = int32(len(d.Violations) - len(listed))
+	}
+	for _, v := range listed {
 		wire.Violations = append(wire.Violations, &quoratev1.Violation{
 			Tree: v.Tree, Node: v.Node, Resource: v.Resource,
 			Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested), Missing: int64(v.Missing()),
@@ -124,9 +129,9 @@ var states = map[quota.State]quoratev1.AllocationState{
 
 // ToListedState is the state that a list of allocations is limited to; nil if it is not.
 func ToListedState(state quoratev1.AllocationState) *quota.State {
-	for is, name := range states {
+	for listed, name := range states {
 		if name == state {
-			return &is
+			return &listed
 		}
 	}
 	return nil

@@ -35,7 +35,6 @@ func ToAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
 	return command
 }
 
-// toRequestClaims converts one list of claims of a request.
 func toRequestClaims(r *quoratev1.AllocateRequest, claims []*quoratev1.Claim) []quota.Claim {
 	list := make([]quota.Claim, len(claims))
 	for i, c := range claims {
@@ -50,8 +49,8 @@ func toRequestClaims(r *quoratev1.AllocateRequest, claims []*quoratev1.Claim) []
 	return list
 }
 
-// addRanges gives a claim ranges, with their least amounts. A resource that has an amount too is then there twice,
-// which the ledger refuses.
+// addRanges adds ranges with their least amounts. A resource that also has a plain amount is then there twice, which
+// the ledger refuses.
 func addRanges(c *quota.Claim, ranges []*quoratev1.AmountRange) {
 	for _, r := range ranges {
 		c.Amounts = append(c.Amounts, quota.Component{Resource: r.GetResource(), Amount: quota.Amount(r.GetLeast())})
@@ -63,7 +62,6 @@ func addRanges(c *quota.Claim, ranges []*quoratev1.AmountRange) {
 	slices.SortStableFunc(c.Ranges, func(a, b quota.AmountRange) int { return cmp.Compare(a.Resource, b.Resource) })
 }
 
-// fromRanges is nil if there are none.
 func fromRanges(list []quota.RangeInfo) []*quoratev1.AmountRange {
 	var ranges []*quoratev1.AmountRange
 	for _, r := range list {
@@ -87,7 +85,7 @@ var modes = map[quoratev1.Mode]quota.Mode{
 	quoratev1.Mode_MODE_WAIT:        quota.Wait,
 }
 
-// toStanding is that of the request, but for what the claim overrides.
+// toStanding starts from the request; the claim overrides it.
 func toStanding(r *quoratev1.AllocateRequest, c *quoratev1.Claim) quota.Standing {
 	s := quota.Standing{Priority: r.GetPriority(), Type: r.GetType(), Unpreemptable: r.GetUnpreemptable()}
 	if c.Priority != nil {
@@ -246,6 +244,13 @@ func ToSplit(r *quoratev1.SplitRequest) quota.Split {
 		c.Parts = append(c.Parts, p)
 	}
 	return c
+}
+
+// ToRelease converts a release.
+func ToRelease(r *quoratev1.ReleaseRequest) quota.Release {
+	return quota.Release{
+		ID: r.GetId(), Fence: r.GetFence(), Items: ToItemNames(r.GetItems()), ItemState: r.GetItemState(),
+	}
 }
 
 // ToRenew converts a renewal.

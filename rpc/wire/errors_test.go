@@ -77,7 +77,7 @@ func writeLine(t *testing.T, to *strings.Builder, name string, err *connect.Erro
 	to.WriteString("\n")
 }
 
-// text returns a message as JSON with normalized spaces.
+// text normalizes the spaces of protojson.
 func text(t *testing.T, m proto.Message) string {
 	t.Helper()
 	spaced, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)

@@ -12,7 +12,7 @@ import (
 // The ledger requires sorted lists; callers may send them in any order. A refusal must name the position in the
 // caller's list.
 
-// sortedOrder gives the order of a list: which element comes first, second, and so on. Equal ones stay as they were.
+// sortedOrder gives the index of the first element, the second, and so on. The sort is stable.
 func sortedOrder[T any](list []T, compare func(a, b T) int) []int {
 	order := make([]int, len(list))
 	for i := range order {
@@ -25,7 +25,6 @@ func sortedOrder[T any](list []T, compare func(a, b T) int) []int {
 // FieldPaths leads the element of an ordered list ("trees[0].nodes[3]") back to where the caller wrote it.
 type FieldPaths map[string]string
 
-// recordOrder records an order and returns it.
 func (m FieldPaths) recordOrder(list string, order []int) []int {
 	for to, from := range order {
 		if to != from {
@@ -47,13 +46,13 @@ func (m FieldPaths) recordBindings(sorted, written string, list []*quoratev1.Bin
 	order := sortedOrder(canonical, access.Binding.Compare)
 	same := func(a, b int) bool { return canonical[a].Compare(canonical[b]) == 0 }
 	for to, from := range slices.CompactFunc(order, same) {
-		here, there := fmt.Sprintf("%s[%d]", sorted, to), fmt.Sprintf("%s[%d]", written, from)
-		if here != there {
-			m[here] = there
+		inCommand, inRequest := fmt.Sprintf("%s[%d]", sorted, to), fmt.Sprintf("%s[%d]", written, from)
+		if inCommand != inRequest {
+			m[inCommand] = inRequest
 		}
 		for at, subject := range canonical[from].To {
 			if i := slices.Index(list[from].GetTo(), subject.String()); i != at {
-				m[fmt.Sprintf("%s.to[%d]", here, at)] = fmt.Sprintf("%s.to[%d]", there, i)
+				m[fmt.Sprintf("%s.to[%d]", inCommand, at)] = fmt.Sprintf("%s.to[%d]", inRequest, i)
 			}
 		}
 	}

@@ -65,7 +65,6 @@ func FuzzConvert(f *testing.F) {
 	})
 }
 
-// checkLedger applies a command and checks the invariants of the ledger.
 func checkLedger(t *testing.T, base, command quota.Command) {
 	t.Helper()
 	ledger := ledger.New(quota.DefaultBounds())

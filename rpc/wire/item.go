@@ -11,7 +11,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// toPicks reads what items a claim asks for, by resource.
 func toPicks(picks []*quoratev1.ItemPick) []quota.Pick {
 	var list []quota.Pick
 	for _, p := range picks {
@@ -72,7 +71,7 @@ func FromItem(i quota.ItemInfo) *quoratev1.Item {
 	}
 }
 
-// fromWallIf is the wall-clock time of an instant; nil if there is none.
+// fromWallIf is nil without an instant.
 func fromWallIf(at quota.Instant, wall int64) *timestamppb.Timestamp {
 	if at == 0 {
 		return nil

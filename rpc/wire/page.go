@@ -48,7 +48,6 @@ func MakeToken(kind byte, content []byte) string {
 	return base64.RawURLEncoding.EncodeToString(append([]byte{kind}, content...))
 }
 
-// openToken returns the content of a page token.
 func openToken(kind byte, token string) ([]byte, error) {
 	content, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(content) == 0 || content[0] != kind {

@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// toPolicySpecs sorts definitions by name.
 func toPolicySpecs(policies []*quoratev1.Policy, field string, moved FieldPaths) []quota.PolicySpec {
 	var list []quota.PolicySpec
 	order := sortedOrder(
@@ -24,7 +23,6 @@ func toPolicySpecs(policies []*quoratev1.Policy, field string, moved FieldPaths)
 	return list
 }
 
-// toSortedNames sorts names.
 func toSortedNames(names []string, field string, moved FieldPaths) []string {
 	var list []string
 	for _, from := range moved.recordOrder(field, sortedOrder(names, strings.Compare)) {

@@ -13,7 +13,6 @@ var reasonKinds = map[quota.ReasonKind]quoratev1.EndReasonKind{
 	quota.ByRelease:  quoratev1.EndReasonKind_END_REASON_KIND_RELEASE,
 }
 
-// fromReason is nil if there is none.
 func fromReason(r *quota.Reason) *quoratev1.EndReason {
 	if r == nil {
 		return nil
@@ -30,7 +29,6 @@ func fromReason(r *quota.Reason) *quoratev1.EndReason {
 	return wire
 }
 
-// fromMadeRoom is nil if there is none.
 func fromMadeRoom(m *quota.MadeRoom) *quoratev1.MadeRoom {
 	if m == nil {
 		return nil

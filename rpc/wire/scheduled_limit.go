@@ -45,7 +45,7 @@ func ToScheduleLimits(
 	return c, nil
 }
 
-// setWindows sets the window of the request, or the next ones of its rule.
+// setWindows shows the window of the request, or the next ones of its rule.
 func setWindows(
 	c *quota.ScheduleLimits, r *quoratev1.ScheduleLimitsRequest, now quota.CivilTime, zones *recurrence.Zones,
 ) error {
@@ -101,20 +101,19 @@ func FromScheduledLimit(s *quota.ScheduledLimit) *quoratev1.ScheduledLimit {
 		setRule(shown, s)
 	}
 	for _, a := range s.Adjustments {
-		is := &quoratev1.LimitAdjustment{Value: &quoratev1.LimitAdjustment_Set{Set: int64(a.Amount)}}
+		adjustment := &quoratev1.LimitAdjustment{Value: &quoratev1.LimitAdjustment_Set{Set: int64(a.Amount)}}
 		switch a.Kind {
 		case quota.AddToLimit:
-			is.Value = &quoratev1.LimitAdjustment_Add{Add: int64(a.Amount)}
+			adjustment.Value = &quoratev1.LimitAdjustment_Add{Add: int64(a.Amount)}
 		case quota.CapLimit:
-			is.Value = &quoratev1.LimitAdjustment_Cap{Cap: int64(a.Amount)}
+			adjustment.Value = &quoratev1.LimitAdjustment_Cap{Cap: int64(a.Amount)}
 		case quota.SetLimit:
 		}
-		shown.Adjustments[a.Resource] = is
+		shown.Adjustments[a.Resource] = adjustment
 	}
 	return shown
 }
 
-// setRule shows what only recurring limits have.
 func setRule(shown *quoratev1.ScheduledLimit, s *quota.ScheduledLimit) {
 	shown.Every, shown.RuleBegins, shown.RuleEnds = s.Rule, FromCivil(s.RuleBegins), FromCivil(s.RuleEnds)
 	for _, w := range s.Windows {
@@ -127,7 +126,6 @@ func setRule(shown *quoratev1.ScheduledLimit, s *quota.ScheduledLimit) {
 	}
 }
 
-// fromScheduledEvent is nil for events of another kind.
 func fromScheduledEvent(e *quota.ScheduledLimitEvent) *quoratev1.ScheduledLimitEvent {
 	if e == nil {
 		return nil

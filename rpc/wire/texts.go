@@ -1,13 +1,6 @@
 package wire
 
-import (
-	"context"
-	"errors"
-	"maps"
-	"strings"
-
-	"connectrpc.com/connect"
-)
+import "strings"
 
 // Maximum lengths of the parts of an error, in bytes. Errors quote the request and must not grow with it.
 const (
@@ -17,7 +10,7 @@ const (
 	maxErrorField = 2 << 10
 	// maxErrorKey bounds a key of a map in the path of a field.
 	maxErrorKey = 64
-	// maxDecisionViolations is how many violations of limits an answer lists; its explanation says how many there are.
+	// maxDecisionViolations is how many violations of limits an answer lists, the most useful ones.
 	// A request of 32 claims may violate each of 512 limits at 17 levels.
 	maxDecisionViolations = 128
 	// maxViolations is how many violations of the schema one error names.
@@ -27,7 +20,6 @@ const (
 	thoroughBelow = 8 << 10
 )
 
-// shortenText cuts a text to at most so many bytes.
 func shortenText(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -38,17 +30,3 @@ func shortenText(text string, most int) string {
 
 // ShortText cuts a text to the length that an error may have.
 func ShortText(text string) string { return shortenText(text, MaxErrorText) }
-
-// BoundText keeps the text of an answer within its bound.
-func BoundText(_ context.Context, err error) error {
-	var failed *connect.Error
-	if !errors.As(err, &failed) || len(failed.Message()) <= MaxErrorText {
-		return err
-	}
-	short := connect.NewError(failed.Code(), errors.New(ShortText(failed.Message())))
-	for _, detail := range failed.Details() {
-		short.AddDetail(detail)
-	}
-	maps.Copy(short.Meta(), failed.Meta())
-	return short
-}

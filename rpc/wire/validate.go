@@ -65,7 +65,7 @@ func isCertainlyValid(m proto.Message) bool {
 	case *quoratev1.BatchAllocateRequest: // the requests in it are checked one by one
 		return isOneTo(len(m.GetRequests()), 1000)
 	case *quoratev1.BatchReleaseRequest:
-		return isOneTo(len(m.GetIds()), 1000)
+		return isOneTo(len(m.GetRequests()), 1000)
 	case *quoratev1.BatchRenewRequest:
 		return isOneTo(len(m.GetRenewals()), 1000)
 	}
@@ -84,7 +84,6 @@ const (
 	maxMinuteMs  = 60_000
 )
 
-// isOneTo reports whether a length is from 1 to most.
 func isOneTo(length, most int) bool { return length >= 1 && length <= most }
 
 // isAllocationID matches ^[!-~]{1,128}$.
@@ -117,7 +116,6 @@ func isValidAllocate(m *quoratev1.AllocateRequest) bool {
 	return true
 }
 
-// areValidLists checks the claims of a request, and those of its alternatives.
 func areValidLists(m *quoratev1.AllocateRequest) bool {
 	if len(m.GetClaims()) > maxPairs || len(m.GetAnyOf()) > quota.MaxAlternatives || !areValidClaims(m.GetClaims()) {
 		return false
@@ -139,7 +137,6 @@ func areValidClaims(claims []*quoratev1.Claim) bool {
 	return true
 }
 
-// isWithin reports whether a number is from 0 to most.
 func isWithin(n, most int64) bool { return n >= 0 && n <= most }
 
 func isValidPrincipal(p *quoratev1.Principal) bool {

@@ -41,7 +41,7 @@ func TestValidityOfRandomMessages(t *testing.T) {
 	}
 }
 
-// drawMessage sets random fields. Most values are valid, so that messages as a whole often are.
+// drawMessage draws fields of which most are valid, so that messages as a whole often are.
 func drawMessage(
 	t *rapid.T, m protoreflect.Message, text *rapid.Generator[string], number *rapid.Generator[int64],
 ) {
@@ -106,11 +106,13 @@ func BenchmarkValidate(b *testing.B) {
 	m := &quoratev1.AllocateRequest{Id: "bench-1-1", Claims: []*quoratev1.Claim{{
 		Tree: "bench", Node: "a/b/leaf-1", Amounts: map[string]int64{"cores": 1, "memory": 1},
 	}}}
-	for name, by := range map[string]protovalidate.Validator{"quick": BoundedValidator{Rules: rules}, "rules": rules} {
+	for name, validator := range map[string]protovalidate.Validator{
+		"quick": BoundedValidator{Rules: rules}, "rules": rules,
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := by.Validate(m); err != nil {
+				if err := validator.Validate(m); err != nil {
 					b.Fatal(err)
 				}
 			}

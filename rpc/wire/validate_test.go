@@ -62,7 +62,6 @@ func TestValidityFollowsSchema(t *testing.T) {
 	}
 }
 
-// fillMessage sets every field to a valid value, one element in each list and map.
 func fillMessage(t *testing.T, m protoreflect.Message) {
 	t.Helper()
 	for i := range m.Descriptor().Fields().Len() {

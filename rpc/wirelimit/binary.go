@@ -20,7 +20,7 @@ func (c *Checker) Binary(data []byte, d protoreflect.MessageDescriptor) (Usage, 
 	return s.usage, nil
 }
 
-// scanMessage scans the fields of a message. A lenient one keeps only to the bounds of the whole request.
+// scanMessage with lenient set enforces only the bounds of the whole request.
 func (s *scan) scanMessage(m *message, data []byte, lenient bool) error {
 	base := len(s.counts)
 	for range m.bounded {
@@ -49,11 +49,10 @@ func (s *scan) scanMessage(m *message, data []byte, lenient bool) error {
 			return err
 		}
 	}
-	s.counts = s.counts[:base] // after an error nobody looks at them
+	s.counts = s.counts[:base] // after an error they are not read
 	return nil
 }
 
-// scanField scans one occurrence of a field.
 func (s *scan) scanField(f *field, kind protowire.Type, value []byte, base int, lenient bool) error {
 	if kind != protowire.BytesType {
 		return s.scanScalar(f, base, lenient)
@@ -82,19 +81,17 @@ func (s *scan) scanField(f *field, kind protowire.Type, value []byte, base int, 
 	return s.addUsage(0, allocatedSize(int64(len(content))))
 }
 
-// checkText notes a text that is not UTF-8. Generated decoders do not look.
+// checkText exists because generated decoders accept text that is not UTF-8.
 func (s *scan) checkText(kind protoreflect.Kind, content []byte) {
 	s.odd = s.odd || kind == protoreflect.StringKind && !utf8.Valid(content)
 }
 
-// countElements counts another element of a list or map and returns the new count.
 func (s *scan) countElements(f *field, base int, lenient bool) (int, error) {
 	s.counts[base+f.slot]++
 	n := s.counts[base+f.slot]
 	return n, s.addElement(f, n, lenient)
 }
 
-// scanScalar counts a value of a fixed width or a varint.
 func (s *scan) scanScalar(f *field, base int, lenient bool) error {
 	switch {
 	case f.isList && f.message == nil:
@@ -106,7 +103,6 @@ func (s *scan) scanScalar(f *field, base int, lenient bool) error {
 	return nil
 }
 
-// scanPacked counts the values of a list of scalars that are written one behind the other.
 func (s *scan) scanPacked(f *field, content []byte, base int, lenient bool) error {
 	for len(content) > 0 {
 		n := scalarWidth(f.kind)
@@ -124,7 +120,7 @@ func (s *scan) scanPacked(f *field, content []byte, base int, lenient bool) erro
 	return nil
 }
 
-// scalarWidth is the width of a value on the wire, 0 for varints.
+// scalarWidth is 0 for varints.
 func scalarWidth(kind protoreflect.Kind) int {
 	switch kind { //nolint:exhaustive // all others are varints or have a length
 	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
@@ -135,7 +131,6 @@ func scalarWidth(kind protoreflect.Kind) int {
 	return 0
 }
 
-// scanNested scans a message in a message.
 func (s *scan) scanNested(f *field, content []byte, base int, lenient bool) error {
 	at := step{field: f}
 	if f.isList {

@@ -43,7 +43,7 @@ func (s jsonScan) nextToken() (json.Token, error) {
 	return token, nil
 }
 
-// scanValue scans what stands for a message, or for anything else that the schema does not divide further.
+// scanValue takes a message, or a value that the schema does not divide further.
 func (s jsonScan) scanValue(f *field, lenient bool) error {
 	token, err := s.nextToken()
 	if err != nil {
@@ -81,7 +81,7 @@ func (s jsonScan) scanObject(m *message, lenient bool) error {
 	return err
 }
 
-// scanMember scans the value of one field; f is nil if the message has no such field.
+// scanMember takes a nil f for a member that is not a field.
 func (s jsonScan) scanMember(f *field, base int, lenient bool) error {
 	switch {
 	case f == nil:
@@ -102,7 +102,7 @@ func (s jsonScan) scanMember(f *field, base int, lenient bool) error {
 	return s.scanWithin(step{field: f}, func() error { return s.scanValue(f, lenient || f.lenient) })
 }
 
-// scanComposite scans a list or a map with inside, and anything else without.
+// scanComposite calls inside for a list or a map, and passes over anything else.
 func (s jsonScan) scanComposite(f *field, want json.Delim, inside func() error) error {
 	token, err := s.nextToken()
 	if err != nil {
@@ -157,7 +157,6 @@ func (s jsonScan) scanPairs(f *field, base int, lenient bool) error {
 	return nil
 }
 
-// scanSingle scans one element of a list or one value of a map.
 func (s jsonScan) scanSingle(f *field, at step, lenient bool) error {
 	if f.message != nil {
 		if err := s.addUsage(0, f.message.size); err != nil {
@@ -167,7 +166,7 @@ func (s jsonScan) scanSingle(f *field, at step, lenient bool) error {
 	return s.scanWithin(at, func() error { return s.scanValue(f, lenient || f.lenient) })
 }
 
-// skipValue passes over an object or an array that the schema does not divide, behind its opening.
+// skipValue starts behind the opening brace or bracket of a value that the schema does not divide.
 func (s jsonScan) skipValue(open json.Delim) error {
 	for s.decoder.More() {
 		if open == '{' {
@@ -186,7 +185,6 @@ func (s jsonScan) skipValue(open json.Delim) error {
 	return err
 }
 
-// scanWithin scans one level deeper.
 func (s jsonScan) scanWithin(at step, inside func() error) error {
 	if err := s.enterMessage(at); err != nil {
 		return err

@@ -60,7 +60,6 @@ var errMalformed = errors.New("the body is not a valid protobuf message")
 // longestKey is how much of a map's key an error shows, in bytes.
 const longestKey = 64
 
-// step is one element of a field path.
 type step struct {
 	field *field
 	index int
@@ -68,7 +67,6 @@ type step struct {
 	key []byte
 }
 
-// scan is the state of one walk over an encoded request.
 type scan struct {
 	limits Limits
 	usage  Usage
@@ -96,7 +94,7 @@ func (s *scan) addUsage(elements, size int64) error {
 	return nil
 }
 
-// addElement counts an element of a list or a map, the nth of its field, and looks at the field's bound.
+// addElement counts the nth element of a list or map, and compares with the bound of the field.
 func (s *scan) addElement(f *field, n int, lenient bool) error {
 	if !lenient && f.maxItems > 0 && n > f.maxItems {
 		text := fmt.Sprintf("must contain no more than %d items", f.maxItems)
@@ -108,7 +106,6 @@ func (s *scan) addElement(f *field, n int, lenient bool) error {
 	return s.addUsage(1, f.elementSize(n))
 }
 
-// enterMessage goes into a message or a value that is nested in another.
 func (s *scan) enterMessage(at step) error {
 	if len(s.path) >= s.limits.Depth {
 		return &Error{Text: fmt.Sprintf("the request is nested deeper than %d levels", s.limits.Depth)}
@@ -119,7 +116,6 @@ func (s *scan) enterMessage(at step) error {
 
 func (s *scan) leaveMessage() { s.path = s.path[:len(s.path)-1] }
 
-// fieldPath writes the path of a field of the current message.
 func (s *scan) fieldPath(last *field) string {
 	var b strings.Builder
 	for _, at := range s.path {
@@ -139,7 +135,6 @@ func (s *scan) fieldPath(last *field) string {
 	return b.String()
 }
 
-// shortenKey shortens a key for an error text.
 func shortenKey(key string) string {
 	if len(key) <= longestKey {
 		return key
@@ -153,7 +148,6 @@ type Checker struct {
 	messages map[protoreflect.FullName]*message
 }
 
-// startScan begins a scan of a message of the type, and finds its schema.
 func (c *Checker) startScan(name protoreflect.FullName) (*scan, *message, error) {
 	m, known := c.messages[name]
 	if !known {

@@ -34,7 +34,6 @@ func newChecker(t testing.TB, limits wirelimit.Limits, messages ...proto.Message
 	return c
 }
 
-// encode returns a message in both encodings.
 func encode(t testing.TB, m proto.Message) (binary, text []byte) {
 	t.Helper()
 	binary, err := proto.Marshal(m)
@@ -48,7 +47,6 @@ func encode(t testing.TB, m proto.Message) (binary, text []byte) {
 	return binary, text
 }
 
-// each scans a message in both encodings.
 func each(t *testing.T, c *wirelimit.Checker, m proto.Message, look func(t *testing.T, u wirelimit.Usage, err error)) {
 	t.Helper()
 	binary, text := encode(t, m)
@@ -93,7 +91,6 @@ func TestEveryBoundOfEveryRequest(t *testing.T) {
 	}
 }
 
-// requests returns the request messages of the public API.
 func requests(t *testing.T) []protoreflect.MessageType {
 	t.Helper()
 	var found []protoreflect.MessageType
@@ -139,17 +136,16 @@ func walk(t *testing.T, d protoreflect.MessageDescriptor, path []protoreflect.Fi
 	}
 }
 
-// fill sets one element in each list on a path and n elements at its end.
 func fill(m protoreflect.Message, path []protoreflect.FieldDescriptor, n int) {
 	f := path[0]
-	last, here := len(path) == 1, n
+	last, count := len(path) == 1, n
 	if !last {
-		here = 1
+		count = 1
 	}
 	switch {
 	case f.IsMap():
 		entries := m.Mutable(f).Map()
-		for i := range here {
+		for i := range count {
 			value := entries.NewValue()
 			if !last {
 				fill(value.Message(), path[1:], n)
@@ -158,7 +154,7 @@ func fill(m protoreflect.Message, path []protoreflect.FieldDescriptor, n int) {
 		}
 	case f.IsList():
 		list := m.Mutable(f).List()
-		for range here {
+		for range count {
 			value := list.NewElement()
 			if !last {
 				fill(value.Message(), path[1:], n)
@@ -178,7 +174,6 @@ func names(path []protoreflect.FieldDescriptor) string {
 	return strings.Join(all, ".")
 }
 
-// plain returns a path without subscripts.
 func plain(field string) string {
 	var b strings.Builder
 	inside := false
@@ -378,8 +373,8 @@ func FuzzBinary(f *testing.F) {
 		Labels: map[string]string{"a": "b"},
 	})
 	f.Add(uint8(0), binary)
-	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
-		kind := kinds[int(which)%len(kinds)]
+	f.Fuzz(func(t *testing.T, number uint8, data []byte) {
+		kind := kinds[int(number)%len(kinds)]
 		d := kind.ProtoReflect().Descriptor()
 		usage, scanned := c.Binary(data, d)
 		m := kind.ProtoReflect().New().Interface()
@@ -409,8 +404,8 @@ func FuzzJSON(f *testing.F) {
 		f.Add(uint8(i), text)
 	}
 	f.Add(uint8(0), `{"claims":[`+strings.Repeat("{},", 33)+`{}]}`)
-	f.Fuzz(func(t *testing.T, which uint8, data string) {
-		kind := kinds[int(which)%len(kinds)]
+	f.Fuzz(func(t *testing.T, number uint8, data string) {
+		kind := kinds[int(number)%len(kinds)]
 		d := kind.ProtoReflect().Descriptor()
 		usage, scanned := c.JSON([]byte(data), d)
 		m := kind.ProtoReflect().New().Interface()

@@ -25,7 +25,6 @@ const (
 	unknownMessage = 512
 )
 
-// message is the scan's description of a message type.
 type message struct {
 	fields map[protowire.Number]*field
 	names  map[string]*field
@@ -39,7 +38,6 @@ type message struct {
 	opaque bool
 }
 
-// field is the scan's description of a field.
 type field struct {
 	name          string
 	isList, isMap bool
@@ -115,7 +113,7 @@ func (c *Checker) learnMessage(d protoreflect.MessageDescriptor) (*message, erro
 	return m, nil
 }
 
-// fieldOf finds a field; nil if there is none.
+// fieldOf returns nil if there is no such field.
 func (m *message) fieldOf(number protowire.Number) *field {
 	if int(number) < len(m.low) {
 		return m.low[number]
@@ -129,11 +127,11 @@ func (c *Checker) learnField(d protoreflect.FieldDescriptor) (*field, error) {
 	if err != nil {
 		return nil, err
 	}
-	of, elements := d, (*validatepb.FieldRules)(nil)
+	element, elements := d, (*validatepb.FieldRules)(nil)
 	switch {
 	case f.isMap:
-		of, elements = d.MapValue(), rules.GetMap().GetValues()
-		f.kind, f.maxItems = of.Kind(), int(rules.GetMap().GetMaxPairs())
+		element, elements = d.MapValue(), rules.GetMap().GetValues()
+		f.kind, f.maxItems = element.Kind(), int(rules.GetMap().GetMaxPairs())
 	case f.isList:
 		elements, f.maxItems = rules.GetRepeated().GetItems(), int(rules.GetRepeated().GetMaxItems())
 	}
@@ -142,8 +140,8 @@ func (c *Checker) learnField(d protoreflect.FieldDescriptor) (*field, error) {
 		f.maxItems = 0
 	}
 	f.value, f.wire = scalarSize(f.kind), wireType(f.kind)
-	if of.Message() != nil {
-		f.message, err = c.learnMessage(of.Message())
+	if element.Message() != nil {
+		f.message, err = c.learnMessage(element.Message())
 	}
 	return f, err
 }
@@ -163,7 +161,6 @@ func wireType(kind protoreflect.Kind) protowire.Type {
 	return protowire.VarintType
 }
 
-// scalarSize is the memory of a value in its message, list or map.
 func scalarSize(kind protoreflect.Kind) int64 {
 	switch kind { //nolint:exhaustive // all others fit into a word
 	case protoreflect.StringKind:
@@ -174,7 +171,6 @@ func scalarSize(kind protoreflect.Kind) int64 {
 	return pointerSize
 }
 
-// goSize is the memory of an empty message of the type.
 func goSize(d protoreflect.MessageDescriptor) int64 {
 	if d.IsMapEntry() {
 		return 0

@@ -172,6 +172,7 @@ quorate_wait() {
     sleep 0.1
   done
   printf '%s\n' "$answer"
+  jq -r .fence <<<"$answer" >"$quorate_dir/$id.fence"
   if [[ $(jq -r '.allocation.ttlMs // 0' <<<"$answer") != 0 ]]; then
     quorate_keep "$answer" "$sent" </dev/null >/dev/null 2>&1 &
     QUORATE_KEEPER=$!
@@ -230,10 +231,13 @@ quorate_lost() {
   mv "$quorate_dir/$1.lost.new" "$quorate_dir/$1.lost"
 }
 
-# quorate_release ID: releases an allocation, and ends the renewals of its lease.
+# quorate_release ID: releases an allocation, and ends the renewals of its lease. What quorate_acquire was granted here
+# is released by its fence: if another request has the id meanwhile, the answer is FENCE_MISMATCH.
 quorate_release() {
+  local fence=0
   : >"$quorate_dir/$1.released"
-  quorate_call AllocationService/Release "{\"id\":\"$1\"}"
+  [[ ! -e $quorate_dir/$1.fence ]] || fence=$(<"$quorate_dir/$1.fence")
+  quorate_call AllocationService/Release "{\"id\":\"$1\",\"fence\":\"$fence\"}"
 }
 
 # quorate_watch REQUEST: prints the changes of allocations, one a line, and continues at the next server if one fails.

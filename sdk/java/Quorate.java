@@ -585,7 +585,12 @@ public final class Quorate {
                 isReleased = true;
                 end(null);
             }
-            call("AllocationService/Release", Map.of("id", id));
+            try {
+                call("AllocationService/Release", Map.of("id", id, "fence", fence));
+            } catch (CallException e) {
+                if (!"FENCE_MISMATCH".equals(e.problem().get("reason"))) throw e;
+                // It ended before, and another request has its id now.
+            }
         }
 
         /** Releases the lease, also after it was lost. */

@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// example is the example program of a language: it takes servers, a node and an amount.
 type example struct {
 	command []string
 }

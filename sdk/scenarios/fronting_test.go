@@ -98,7 +98,6 @@ func playThroughProxy(t *testing.T, program string, configure func(block, folder
 	}
 }
 
-// blockOf returns the configuration of a program in docs/fronting.md.
 func blockOf(t *testing.T, language string) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/fronting.md")

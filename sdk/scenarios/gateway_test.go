@@ -109,7 +109,6 @@ func (g *gateway) mixUp(answer *http.Response) error {
 	return nil
 }
 
-// do does a step of the driver.
 func (g *gateway) do(t *testing.T, s *driverStep) {
 	t.Helper()
 	g.mu.Lock()

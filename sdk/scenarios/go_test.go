@@ -30,10 +30,8 @@ type goPlayer struct {
 	changes map[string]chan *quoratev1.WatchAllocationsResponse
 }
 
-// outcome is the answer to a step.
 type outcome map[string]any
 
-// goStep is a step as a player reads it.
 type goStep struct {
 	Do, As, ID, Tree, Node, Resource string
 	Request                          json.RawMessage

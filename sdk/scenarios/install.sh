@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the clients of all languages need and this machine lacks: Python with mypy, Node with npm, a JDK, and
-# curl with jq.
+# Installs what the clients of all languages need and this machine lacks: Python with mypy, Node with npm, a JDK,
+# curl with jq, and the gRPC libraries of Python and Java.
 set -euo pipefail
 missing=()
 command -v python3 >/dev/null || missing+=(python3)
@@ -9,6 +9,9 @@ command -v npm >/dev/null || missing+=(nodejs npm)
 command -v javac >/dev/null || missing+=(openjdk-17-jdk-headless)
 command -v curl >/dev/null || missing+=(curl)
 command -v jq >/dev/null || missing+=(jq)
+/usr/bin/python3 -c 'import grpc' 2>/dev/null || missing+=(python3-grpcio)
+[[ -e /usr/share/java/grpc-netty.jar ]] ||
+  missing+=(libgrpc-java libguava-java libnetty-java libopencensus-java libperfmark-java)
 [[ ${#missing[@]} -gt 0 ]] || exit 0
 if [[ $EUID -ne 0 ]] || ! command -v apt-get >/dev/null; then
   echo "the tests of the clients need ${missing[*]} (names of Debian's packages): install them" >&2

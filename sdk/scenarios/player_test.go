@@ -74,7 +74,6 @@ func startProcess(t *testing.T, servers, command []string, environment ...string
 	return p
 }
 
-// newPlayer returns a player that reads steps and writes answers.
 func newPlayer(t *testing.T, steps io.WriteCloser, answers io.Reader) *player {
 	t.Helper()
 	p := &player{t: t, steps: steps, answers: make(chan string)}
@@ -91,7 +90,6 @@ func newPlayer(t *testing.T, steps io.WriteCloser, answers io.Reader) *player {
 	return p
 }
 
-// play makes the player do a step and returns its answer.
 func (p *player) play(play map[string]any) map[string]any {
 	p.t.Helper()
 	line, err := json.Marshal(play)

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// requireTools skips a test on a machine without these programs. make verify-sdks then fails instead.
+// requireTools skips on a machine without the programs. make verify-sdks then fails instead.
 func requireTools(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
@@ -24,7 +24,6 @@ func requireTools(t *testing.T, programs ...string) {
 	}
 }
 
-// runIn runs a command in a folder with further variables, and returns what it prints and its exit status.
 func runIn(t *testing.T, folder string, environment []string, command ...string) (string, int) {
 	t.Helper()
 	process := exec.CommandContext(t.Context(), command[0], command[1:]...)
@@ -36,7 +35,6 @@ func runIn(t *testing.T, folder string, environment []string, command ...string)
 	return string(out), process.ProcessState.ExitCode()
 }
 
-// mustRun runs a command that must end well.
 func mustRun(t *testing.T, folder string, command ...string) string {
 	t.Helper()
 	out, status := runIn(t, folder, nil, command...)

@@ -30,7 +30,6 @@ func TestPythonQuickly(t *testing.T) {
 
 func TestPython(t *testing.T) { playEverything(t, startPython, "python3") }
 
-// playEverything plays the whole script with a player that needs programs.
 func playEverything(t *testing.T, start starter, programs ...string) {
 	t.Helper()
 	verify.Only(t) // a minute
@@ -101,7 +100,6 @@ func playScenario(t *testing.T, c *cluster, start starter, s scenario) {
 	}
 }
 
-// do does a step of the driver.
 func (c *cluster) do(t *testing.T, s *driverStep) {
 	t.Helper()
 	switch {

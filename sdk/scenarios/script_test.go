@@ -23,7 +23,6 @@ type scenario struct {
 	Steps   []step `yaml:"steps"`
 }
 
-// step is one of the player or one of the driver.
 type step struct {
 	Play   map[string]any `yaml:"play"`
 	Expect map[string]any `yaml:"expect"`

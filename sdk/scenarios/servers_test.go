@@ -13,14 +13,12 @@ const patience = time.Minute
 
 func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 
-// cluster is three real servers, for as long as a test runs.
 type cluster struct {
 	*servertest.Cluster
 
 	killed []*servertest.Server
 }
 
-// startCluster starts a cluster with the tree of the scenarios.
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{Cluster: servertest.StartCluster(t, servertest.Settings{Patience: patience})}
@@ -34,7 +32,6 @@ func (c *cluster) kill(s *servertest.Server) {
 	c.killed = append(c.killed, s)
 }
 
-// startKilled starts the servers that were killed, and waits until they serve. They outlive the scenario.
 func (c *cluster) startKilled(t *testing.T) {
 	t.Helper()
 	for _, s := range c.killed {
@@ -43,7 +40,6 @@ func (c *cluster) startKilled(t *testing.T) {
 	c.killed = nil
 }
 
-// signal stops or continues all servers.
 func (c *cluster) signal(t *testing.T, signal os.Signal) {
 	t.Helper()
 	for _, s := range c.Servers {

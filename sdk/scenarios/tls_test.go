@@ -9,10 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// secured is a server that requires certificates of its callers.
 type secured struct{ *servertest.Server }
 
-// startSecured starts a single server with TLS and the tree of the scenarios.
 func startSecured(t *testing.T) secured {
 	t.Helper()
 	certs := filepath.Join(t.TempDir(), "certs")

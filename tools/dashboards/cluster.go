@@ -33,7 +33,7 @@ var stateRow = row{"State", []panel{
 	{
 		kind: stat, title: "Certificates end in", unit: "s",
 		about:   "The first end of a certificate of a member, or of an authority. Empty without certificates.",
-		queries: one(`min by (cluster) (quorate_certificate_expiry_seconds{$}) - time()`, byCluster),
+		queries: one(`min by (cluster) (quorate_certificate_expiry_timestamp_seconds{$}) - time()`, byCluster),
 		steps:   low(2*86400, 14*86400),
 	},
 	{
@@ -70,8 +70,8 @@ var membersRow = row{"Members", []panel{
 	{
 		kind: graph, title: "Unreachable", unit: "s", steps: alarm(30),
 		about: "For how long a member has not reached another one.",
-		queries: one(`max by (cluster, instance, member) (quorate_member_unreachable_seconds{$})`,
-			byInstance+" → {{member}}"),
+		queries: one(`max by (cluster, instance, peer) (quorate_member_unreachable_seconds{$})`,
+			byInstance+" → {{peer}}"),
 	},
 	{
 		kind: graph, title: "Since the leader was heard", about: "0 on the leader.", unit: "s", steps: alarm(10),
@@ -79,7 +79,7 @@ var membersRow = row{"Members", []panel{
 	},
 	{
 		kind: graph, title: "Clocks ahead of civil time", about: "As the leader measures them.", unit: "s",
-		queries: one(`max by (cluster, member) (quorate_member_clock_offset_seconds{$})`, "{{cluster}} {{member}}"),
+		queries: one(`max by (cluster, peer) (quorate_member_clock_offset_seconds{$})`, "{{cluster}} {{peer}}"),
 		steps:   alarm(5),
 	},
 	{
@@ -208,9 +208,9 @@ var callsRow = row{"Calls", []panel{
 			"{{cluster}} {{procedure}}"),
 	},
 	{
-		kind: graph, title: "Calls that fail", about: "By code. Denials of quota are resource_exhausted.", unit: "reqps",
-		queries: one(sumRate("cluster, code", `quorate_rpc_calls_total{$, code!="ok"}`),
-			"{{cluster}} {{code}}"),
+		kind: graph, title: "Calls that fail", about: "By outcome. Denials of quota are resource_exhausted.", unit: "reqps",
+		queries: one(sumRate("cluster, outcome", `quorate_rpc_calls_total{$, outcome!="ok"}`),
+			"{{cluster}} {{outcome}}"),
 	},
 	{
 		kind: graph, title: "Duration of calls", unit: "s",
@@ -274,13 +274,13 @@ var readsRow = row{"Forwarding and reads", []panel{
 		kind: graph, title: "Linearizable reads", about: "And the questions on their behalf.", unit: "ops",
 		queries: []query{
 			{sumRate("cluster", `quorate_linearizable_reads_total{$}`), "{{cluster}} reads"},
-			{sumRate("cluster, by, outcome", `quorate_read_rounds_total{$}`), "{{cluster}} {{by}} {{outcome}}"},
+			{sumRate("cluster, asker, outcome", `quorate_read_rounds_total{$}`), "{{cluster}} {{asker}} {{outcome}}"},
 		},
 	},
 	{
 		kind: graph, title: "Questions for reads", about: "99 of 100 are not slower.", unit: "s",
-		queries: quantiles(sumRate("cluster, by, le", `quorate_read_round_seconds_bucket{$}`),
-			"{{cluster}} {{by}}", 0.99),
+		queries: quantiles(sumRate("cluster, asker, le", `quorate_read_round_seconds_bucket{$}`),
+			"{{cluster}} {{asker}}", 0.99),
 	},
 	{
 		kind: graph, title: "Expensive reads", unit: "short",

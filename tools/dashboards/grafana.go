@@ -8,7 +8,6 @@ import (
 // schemaVersion is that of Grafana 12 and 13. Older ones read the dashboards too: nothing newer is used.
 const schemaVersion = 42
 
-// board is a dashboard as the tables of this package describe it.
 type board struct {
 	title, about string
 	// hasTrees adds the variable tree.
@@ -16,7 +15,6 @@ type board struct {
 	rows     []row
 }
 
-// row is a headed group of panels.
 type row struct {
 	title  string
 	panels []panel
@@ -62,7 +60,6 @@ func low(orangeFrom, greenFrom float64) []threshold {
 // lowest is the value of a step that colours everything below the next one.
 const lowest = -1e18
 
-// object is an object of JSON.
 type object = map[string]any
 
 var source = object{"type": "prometheus", "uid": "${datasource}"}
@@ -252,7 +249,6 @@ func (p panel) drawing() object {
 	return custom
 }
 
-// one is the queries of a panel with a single one.
 func one(expr, legend string) []query { return []query{{expr, legend}} }
 
 // quantiles are queries for the shares of a histogram, which rates gives by le and other labels.

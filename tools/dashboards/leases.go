@@ -15,7 +15,7 @@ var leasesRow = row{"Leases", []panel{
 	{
 		kind: stat, title: "Expired in an hour", unit: "short", steps: warn(1, 100),
 		about: "Leases whose holder did not renew them in time: it crashed, hangs, or cannot reach a server.",
-		queries: one(`sum by (cluster) (max by (cluster, tree) (increase(quorate_ends_total{$T, kind="expired"}[1h])))`,
+		queries: one(`sum by (cluster) (max by (cluster, tree) (increase(quorate_ends_total{$T, outcome="expired"}[1h])))`,
 			byCluster),
 	},
 	{
@@ -31,8 +31,8 @@ var leasesRow = row{"Leases", []panel{
 		},
 	},
 	{
-		kind: graph, title: "Ends", about: "By kind, of the chosen trees.", unit: "ops",
-		queries: one(maxRate("cluster, tree, kind", `quorate_ends_total{$T}`), byTree+" {{kind}}"),
+		kind: graph, title: "Ends", about: "By outcome, of the chosen trees.", unit: "ops",
+		queries: one(maxRate("cluster, tree, outcome", `quorate_ends_total{$T}`), byTree+" {{outcome}}"),
 	},
 	{
 		kind: graph, title: "Revocations", about: "Leases that were revoked.", unit: "ops",
@@ -46,8 +46,8 @@ var leasesRow = row{"Leases", []panel{
 	},
 	{
 		kind: graph, title: "Renewals", about: "Calls that renew, each for many leases.", unit: "reqps",
-		queries: one(sumRate("cluster, code", `quorate_rpc_calls_total{$, procedure=~".*/Renew.*"}`),
-			"{{cluster}} {{code}}"),
+		queries: one(sumRate("cluster, outcome", `quorate_rpc_calls_total{$, procedure=~".*/Renew.*"}`),
+			"{{cluster}} {{outcome}}"),
 	},
 	{
 		kind: graph, title: "Watchers", about: "Holders that follow their leases, and others that watch.", unit: "short",

@@ -22,7 +22,7 @@ var totalsRow = row{"Totals", []panel{
 		kind: stat, title: "Memory of the bound", unit: "percentunit", steps: warn(0.75, 0.9),
 		about: "What allocations, waiting requests, items and trees take, of what they may take together.",
 		queries: one(`sum by (cluster) (max by (cluster, part) `+
-			`(quorate_ledger_bytes{$, part=~"allocations|waiting|items|trees"})) / max by (cluster) (quorate_ledger_bytes_limit{$})`, byCluster),
+			`(quorate_ledger_bytes{$, part=~"allocations|waiting|items|trees"})) / max by (cluster) (quorate_ledger_limit_bytes{$})`, byCluster),
 	},
 	{
 		kind: stat, title: "Nodes left out", about: "Chosen nodes that metrics-nodes names and the bounds leave out.",
@@ -56,7 +56,7 @@ var treesRow = row{"Trees", []panel{
 	{
 		kind: graph, title: "Ends", unit: "ops",
 		about:   "Releases and other ends. Expired leases are those of holders that crashed or hang.",
-		queries: one(maxRate("cluster, tree, kind", `quorate_ends_total{$T}`), byTree+" {{kind}}"),
+		queries: one(maxRate("cluster, tree, outcome", `quorate_ends_total{$T}`), byTree+" {{outcome}}"),
 	},
 	{
 		kind: graph, title: "Wait in the queue", unit: "s",
@@ -65,38 +65,37 @@ var treesRow = row{"Trees", []panel{
 			byTree, 0.5, 0.95),
 	},
 	{
-		kind: graph, title: "Denials", about: "Calls that were answered with resource_exhausted.", unit: "reqps",
-		queries: one(sumRate("cluster, procedure", `quorate_rpc_calls_total{$, code="resource_exhausted"}`),
-			"{{cluster}} {{procedure}}"),
+		kind: graph, title: "Denials", about: "Requests that were denied, by reason, also in batches.", unit: "reqps",
+		queries: one(sumRate("cluster, tree, reason", `quorate_denials_total{$T}`), byTree+" {{reason}}"),
 	},
 }}
 
-const byNode = "{{cluster}} {{tree}}:{{path}} {{resource}}"
+const byNode = "{{cluster}} {{tree}}:{{node}} {{resource}}"
 
 var nodesRow = row{"Chosen nodes (metrics-nodes)", []panel{
 	{
 		kind: bars, title: "Use of limits", unit: "percentunit", steps: warn(0.8, 1),
 		about: "What is held at the node and below it, of its limit. Empty without metrics-nodes.",
-		queries: one(`max by (cluster, tree, path, resource) (quorate_node_used{$T}) / `+
-			`max by (cluster, tree, path, resource) (quorate_node_limit{$T})`, byNode),
+		queries: one(`max by (cluster, tree, node, resource) (quorate_node_used{$T}) / `+
+			`max by (cluster, tree, node, resource) (quorate_node_limit{$T})`, byNode),
 	},
 	{
 		kind: bars, title: "Use of advisory limits", unit: "percentunit", steps: warn(0.8, 1),
 		about: "The same of limits that admission does not apply. Empty without such nodes.",
-		queries: one(`max by (cluster, tree, path, resource) (quorate_node_used{$T}) / `+
-			`max by (cluster, tree, path, resource) (quorate_node_advisory_limit{$T})`, byNode),
+		queries: one(`max by (cluster, tree, node, resource) (quorate_node_used{$T}) / `+
+			`max by (cluster, tree, node, resource) (quorate_node_advisory_limit{$T})`, byNode),
 	},
 	{
 		kind: graph, title: "Used", about: "In base units, at the node and below it.", unit: "short",
-		queries: one(`max by (cluster, tree, path, resource) (quorate_node_used{$T})`, byNode),
+		queries: one(`max by (cluster, tree, node, resource) (quorate_node_used{$T})`, byNode),
 	},
 	{
 		kind: graph, title: "Headroom", about: "What a claim at the node could get now.", unit: "short",
-		queries: one(`max by (cluster, tree, path, resource) (quorate_node_headroom{$T})`, byNode),
+		queries: one(`max by (cluster, tree, node, resource) (quorate_node_headroom{$T})`, byNode),
 	},
 	{
 		kind: graph, title: "Waiting", about: "What waiting requests ask for at the node and below it.", unit: "short",
-		queries: one(`max by (cluster, tree, path, resource) (quorate_node_waiting{$T})`, byNode),
+		queries: one(`max by (cluster, tree, node, resource) (quorate_node_waiting{$T})`, byNode),
 	},
 }}
 
@@ -112,8 +111,8 @@ var recordsRow = row{"Memory, records and webhooks", []panel{
 	},
 	{
 		kind: graph, title: "Deliveries", about: "Attempts to deliver an event. Empty without webhooks.", unit: "ops",
-		queries: one(sumRate("cluster, webhook, result", `quorate_webhook_attempts_total{$}`),
-			"{{cluster}} {{webhook}} {{result}}"),
+		queries: one(sumRate("cluster, webhook, outcome", `quorate_webhook_attempts_total{$}`),
+			"{{cluster}} {{webhook}} {{outcome}}"),
 	},
 	{
 		kind: graph, title: "Events behind", about: "To be delivered or skipped. Empty without webhooks.", unit: "short",

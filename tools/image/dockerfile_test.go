@@ -62,7 +62,6 @@ func (c containers) newBuilder(t *testing.T) (volumes []string) {
 	return volumes
 }
 
-// files are the files of an image with modes and owners.
 func (c containers) files(t *testing.T, image string) string {
 	t.Helper()
 	root := c.must(t, "image", "mount", image)

@@ -19,7 +19,6 @@ var foreign = map[string]struct{ architecture, emulator string }{
 	"amd64": {"arm64", "qemu-aarch64-static"}, "arm64": {"amd64", "qemu-x86_64-static"},
 }[runtime.GOARCH]
 
-// emulated runs the binary of the image for the other architecture.
 type emulated struct{ binary string }
 
 func openForeign(t *testing.T, layout string) emulated {
@@ -51,7 +50,6 @@ func (e emulated) command(args ...string) *exec.Cmd {
 	return exec.Command(foreign.emulator, append([]string{e.binary}, args...)...)
 }
 
-// startServer starts a server that ends with the test.
 func (e emulated) startServer(t *testing.T, file string) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))

@@ -50,7 +50,6 @@ func buildLayout(t *testing.T, args []string) string {
 	return out
 }
 
-// digests are the digests of all files below a folder.
 func digests(t *testing.T, folder string) map[string][32]byte {
 	t.Helper()
 	found := map[string][32]byte{}

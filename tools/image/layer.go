@@ -23,7 +23,6 @@ const (
 	dataPath   = "var/lib/quorate/"
 )
 
-// entry is a file or, with a slash at the end of its path, a folder.
 type entry struct {
 	path  string
 	mode  int64
@@ -69,7 +68,6 @@ func (b *build) commonEntries() ([]entry, error) {
 		entry{dataPath, 0o700, user, nil}), nil
 }
 
-// newLayer makes a layer of entries, all with the same time.
 func newLayer(entries []entry, at time.Time) (v1.Layer, error) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)

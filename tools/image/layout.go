@@ -14,7 +14,6 @@ import (
 
 const configuration = "/etc/quorate/quorate.yaml"
 
-// writeLayout replaces a folder by an OCI layout with one image index, which has an image for each architecture.
 func (b *build) writeLayout(folder, reference string) error {
 	common, err := b.commonEntries()
 	if err != nil {

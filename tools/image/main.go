@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// run builds what the command line asks for; epoch is the time of all files in seconds since 1970.
+// run takes the time of all files, in seconds since 1970.
 func run(args []string, epoch string) error {
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
 	out := flags.String("out", "", "folder for the OCI layout, which is replaced")
@@ -46,7 +46,6 @@ func run(args []string, epoch string) error {
 	return b.writeLayout(*out, *reference)
 }
 
-// build is what an image is made of.
 type build struct {
 	version, commit       string
 	authorities, licences string
@@ -54,7 +53,6 @@ type build struct {
 	time                  time.Time
 }
 
-// binary is the program for one architecture.
 type binary struct{ architecture, file string }
 
 func (b *build) addBinary(text string) error {

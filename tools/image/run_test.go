@@ -61,7 +61,7 @@ func (c containers) command(args ...string) *exec.Cmd {
 	return exec.Command("podman", append(append([]string{}, c.flags...), args...)...)
 }
 
-// try runs a command and returns its standard output, or all of its output if it fails.
+// try returns all of the output if the command fails.
 func (c containers) try(args ...string) (string, error) {
 	command := c.command(args...)
 	var out, talk bytes.Buffer
@@ -116,7 +116,7 @@ func (c containers) startServer(t *testing.T, image string) (id, address string)
 	return id, address
 }
 
-// writeConfiguration writes the settings of a server with its data in a folder, and returns the address of its API.
+// writeConfiguration returns the address of the server's API.
 func writeConfiguration(t *testing.T, data string) (file, address string) {
 	t.Helper()
 	ports := freePorts(t, 3)
@@ -158,7 +158,7 @@ func (c containers) awaitHealthy(t *testing.T, id string) {
 	}
 }
 
-// freePorts are loopback addresses that are free for TCP.
+// freePorts are free for TCP on loopback.
 func freePorts(t *testing.T, count int) (addresses []string) {
 	t.Helper()
 	for range count {
@@ -204,7 +204,6 @@ func TestTheImageRuns(t *testing.T) {
 	}
 }
 
-// checkConfinement looks at the process of a container from outside.
 func checkConfinement(t *testing.T, podman containers, id string) {
 	t.Helper()
 	pid := podman.must(t, "inspect", "--format", "{{.State.Pid}}", id)

@@ -21,10 +21,10 @@ browser: #: install what browser-test needs and this machine lacks: Node, Chromi
 	web/browsertest/install.sh
 
 browser-test: ui #: look at every view of the dashboard of real servers with a real browser; see make browser
-	cd web/browsertest && go test -count=1 -timeout 20m .
+	cd web/browsertest && go test $(TEST_FLAGS) -count=1 -timeout 20m .
 
 pictures: ui #: take the pictures of docs/dashboard.md of a real cluster; see make browser
-	cd web/browsertest && QUORATE_TOUR=$(CURDIR)/docs/pictures go test -count=1 -timeout 20m -run '^TestTour$$' .
+	cd web/browsertest && QUORATE_TOUR=$(CURDIR)/docs/pictures go test $(TEST_FLAGS) -count=1 -timeout 20m -run '^TestTour$$' .
 
 # What the client for TypeScript is made with, as its package-lock.json pins it.
 sdk/typescript/node_modules/.package-lock.json: sdk/typescript/package.json sdk/typescript/package-lock.json
@@ -42,9 +42,9 @@ verify-sdks: sdk-typescript #: let the clients of all languages play one script 
 	QUORATE_VERIFY=1 QUORATE_SDKS=require go test -count=1 -timeout 20m ./sdk/...
 
 # What the site of the documentation is made with, as its package-lock.json pins it.
-docs-site/node_modules/.package-lock.json: docs-site/package.json docs-site/package-lock.json
+docs/site/node_modules/.package-lock.json: docs/site/package.json docs/site/package-lock.json
 	@command -v npm >/dev/null || { echo "make docs-site needs Node 20 or later with npm: https://nodejs.org"; exit 1; }
-	cd docs-site && npm ci --no-fund --no-audit --ignore-scripts --loglevel=error && touch node_modules/.package-lock.json
+	cd docs/site && npm ci --no-fund --no-audit --ignore-scripts --loglevel=error && touch node_modules/.package-lock.json
 
-docs-site: build docs-site/node_modules/.package-lock.json ## build docs/ and references as a site in docs-site/dist; needs Node
-	cd docs-site && VERSION="$(VERSION)" npm run --silent build
+docs-site: build docs/site/node_modules/.package-lock.json ## build docs/ and references as a site in docs/site/dist; needs Node
+	cd docs/site && VERSION="$(VERSION)" npm run --silent build

@@ -21,34 +21,34 @@ GUARDED ?= true
 .PHONY: bench bench-report bench-compare scale sim chaos chaos-selftest chaos-list
 
 bench: ## run benchmarks BENCHCOUNT (10) times, into bench.txt for benchstat
-	go test -run '^$$' -bench . -benchmem -count $(BENCHCOUNT) ./... | tee bench.txt
+	$(GO_TEST) -run '^$$' -bench . -benchmem -count $(BENCHCOUNT) $(MODULES) | tee bench.txt
 
 # The main branch, or the commit before if this is its head.
 BENCH_BASE ?= $(shell [ "$(BASE)" != "$$(git rev-parse HEAD 2>/dev/null)" ] && echo $(BASE) || echo HEAD^)
 bench-report: $(BIN)/benchstat #: the most important benchmarks, beside those of BENCH_BASE (the main branch) in one run
-	bench/report.sh $(BENCH_BASE)
+	tools/bench/report.sh $(BENCH_BASE)
 
-# Of make bench-compare: more flags, such as COMPARE="-time 5s -markdown"; go run ./bench/compare -help lists them.
+# Of make bench-compare: more flags, such as COMPARE="-time 5s -markdown"; COMPARE=-help lists them.
 COMPARE ?=
 bench-compare: #: three servers beside a prototype, bare raft, and etcd and PostgreSQL if installed; JSON in compare.json
-	go run ./bench/compare -out compare.json $(COMPARE)
+	$(IN_WORKSPACE) go run ./tools/bench/compare -out compare.json $(COMPARE)
 
 scale: #: a cluster with 100,000 nodes of trees and 1,000,000 leases in virtual time; 5 minutes, 6 GB; see docs/performance.md
 	go test -count 1 -v -timeout 60m ./cluster/clustertest -run '^TestScale$$' -args -nodes 100000 -leases 1000000 -steady 6m
 
 sim: #: clusters in virtual time, SIMCOUNT (20) runs, and chaos in virtual time, SIMSEEDS (200) seeds
 	go test -count $(SIMCOUNT) ./cluster/...
-	go test -count 1 -timeout 30m ./chaos/simtest -args -seeds $(SIMSEEDS) -first $(SEED)
+	cd chaos && go test -count 1 -timeout 30m ./simtest -args -seeds $(SIMSEEDS) -first $(SEED)
 
 chaos: ## break real clusters and check what callers saw; see chaos/README.md
-	go build -o $(BIN)/chaos-run ./chaos/run
+	cd chaos && go build -o $(BIN)/chaos-run ./run
 	$(BIN)/chaos-run -scenario "$(SCENARIO)" -workloads "$(WORKLOADS)" -seed $(SEED) -time $(TIME) -length $(LENGTH) \
 	  -nodes $(NODES) -out "$(OUT)" -old "$(OLD)" -planted "$(PLANTED)" -guarded=$(GUARDED)
 
 chaos-selftest: #: check that chaos finds every planted bug, in virtual time and with real processes
-	go test -count=1 -v -timeout 30m ./chaos/simtest -run PlantedBugs -args -planted
-	go build -o $(BIN)/chaos-run ./chaos/run
+	cd chaos && go test -count=1 -v -timeout 30m ./simtest -run PlantedBugs -args -planted
+	cd chaos && go build -o $(BIN)/chaos-run ./run
 	$(BIN)/chaos-run -selftest -scenario "$(SCENARIO)" -seed $(SEED) -out "$(OUT)"
 
 chaos-list: #: list the faults that SCENARIO may name
-	go run ./chaos/run -list
+	cd chaos && go run ./run -list

@@ -35,7 +35,7 @@ func (d *document) requireAnswered() error {
 		if err != nil {
 			continue // of base.yaml
 		}
-		if message, is := found.(protoreflect.MessageDescriptor); is {
+		if message, ok := found.(protoreflect.MessageDescriptor); ok {
 			requireFields(lookUp(d.schemas, name), message)
 		}
 	}

@@ -18,14 +18,12 @@ const schemaPrefix = "#/components/schemas/"
 //go:embed base.yaml
 var baseText []byte
 
-// document is the document while it is completed.
 type document struct {
 	// base is base.yaml, which becomes the result; paths, tags and schemas are of the converter.
 	base, paths, tags, schemas *yaml.Node
 	files                      *protoregistry.Files
 }
 
-// complete turns the converted document into one that says what this API answers.
 func complete(converted []byte, files *protoregistry.Files) ([]byte, error) {
 	var from, base yaml.Node
 	if err := yaml.Unmarshal(converted, &from); err != nil {
@@ -98,7 +96,6 @@ func (d *document) removeUnused() error {
 	return nil
 }
 
-// reach adds the names of the schemas that a part of the document refers to.
 func (d *document) reach(node *yaml.Node, found map[string]bool) error {
 	for i, child := range node.Content {
 		name, isSchema := strings.CutPrefix(child.Value, schemaPrefix)
@@ -127,8 +124,8 @@ func (d *document) method(path string) (protoreflect.MethodDescriptor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the procedure of %s: %w", path, err)
 	}
-	method, is := found.(protoreflect.MethodDescriptor)
-	if !is {
+	method, ok := found.(protoreflect.MethodDescriptor)
+	if !ok {
 		return nil, fmt.Errorf("%s is not the path of a procedure", path)
 	}
 	return method, nil

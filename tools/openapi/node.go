@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// lookUp returns the value below keys of mappings, or nil.
+// lookUp returns nil if a key is missing.
 func lookUp(node *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		i := indexOf(node, key)
@@ -19,7 +19,7 @@ func lookUp(node *yaml.Node, keys ...string) *yaml.Node {
 	return node
 }
 
-// indexOf is the index of a key in the content of a mapping, or -1.
+// indexOf returns -1 if the mapping lacks the key.
 func indexOf(node *yaml.Node, key string) int {
 	if node == nil || node.Kind != yaml.MappingNode {
 		return -1
@@ -32,7 +32,7 @@ func indexOf(node *yaml.Node, key string) int {
 	return -1
 }
 
-// setKey sets the value of a key, at the end if the mapping lacks it.
+// setKey adds a new key at the end.
 func setKey(node *yaml.Node, key string, value *yaml.Node) {
 	if i := indexOf(node, key); i >= 0 {
 		node.Content[i+1] = value
@@ -41,7 +41,6 @@ func setKey(node *yaml.Node, key string, value *yaml.Node) {
 	node.Content = append(node.Content, text(key), value)
 }
 
-// removeKeys removes keys from a mapping.
 func removeKeys(node *yaml.Node, keys ...string) {
 	for _, key := range keys {
 		if i := indexOf(node, key); i >= 0 {
@@ -50,7 +49,6 @@ func removeKeys(node *yaml.Node, keys ...string) {
 	}
 }
 
-// keysOf are the keys of a mapping.
 func keysOf(node *yaml.Node) []string {
 	var keys []string
 	for i := 0; node != nil && i < len(node.Content); i += 2 {
@@ -65,7 +63,6 @@ func text(value string) *yaml.Node {
 
 func yes() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"} }
 
-// mapping is a mapping of pairs of keys and values.
 func mapping(pairs ...*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.MappingNode, Content: pairs}
 }
@@ -74,7 +71,6 @@ func list(values ...*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.SequenceNode, Content: values}
 }
 
-// words is a list in one line.
 func words(values ...string) *yaml.Node {
 	short := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 	for _, value := range values {
@@ -83,12 +79,10 @@ func words(values ...string) *yaml.Node {
 	return short
 }
 
-// reference is a $ref to a component of a kind.
 func reference(kind, name string) *yaml.Node {
 	return mapping(text("$ref"), text(fmt.Sprintf("#/components/%s/%s", kind, name)))
 }
 
-// withoutAliases returns a copy of a node in which nothing refers to other parts of it.
 func withoutAliases(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		return withoutAliases(node.Alias)

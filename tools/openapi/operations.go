@@ -98,7 +98,6 @@ func setAnswers(operation *yaml.Node, description, mediaType string, schema *yam
 	setKey(operation, "responses", answers)
 }
 
-// content is a body of one media type.
 func content(mediaType string, schema *yaml.Node) *yaml.Node {
 	return mapping(text(mediaType), mapping(text("schema"), schema))
 }

@@ -85,7 +85,6 @@ func flattenOneof(schema *yaml.Node, message protoreflect.MessageDescriptor) err
 	return nil
 }
 
-// collectProperties finds the properties of a schema and of what it is composed of.
 func collectProperties(schema *yaml.Node, found map[string]*yaml.Node) {
 	properties := lookUp(schema, "properties")
 	for i, name := range keysOf(properties) {
@@ -115,7 +114,6 @@ func completeProperty(property *yaml.Node, field protoreflect.FieldDescriptor) {
 	}
 }
 
-// correctValue corrects the schema of one value.
 func correctValue(value *yaml.Node, field protoreflect.FieldDescriptor) {
 	sayBytes(value)
 	if constant := lookUp(value, "const"); constant != nil && field.Kind() == protoreflect.BoolKind {
@@ -164,7 +162,6 @@ func sayBytes(value *yaml.Node) {
 	}
 }
 
-// describeValues adds the comments of the values of an enum.
 func describeValues(schema *yaml.Node, enum protoreflect.EnumDescriptor) {
 	removeKeys(schema, "title")
 	lines := []string{}

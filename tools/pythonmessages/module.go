@@ -12,7 +12,6 @@ import (
 // width is the longest line of a comment.
 const width = 110
 
-// module writes one Python module.
 type module struct {
 	file    protoreflect.FileDescriptor
 	imports map[string]map[string]bool // names by module
@@ -59,9 +58,8 @@ func (m *module) use(from, name string) string {
 
 func (m *module) printf(format string, args ...any) { fmt.Fprintf(&m.body, format, args...) }
 
-// writeDoc writes a comment of the schema as a docstring.
-func (m *module) writeDoc(of protoreflect.Descriptor, indent string) {
-	text := strings.TrimSpace(m.file.SourceLocations().ByDescriptor(of).LeadingComments)
+func (m *module) writeDoc(descriptor protoreflect.Descriptor, indent string) {
+	text := strings.TrimSpace(m.file.SourceLocations().ByDescriptor(descriptor).LeadingComments)
 	if text == "" {
 		return
 	}
@@ -148,7 +146,6 @@ func fieldName(field protoreflect.FieldDescriptor) string {
 	return name
 }
 
-// fieldType returns the annotation and the initial value of a field.
 func (m *module) fieldType(field protoreflect.FieldDescriptor) (annotation, initial string, err error) {
 	list := m.use("dataclasses", "field as _field")
 	switch {
@@ -198,11 +195,11 @@ func (m *module) valueType(field protoreflect.FieldDescriptor) (name, zero strin
 	return "", "", fmt.Errorf("%s has a type without a Python mapping: extend tools/pythonmessages", field.FullName())
 }
 
-func (m *module) typeName(of protoreflect.Descriptor) string {
-	if of.ParentFile() != m.file {
-		return m.use("quorate.v1."+moduleOf(of.ParentFile()), string(of.Name()))
+func (m *module) typeName(descriptor protoreflect.Descriptor) string {
+	if descriptor.ParentFile() != m.file {
+		return m.use("quorate.v1."+moduleOf(descriptor.ParentFile()), string(descriptor.Name()))
 	}
-	return string(of.Name())
+	return string(descriptor.Name())
 }
 
 // writeService writes the unary calls and the calls that stream answers. Calls that stream requests need HTTP/2 and are

@@ -21,7 +21,6 @@ import (
 // browser is the context of the one browser that all tests share, a tab for each.
 var browser context.Context
 
-// startBrowser starts the browser; the returned function ends it.
 func startBrowser() (func(), error) {
 	program, err := findBrowser()
 	if err != nil {
@@ -61,7 +60,6 @@ type tab struct {
 	calls    map[string]int // number of calls of the API, by the name of the method
 }
 
-// openTab opens an address in a new tab.
 func openTab(t *testing.T, address string) *tab {
 	t.Helper()
 	b := emptyTab(t)
@@ -100,13 +98,11 @@ func (b *tab) close(end context.CancelFunc) {
 	}
 }
 
-// do performs actions that must not fail.
 func (b *tab) do(what string, actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	perform(b, what, chromedp.Steps(actions...))
 }
 
-// perform performs an action that must not fail, and returns its value.
 func perform[T any](b *tab, what string, action chromedp.Action[T]) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -118,7 +114,7 @@ func perform[T any](b *tab, what string, action chromedp.Action[T]) T {
 	return value
 }
 
-// open shows an address and waits until its view has what it shows.
+// open waits until the view of the address is complete.
 func (b *tab) open(address string) {
 	b.t.Helper()
 	b.do("opening "+address, chromedp.Navigate(address))
@@ -136,7 +132,6 @@ func firstLine(s string) string {
 	return line[:min(len(line), 120)]
 }
 
-// awaitTrue waits until an expression is true.
 func (b *tab) awaitTrue(what, expression string) {
 	b.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -148,14 +143,13 @@ func (b *tab) awaitTrue(what, expression string) {
 	}
 }
 
-// awaitView waits until the page has heard from its server and no part of the view is still being read.
+// awaitView waits until the page has had an answer from its server and no part of the view is still being read.
 func (b *tab) awaitView() {
 	b.t.Helper()
 	b.awaitTrue("the view is there", `document.querySelector("main h1") && document.querySelector("footer [data-index]")
 		&& !document.querySelector("main [aria-busy=true]")`)
 }
 
-// text returns what a person can read in the first element of a selector.
 func (b *tab) text(selector string) string {
 	b.t.Helper()
 	return eval[string](b, fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector))

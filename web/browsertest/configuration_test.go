@@ -16,7 +16,6 @@ const editManifest = `(() => {
 	area.dispatchEvent(new Event("input", {bubbles: true}));
 })()`
 
-// planFor opens the plan of a tree and waits for its text.
 func (b *tab) planFor(s *server, tree string) {
 	b.t.Helper()
 	b.open(s.URL() + "/ui/plan?tree=" + tree)

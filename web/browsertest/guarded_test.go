@@ -43,7 +43,6 @@ func TestSigningIn(t *testing.T) {
 	b.awaitTrue("the administrator sees all", `document.querySelector("main").innerText.includes("cern:cms")`)
 }
 
-// askForToken opens the dialog that asks for a token.
 func (b *tab) askForToken() {
 	b.t.Helper()
 	b.awaitTrue("one can sign in", `document.querySelector("header .account button")?.innerText === "Sign in"`)
@@ -56,7 +55,6 @@ func (b *tab) askForToken() {
 	b.awaitTrue("the page asks for a token", `document.activeElement.type === "password"`)
 }
 
-// signIn types a token into the form.
 func (b *tab) signIn(token string) {
 	b.t.Helper()
 	b.tabTo("Token")

@@ -75,7 +75,7 @@ func TestWhoIsInTheWay(t *testing.T) {
 	b.awaitTrue("no request has this owner", `document.querySelector("main .empty")`)
 }
 
-// follow moves to a link by Tab, presses Enter, and waits for the view that it leads to.
+// follow uses the keyboard: it moves to a link by Tab, presses Enter, and waits for the view behind the link.
 func (b *tab) follow(name, path string) {
 	b.t.Helper()
 	b.tabTo(name)
@@ -99,10 +99,10 @@ func TestReadOffersNoChange(t *testing.T) {
 			"/ui/cluster": "Compare states now",
 		} {
 			b.open(s.URL() + address)
-			has := fmt.Sprintf(`[...document.querySelectorAll("main button")].some((e) => e.innerText.startsWith(%q))`, button)
+			isShown := fmt.Sprintf(`[...document.querySelectorAll("main button")].some((e) => e.innerText.startsWith(%q))`, button)
 			if mode == "write" {
-				b.awaitTrue("the button is there: "+button, has)
-			} else if eval[bool](b, has) {
+				b.awaitTrue("the button is there: "+button, isShown)
+			} else if eval[bool](b, isShown) {
 				t.Errorf("%s offers %q", address, button)
 			}
 		}

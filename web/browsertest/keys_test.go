@@ -8,7 +8,6 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// press presses keys, one after the other.
 func (b *tab) press(keys ...string) {
 	b.t.Helper()
 	for _, key := range keys {
@@ -53,7 +52,7 @@ func (b *tab) moveTo(key, name string) {
 			continue // the end of the page, from where it begins again
 		}
 		if !at.Visible {
-			b.t.Errorf("nobody sees that %s %q has the focus", at.Tag, at.Name)
+			b.t.Errorf("it is not visible that %s %q has the focus", at.Tag, at.Name)
 		}
 		if strings.HasPrefix(at.Name, name) {
 			return

@@ -8,7 +8,6 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// place is where the marked element and the focus of a page are.
 type place struct {
 	Top, Scroll float64
 	Marked      bool
@@ -77,7 +76,7 @@ func (b *tab) awaitBanner(words string) {
 		words))
 }
 
-// awaitUsage allocates something and waits until the page has heard of it.
+// awaitUsage allocates something and waits until the page shows it.
 func (b *tab) awaitUsage(t *testing.T, s *server, id string) {
 	t.Helper()
 	await(t, "something is allocated", func() bool {

@@ -94,13 +94,11 @@ func measureCost(t *testing.T, servers []*server, tabs []*tab) float64 {
 	return (with.cpu - without.cpu) / float64(len(tabs))
 }
 
-// leave leaves the page for an empty one.
 func (b *tab) leave() {
 	b.t.Helper()
 	b.do("closing the page", chromedp.Navigate("about:blank"))
 }
 
-// measureViews measures the first view of the tree and the opening of a level.
 func (b *tab) measureViews(s *server) {
 	b.t.Helper()
 	began := time.Now()
@@ -133,11 +131,11 @@ func (b *tab) measureMemory(s *server) {
 	}
 	b.open(s.URL() + "/ui/")
 	before := b.heap()
-	told := b.countChunks("/WatchChanges")
+	chunks := b.countChunks("/WatchChanges")
 	began := time.Now()
 	rate := bench(b.t, s, length)
 	took := time.Since(began)
-	perSecond := float64(told.Load()) / took.Seconds()
+	perSecond := float64(chunks.Load()) / took.Seconds()
 	b.t.Logf("%v of load: %.0f operations/s, %.1f parts of the stream of changes/s, heap %.1f MB before and %.1f MB after",
 		length, rate, perSecond, before/1e6, b.heap()/1e6)
 	if n := eval[int](b, `document.querySelectorAll("*").length`); n > mostElements {
@@ -169,7 +167,6 @@ func (b *tab) countChunks(procedure string) *atomic.Int64 {
 	return &count
 }
 
-// heap is the size of the heap of the page in bytes, after garbage collection.
 func (b *tab) heap() float64 {
 	b.t.Helper()
 	eval[any](b, "void gc()")
@@ -187,7 +184,7 @@ func (b *tab) heap() float64 {
 	return 0
 }
 
-// load is what bench did in a second, and how many processors the servers were busy with for it.
+// load is the work of bench in a second, and the processor time of the servers for it.
 type load struct{ rate, cpu float64 }
 
 func (l load) String() string {
@@ -225,7 +222,7 @@ func cpuSeconds(t *testing.T, servers []*server) float64 {
 	return float64(ticks) / ticksPerSecond
 }
 
-// bench loads the cluster with 64 callers, and returns the operations per second.
+// bench runs 64 callers, and returns the operations per second.
 func bench(t *testing.T, s *server, length time.Duration, more ...string) float64 {
 	t.Helper()
 	var report struct {

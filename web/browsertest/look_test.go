@@ -12,7 +12,6 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// look is how a person looks at the page.
 type look struct {
 	scheme        string
 	width, height int64
@@ -23,7 +22,6 @@ func (l look) String() string { return fmt.Sprintf("%s-%d", l.scheme, l.width) }
 // looks are those in which every view is checked.
 var looks = []look{{"light", 1280, 900}, {"dark", 1280, 900}, {"dark", 390, 844}, {"light", 390, 844}}
 
-// show makes the tab look so.
 func (b *tab) show(l look) {
 	b.t.Helper()
 	b.do("showing "+l.String(), chromedp.EmulateViewport(l.width, l.height),
@@ -32,7 +30,6 @@ func (b *tab) show(l look) {
 		}}))
 }
 
-// picture keeps a picture of the whole page.
 func (b *tab) picture(name string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -62,7 +59,6 @@ func (b *tab) checkWidth(what string) {
 	}
 }
 
-// violation is a rule of accessibility that the page does not keep.
 type violation struct {
 	ID, Impact, Help string
 	Nodes            []struct {

@@ -15,7 +15,7 @@ import (
 const shownUsage = `Object.fromEntries([...document.querySelectorAll("main [data-usage]")].map((u) => [
 	u.dataset.usage, u.querySelector(".usage-used").innerText]))`
 
-// amounts are those of a resource at a node, as the command line tells them.
+// amounts are read with the command line.
 type amounts struct {
 	Resource, Subtree, Over string
 
@@ -25,7 +25,6 @@ type amounts struct {
 	}
 }
 
-// text is what the page must show for a resource that is counted one by one.
 func (a amounts) text() string {
 	switch limit := a.Effective; {
 	case limit.Advisory != nil:
@@ -39,7 +38,6 @@ func (a amounts) text() string {
 	}
 }
 
-// number is an amount of an answer.
 func number(text string) int {
 	n, _ := strconv.Atoi(text) // the program wrote it
 	return n
@@ -72,7 +70,6 @@ func usageOf(t *testing.T, s *server, trees ...string) map[string]amounts {
 	return all
 }
 
-// script is a random script of commands, and what it holds.
 type script struct {
 	random *rand.Rand
 	count  int

@@ -20,7 +20,6 @@ func (b *tab) click(selector, text string) {
 	eval[any](b, "void "+found+".click()")
 }
 
-// awaitRows waits until the tree grid shows these nodes.
 func (b *tab) awaitRows(names string) {
 	b.t.Helper()
 	b.awaitTrue("the rows are "+names, openRows+` === "`+names+`"`)

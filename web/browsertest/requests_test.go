@@ -36,8 +36,8 @@ func (b *tab) findWhyItWaits(s *server) {
 	if queue := strings.Join(strings.Fields(s.Run(b.t, "queue")), " "); !strings.HasSuffix(queue, said) {
 		b.t.Errorf("the page says %q, and the command line says %q", said, queue)
 	}
-	if who := b.text(".who"); !strings.Contains(who, "ann") {
-		b.t.Errorf("the page does not say who is in the way: %q", who)
+	if holder := b.text(".who"); !strings.Contains(holder, "ann") {
+		b.t.Errorf("the page does not say who is in the way: %q", holder)
 	}
 	b.picture("allocation-waiting")
 }
@@ -71,8 +71,8 @@ func (b *tab) releaseWhatIsInTheWay() {
 	b.awaitTrue("the request is granted", `document.querySelector("h1").innerText.includes("held")`)
 }
 
-// askBeforeRequesting begins with the request that was granted, writes another one, compares the answer with the
-// command that the page shows, and makes it.
+// askBeforeRequesting begins with the request that was granted, edits it, compares the answer with that of the command
+// that the page shows, and makes the request.
 func (b *tab) askBeforeRequesting(s *server) {
 	b.t.Helper()
 	b.tabTo("What if another one like it")

@@ -58,7 +58,6 @@ allocate --id never-1 --user $hostile --at cern:atlas/physics/higgs --amount cor
 allocate --id never-2 --at ci:tenants/web --amount cores=500
 `
 
-// fill makes the scenario by way of one server.
 func fill(t *testing.T, s *server) {
 	t.Helper()
 	play(t, s, scenario)

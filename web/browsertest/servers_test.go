@@ -15,7 +15,6 @@ const patience = time.Minute
 // server is a real server. Commands present its token, if it has one.
 type server = servertest.Server
 
-// startServers starts a cluster with more settings than those that it needs.
 func startServers(t *testing.T, size int, settings ...string) []*server {
 	t.Helper()
 	return startCluster(t, size, settings...).Servers
@@ -52,7 +51,6 @@ func startGuarded(t *testing.T) *server {
 	return s
 }
 
-// await waits until a condition holds.
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	servertest.Await(t, patience, what, done)

@@ -44,7 +44,6 @@ func TestTour(t *testing.T) {
 // mostPictured is how many pixels of a page a picture has below each other at most.
 const mostPictured = 1300
 
-// wholePicture writes a picture of the page from its top to the end of its content.
 func (b *tab) wholePicture(path string) {
 	b.t.Helper()
 	content := eval[float64](b, `document.querySelector("main").lastElementChild.getBoundingClientRect().bottom + scrollY +
@@ -91,11 +90,11 @@ func reduce(content []byte) ([]byte, error) {
 }
 
 // frequent has the most frequent colors of a picture, without those that are almost the same as a more frequent one.
-func frequent(of image.Image) color.Palette {
+func frequent(picture image.Image) color.Palette {
 	count := map[color.RGBA]int{}
-	for y := of.Bounds().Min.Y; y < of.Bounds().Max.Y; y++ {
-		for x := of.Bounds().Min.X; x < of.Bounds().Max.X; x++ {
-			count[color.RGBAModel.Convert(of.At(x, y)).(color.RGBA)]++
+	for y := picture.Bounds().Min.Y; y < picture.Bounds().Max.Y; y++ {
+		for x := picture.Bounds().Min.X; x < picture.Bounds().Max.X; x++ {
+			count[color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA)]++
 		}
 	}
 	all := make([]color.RGBA, 0, len(count))
@@ -117,7 +116,6 @@ func frequent(of image.Image) color.Palette {
 	return kept
 }
 
-// alike reports whether two colors look the same.
 func alike(a, b color.RGBA) bool {
 	const step = 10
 	near := func(x, y uint8) bool { return max(x, y)-min(x, y) < step }

@@ -17,7 +17,6 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// command is a command of the browser's protocol as an action.
 func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, c, params)
@@ -29,7 +28,7 @@ func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.V
 // makes them again.
 var overloaded = regexp.MustCompile(`status (of )?429|Too Many Requests`)
 
-// allow announces what may go wrong from now on; an empty pattern allows nothing.
+// allow announces errors that may occur from now on; an empty pattern allows none.
 func (b *tab) allow(pattern string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -39,7 +38,6 @@ func (b *tab) allow(pattern string) {
 	}
 }
 
-// note records what the page calls, and what goes wrong in it.
 func (b *tab) note(event any) {
 	if e, ok := event.(*network.EventRequestWillBeSent); ok && e.Request.Method == http.MethodPost {
 		b.mu.Lock()
@@ -58,7 +56,6 @@ func (b *tab) note(event any) {
 	}
 }
 
-// troubleOf says what went wrong, and is empty if nothing did.
 func troubleOf(event any) string {
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:

@@ -59,7 +59,6 @@ func viewOf(address string) string {
 	return name
 }
 
-// lookAt checks a view and what each of its tabs shows.
 func (b *tab) lookAt(view, address string) {
 	b.t.Helper()
 	b.open(address)

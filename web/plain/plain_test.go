@@ -16,7 +16,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// fakeCluster answers with what it is given; nil answers are errors.
+// fakeCluster answers with its fields; nil answers are errors.
 type fakeCluster struct {
 	status *quoratev1.GetStatusResponse
 	health *quoratev1.ListMembersResponse
@@ -35,7 +35,6 @@ func (c *fakeCluster) ListMembers(
 	return c.health, c.err
 }
 
-// fakeTrees has trees of the same usage. They note what was asked.
 type fakeTrees struct {
 	list   *quoratev1.ListTreesResponse
 	usage  *quoratev1.GetUsageResponse
@@ -60,7 +59,6 @@ func amount(n int64) *quoratev1.Limit {
 	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: n}}
 }
 
-// newFake is a cluster of two members, of which one is behind, and a tree with a full node.
 func newFake() (*fakeCluster, *fakeTrees) {
 	ends := timestamppb.New(time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC))
 	cluster := &fakeCluster{

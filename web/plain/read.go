@@ -18,8 +18,7 @@ func stale() *quoratev1.ReadOptions {
 	return &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE}
 }
 
-// read asks the API for all that the page shows. An error means that there is no page; the page itself says what of it
-// could not be read.
+// read returns an error if there is no page at all. A part that could not be read is said on the page.
 func read(ctx context.Context, api API) (page, error) {
 	status, err := api.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{})
 	if err != nil {
@@ -208,7 +207,6 @@ func stateText(r *quoratev1.ResourceUsage) string {
 	return ""
 }
 
-// amountOf is the amount of a limit; false if there is none.
 func amountOf(limit *quoratev1.Limit) (int64, bool) {
 	switch v := limit.GetValue().(type) {
 	case *quoratev1.Limit_Amount:

@@ -10,7 +10,6 @@ import (
 	"unicode"
 )
 
-// page is what is shown, as text.
 type page struct {
 	Title string
 	// Source says which node answered, and how old that is; Problem why the page may be wrong. Both may be empty.
@@ -18,7 +17,7 @@ type page struct {
 	Sections        []section
 }
 
-// section is a table with a heading. The first column of its rows names what the others are about.
+// section has rows whose first column names what the others are about.
 type section struct {
 	Title string
 	// Note is a sentence below the heading, or empty.

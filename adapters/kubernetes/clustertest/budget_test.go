@@ -26,7 +26,6 @@ type callBudget struct {
 	at   string // the call at which the process was killed
 }
 
-// call makes a call unless the process was killed.
 func (b *callBudget) call(name string, call func() error) error {
 	b.mu.Lock()
 	b.left--
@@ -48,7 +47,7 @@ func (b *callBudget) call(name string, call func() error) error {
 	return call()
 }
 
-// killedAt returns the call at which the process was killed; empty if it was not.
+// killedAt returns an empty text if the process was not killed.
 func (b *callBudget) killedAt() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,7 +80,6 @@ func (b *callBudget) newClient(config *rest.Config, options client.Options) (cli
 	}), nil
 }
 
-// limitedQuorate passes all calls through a budget.
 type limitedQuorate struct {
 	gate.Quorate
 	budget *callBudget

@@ -56,10 +56,8 @@ func openGuide(t *testing.T) *guide {
 	return g
 }
 
-// set gives the commands a variable.
 func (g *guide) set(name, value string) { g.environment = append(g.environment, name+"="+value) }
 
-// write writes a file that the page names.
 func (g *guide) write(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(g.dir, name), []byte(text), 0o600); err != nil {
@@ -81,7 +79,7 @@ func (g *guide) edit(t *testing.T, name, expression, text string) {
 	g.write(t, name, after)
 }
 
-// try runs a script; the first command that fails ends it.
+// try stops at the first command that fails.
 func (g *guide) try(script string) (out, said string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.patience)
 	defer cancel()
@@ -104,7 +102,7 @@ func (g *guide) run(t *testing.T, script string) string {
 	return out
 }
 
-// blocks are the blocks of a language on the page, without their indentation.
+// blocks removes the indentation of the blocks.
 func (g *guide) blocks(language string) (list []string) {
 	fenced := regexp.MustCompile("(?ms)^( *)```" + language + "\n(.*?)^ *```$")
 	for _, m := range fenced.FindAllStringSubmatch(g.text, -1) {
@@ -117,7 +115,7 @@ func (g *guide) blocks(language string) (list []string) {
 	return list
 }
 
-// script is the block of the page that begins so.
+// script returns the block of the page that begins with the text.
 func (g *guide) script(t *testing.T, begin string) string {
 	t.Helper()
 	for _, block := range g.blocks("sh") {
@@ -152,7 +150,6 @@ func shown(t *testing.T, block string) *regexp.Regexp {
 	return regexp.MustCompile(strings.ReplaceAll(expression, " ", " +"))
 }
 
-// reasons are those of the table of the page.
 func (g *guide) reasons() (list []string) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `(Quota[A-Za-z]+)` \\|").FindAllStringSubmatch(g.text, -1) {
 		list = append(list, m[1])
@@ -185,7 +182,7 @@ func (g *guide) startGuarded(t *testing.T) (url string) {
 	return url
 }
 
-// manifest is the tree of the page with the bindings of the page.
+// manifest is the tree of the page with its bindings.
 func (g *guide) manifest(t *testing.T) string {
 	t.Helper()
 	tree, bindings := g.blocks("yaml")[0], g.blocks("text")[0]

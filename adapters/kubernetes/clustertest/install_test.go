@@ -70,7 +70,7 @@ func (k *kubernetes) startDeployed(t *testing.T) *servertest.Process {
 	return p
 }
 
-// mountSecrets writes the secrets of a pod into folders, and replaces the paths at which its container has them.
+// mountSecrets also replaces the paths at which the pod's container has the secrets.
 func (k *kubernetes) mountSecrets(t *testing.T, pod corev1.PodSpec) *strings.Replacer {
 	t.Helper()
 	folders, pairs := map[string]string{}, []string{}

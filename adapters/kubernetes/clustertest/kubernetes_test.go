@@ -103,7 +103,6 @@ func (k *kubernetes) config(token string) *rest.Config {
 	}
 }
 
-// api is a client that accepts no unknown fields.
 func (k *kubernetes) api(token string) client.WithWatch {
 	api, err := client.NewWithWatch(k.config(token), client.Options{})
 	if err != nil {
@@ -146,7 +145,7 @@ func (k *kubernetes) addNode(t *testing.T) {
 	}
 }
 
-// install creates what deploy/ has. The webhook is reached at this machine instead of through a service.
+// install creates what deploy/ has, with the webhook at this machine instead of behind a service.
 func (k *kubernetes) install(t *testing.T) {
 	t.Helper()
 	kustomization, err := os.ReadFile("../deploy/kustomization.yaml")
@@ -169,7 +168,7 @@ func (k *kubernetes) install(t *testing.T) {
 	}
 }
 
-// create creates the objects of a YAML text, and returns them. Fields that the API server does not know fail.
+// create fails for fields that the API server does not know.
 func (k *kubernetes) create(t *testing.T, text string) []*unstructured.Unstructured {
 	t.Helper()
 	var created []*unstructured.Unstructured
@@ -237,7 +236,6 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}]
 	})
 }
 
-// startAdapter starts the binary under test, and waits until it is ready.
 func (k *kubernetes) startAdapter(t *testing.T, q *quorateServers, args ...string) *servertest.Process {
 	t.Helper()
 	p := startProcess(t, k.name+"-adapter", adapter.Path(t), append([]string{
@@ -274,7 +272,7 @@ func newPod(namespace, name, cpu string) *corev1.Pod {
 	return pod
 }
 
-// pod reads a pod; nil if there is none.
+// pod returns nil if there is none.
 func (k *kubernetes) pod(namespace, name string) *corev1.Pod {
 	var pod corev1.Pod
 	if err := k.api(admin).Get(k.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &pod); err != nil {

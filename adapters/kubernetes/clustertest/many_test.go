@@ -160,7 +160,7 @@ func TestTwoClustersShareATree(t *testing.T) {
 	}
 }
 
-// createPods creates pods of different sizes, again and again if the webhook is away.
+// createPods creates pods of different sizes, and again those that fail while the webhook is away.
 func createPods(t *testing.T, k *kubernetes) {
 	api := k.api(alice)
 	var places [8]struct{}

@@ -118,7 +118,6 @@ func (g *guide) usePodman(t *testing.T, podman, address string) {
 	})
 }
 
-// readRegistry decodes an answer of the registry.
 func readRegistry(address, path string, to any) error {
 	answer, err := http.Get("http://" + address + "/v2/" + path)
 	if err != nil {

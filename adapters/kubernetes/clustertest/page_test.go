@@ -56,7 +56,6 @@ func (p *pageNamespace) create(name, cpu string) {
 	p.k.mustCreate(p.t, admin, newPod("night", name, cpu))
 }
 
-// awaitReason waits until the condition of a pod has a reason.
 func (p *pageNamespace) awaitReason(name, reason string) {
 	p.t.Helper()
 	await(p.t, name+" says "+reason, func() bool {
@@ -143,7 +142,7 @@ func (p *pageNamespace) seeWhyItWaits() {
 	p.awaitReason("report", "QuotaGranted")
 }
 
-// templateOf returns a pod as a Job makes it; nil if the object is not a Job.
+// templateOf returns nil if the object is not a Job.
 func templateOf(t *testing.T, object map[string]any) *corev1.Pod {
 	t.Helper()
 	var job batchv1.Job

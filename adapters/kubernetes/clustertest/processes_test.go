@@ -39,7 +39,6 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// isReady reports whether the adapter is ready.
 func isReady(address string) bool {
 	answer, err := http.Get("http://" + address + "/readyz")
 	if err != nil {

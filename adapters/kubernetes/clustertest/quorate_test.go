@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/internal/servertest"
 )
 
-// quorateServers is a cluster of three real servers.
 type quorateServers struct {
 	*servertest.Cluster
 
@@ -23,7 +22,6 @@ func startQuorate(t *testing.T, manifest string) *quorateServers {
 	return q
 }
 
-// startServers starts them with more settings than they need.
 func startServers(t *testing.T, settings ...string) *quorateServers {
 	t.Helper()
 	return &quorateServers{Cluster: servertest.StartCluster(t, servertest.Settings{Args: settings, Patience: patience})}
@@ -53,7 +51,6 @@ func (q *quorateServers) client(t *testing.T) *client.Client {
 	return c
 }
 
-// records returns the ids of what is held and what waits.
 func (q *quorateServers) records(t *testing.T) (held, waiting []string) {
 	t.Helper()
 	c := q.client(t)

@@ -139,7 +139,6 @@ func TestRevokedLeases(t *testing.T) {
 	q.awaitEmpty(t)
 }
 
-// playGroup creates the pods of a group one by one.
 func (k *kubernetes) playGroup(t *testing.T, q *quorateServers) {
 	t.Helper()
 	names := []string{"group-a", "group-b", "group-c"}

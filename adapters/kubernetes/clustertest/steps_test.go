@@ -104,10 +104,10 @@ func playTwoPods(t *testing.T, q *quorateServers, k *kubernetes, f *callBudget, 
 			t.Fatalf("%s: %d of 4000 run", name, running)
 		}
 		for _, pod := range names {
-			is := k.pod("steps", pod)
-			if is != nil && is.Spec.NodeName != "" && !ran[pod] {
+			current := k.pod("steps", pod)
+			if current != nil && current.Spec.NodeName != "" && !ran[pod] {
 				ran[pod] = true
-				if err := k.finish(is); err != nil {
+				if err := k.finish(current); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -126,7 +126,7 @@ func playTwoPods(t *testing.T, q *quorateServers, k *kubernetes, f *callBudget, 
 	}
 }
 
-// running is what the open pods of a namespace request, in thousandths of a processor.
+// running is in thousandths of a processor.
 func (k *kubernetes) running(namespace string) (sum int64) {
 	var list corev1.PodList
 	if err := k.api(admin).List(k.t.Context(), &list, client.InNamespace(namespace)); err != nil {

@@ -22,7 +22,6 @@ func ctlCommand(ctx context.Context, t *testing.T, url, owner string, args ...st
 	return exec.CommandContext(ctx, boskosctl.Path(t), args...)
 }
 
-// ctl runs boskosctl for an owner. It must succeed, and ctl returns what it prints.
 func ctl(t *testing.T, url, owner string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -52,12 +51,12 @@ func (c *cluster) commandLine(t *testing.T) {
 	if out, err := refused.CombinedOutput(); err == nil || !strings.Contains(string(out), "resources not found") {
 		t.Errorf("a second acquire prints %s, %v", out, err)
 	}
-	beats := startHeart(t, c.url(others[0]), "job", "heartbeat", "--resource", taken, "--period", "100ms",
+	beats := startHeartbeat(t, c.url(others[0]), "job", "heartbeat", "--resource", taken, "--period", "100ms",
 		"--retries", "0")
-	await(t, "the heart beats", func() bool { return beats.count() > 1 })
+	await(t, "heartbeats are sent", func() bool { return beats.count() > 1 })
 	c.loseLeader(t)
 	before := beats.count()
-	await(t, "the heart beats under another leader", func() bool { return beats.count() > before+2 })
+	await(t, "heartbeats are sent under another leader", func() bool { return beats.count() > before+2 })
 	beats.stop(t)
 	if got := ctl(t, c.url(others[1]), "job", "metrics", "--type",
 		"domain"); !strings.Contains(got, `"current":{"busy":1}`) {
@@ -71,18 +70,17 @@ func (c *cluster) commandLine(t *testing.T) {
 		"--timeout", "30s")
 }
 
-// heart is a heartbeat that runs.
-type heart struct{ *servertest.Process }
+type heartbeat struct{ *servertest.Process }
 
-func startHeart(t *testing.T, url, owner string, args ...string) heart {
+func startHeartbeat(t *testing.T, url, owner string, args ...string) heartbeat {
 	t.Helper()
-	return heart{servertest.StartProcess(t, "heartbeat", ctlCommand(context.Background(), t, url, owner, args...))}
+	return heartbeat{servertest.StartProcess(t, "heartbeat", ctlCommand(context.Background(), t, url, owner, args...))}
 }
 
-func (h heart) count() int { return strings.Count(h.Output(), "heartbeat sent") }
+func (h heartbeat) count() int { return strings.Count(h.Output(), "heartbeat sent") }
 
-// stop ends it, and wants that no beat has failed.
-func (h heart) stop(t *testing.T) {
+// stop fails the test if a heartbeat has failed.
+func (h heartbeat) stop(t *testing.T) {
 	t.Helper()
 	h.Kill()
 	if said := h.Output(); strings.Contains(said, "failed") {

@@ -21,14 +21,12 @@ func TestMain(m *testing.M) {
 	os.Exit(servertest.Main(m))
 }
 
-// cluster is three real servers, for as long as a test runs.
 type cluster struct {
 	*servertest.Cluster
 
 	fronts map[*servertest.Server]string
 }
 
-// start starts a cluster and applies a configuration file.
 func start(t *testing.T, resources string) *cluster {
 	t.Helper()
 	fronts := map[*servertest.Server]string{}
@@ -41,10 +39,9 @@ func start(t *testing.T, resources string) *cluster {
 	return &cluster{c, fronts}
 }
 
-// url is where a server speaks the protocol of Boskos.
 func (c *cluster) url(s *servertest.Server) string { return c.fronts[s] }
 
-// killLeader ends the leader as a power cut would.
+// killLeader uses SIGKILL, as a power cut would.
 func (c *cluster) killLeader(t *testing.T) *servertest.Server {
 	t.Helper()
 	leader, _ := c.Leader(t)
@@ -52,7 +49,7 @@ func (c *cluster) killLeader(t *testing.T) *servertest.Server {
 	return leader
 }
 
-// loseLeader kills the leader until the test is over.
+// loseLeader kills the leader until the test ends.
 func (c *cluster) loseLeader(t *testing.T) {
 	t.Helper()
 	lost := c.killLeader(t)
@@ -64,7 +61,6 @@ func await(t *testing.T, what string, done func() bool) {
 	servertest.Await(t, patience, what, done)
 }
 
-// newClient is the unmodified library.
 func newClient(t *testing.T, owner, url string) *client.Client {
 	t.Helper()
 	c, err := client.NewClient(owner, url, "", "")

@@ -150,7 +150,7 @@ func (c *cluster) line(t *testing.T) {
 				t.Errorf("%s is served before %s", got, want)
 			}
 		case <-time.After(patience):
-			t.Fatalf("%s waits for ever", want)
+			t.Fatalf("%s is not granted", want)
 		}
 	}
 }

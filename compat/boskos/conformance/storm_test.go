@@ -20,35 +20,35 @@ const (
 	stormFor     = 12 * time.Second
 )
 
-// holders notes who thinks that it has what, from the answer to an acquire until just before a release is sent.
+// holders records which client has which item, from the answer to an acquire until just before a release is sent.
 type holders struct {
-	mu      sync.Mutex
-	of      map[string]string
-	pairs   int
-	clashes []string
+	mu       sync.Mutex
+	holderOf map[string]string
+	pairs    int
+	clashes  []string
 }
 
 func (h *holders) take(name, owner string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if other, held := h.of[name]; held {
+	if other, held := h.holderOf[name]; held {
 		h.clashes = append(h.clashes, fmt.Sprintf("%s is with %s and with %s", name, other, owner))
 	}
-	h.of[name] = owner
+	h.holderOf[name] = owner
 }
 
 func (h *holders) leave(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.of, name)
+	delete(h.holderOf, name)
 	h.pairs++
 }
 
-// storm: many clients want few items through all nodes while the leader is killed twice. No item is with two of them,
-// ever, and none is lost.
+// storm runs many clients that want few items through all nodes while the leader is killed twice. No item is with two
+// of them at any time, and none is lost.
 func (c *cluster) storm(t *testing.T) {
 	t.Helper()
-	h := &holders{of: map[string]string{}}
+	h := &holders{holderOf: map[string]string{}}
 	ctx, cancel := context.WithTimeout(t.Context(), stormFor)
 	defer cancel()
 	var clients sync.WaitGroup
@@ -67,15 +67,15 @@ func (c *cluster) storm(t *testing.T) {
 	for _, clash := range h.clashes {
 		t.Error(clash)
 	}
-	if len(h.of) > 0 || h.pairs < stormItems {
-		t.Errorf("after %d pairs, still held: %v", h.pairs, h.of)
+	if len(h.holderOf) > 0 || h.pairs < stormItems {
+		t.Errorf("after %d pairs, still held: %v", h.pairs, h.holderOf)
 	}
 	t.Logf("%d pairs", h.pairs)
 	allThere(t, c)
 }
 
-// work takes and gives back until the time is over. A caller that is in the queue then waits for its grant, and gives
-// it back.
+// work acquires and releases until the time is over. A caller that is in the queue then waits for its grant, and
+// releases it.
 func work(ctx context.Context, t *testing.T, h *holders, owner, url string) {
 	t.Helper()
 	me := newClient(t, owner, url)
@@ -91,7 +91,7 @@ func work(ctx context.Context, t *testing.T, h *holders, owner, url string) {
 	}
 }
 
-// take asks under one id until it is served.
+// take repeats one request id until it is granted.
 func take(t *testing.T, me *client.Client, id string) *common.Resource {
 	t.Helper()
 	var err error
@@ -109,8 +109,8 @@ func take(t *testing.T, me *client.Client, id string) *common.Resource {
 	return nil
 }
 
-// giveBack releases until that is certain. A refusal says so too: an attempt before, whose answer got lost, has done
-// it.
+// giveBack releases until that is certain. A refusal is certain too: an attempt before, whose answer was lost, has
+// released the item.
 func giveBack(t *testing.T, me *client.Client, name string) {
 	t.Helper()
 	var err error
@@ -122,7 +122,7 @@ func giveBack(t *testing.T, me *client.Client, name string) {
 	t.Errorf("%s cannot be released: %v", name, err)
 }
 
-// allThere wants that every node shows every item free.
+// allThere expects that every node shows every item free.
 func allThere(t *testing.T, c *cluster) {
 	t.Helper()
 	for _, s := range c.Servers {

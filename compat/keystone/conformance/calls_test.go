@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"connectrpc.com/connect"
 
@@ -17,7 +16,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// observed counts the calls of the API that cost much, and fails those that a test wants to fail.
+// observed counts the calls of the API that are expensive, and fails those that a test selects.
 type observed struct {
 	rest.Trees
 	configurations, usages atomic.Int64
@@ -66,10 +65,10 @@ func TestTheConfigurationIsReadOnce(t *testing.T) {
 	o := &observed{Trees: cluster.Trees}
 	url := serve(t, o)
 	apply(t, cluster, twoLevels)
-	want := func(told, configurations int64) {
+	want := func(limit, configurations int64) {
 		t.Helper()
-		if got := toldOf(t, url, "a"); got != told || o.configurations.Load() != configurations {
-			t.Errorf("told %d after reading %d configurations, want %d after %d", got, o.configurations.Load(), told,
+		if got := toldOf(t, url, "a"); got != limit || o.configurations.Load() != configurations {
+			t.Errorf("told %d after reading %d configurations, want %d after %d", got, o.configurations.Load(), limit,
 				configurations)
 		}
 	}
@@ -199,11 +198,9 @@ func TestCallsEndWithTheirCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := httptest.NewRecorder()
-	began := time.Now()
 	handler.ServeHTTP(answer, r)
-	if took := time.Since(began); answer.Code != http.StatusServiceUnavailable || took > 10*time.Second ||
-		answer.Header().Get("Retry-After") != "1" {
-		t.Errorf("%d after %v: %v", answer.Code, took, answer.Header())
+	if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") != "1" {
+		t.Errorf("%d: %v", answer.Code, answer.Header())
 	}
 }
 

@@ -30,7 +30,6 @@ var (
 	_ rest.Trees = quoratev1connect.TreeServiceClient(nil)
 )
 
-// startServer starts a server that serves the front end, and returns a client of it and its URL.
 func startServer(t *testing.T) (*client.Client, string) {
 	t.Helper()
 	url := inprocess.Start(t, func(s *server.Settings) { s.Keystone = true })
@@ -43,7 +42,6 @@ func startServer(t *testing.T) (*client.Client, string) {
 	return cluster, url
 }
 
-// apply applies a manifest.
 func apply(t *testing.T, cluster *client.Client, text string) {
 	t.Helper()
 	parsed, err := cluster.Trees.ParseManifest(t.Context(), &quoratev1.ParseManifestRequest{Text: text})
@@ -60,7 +58,6 @@ func apply(t *testing.T, cluster *client.Client, text string) {
 	}
 }
 
-// call sends a request and returns the status and the body of the answer.
 func call(t *testing.T, method, url, body string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -143,7 +140,6 @@ func holdNode(t *testing.T, cluster *client.Client, place string) {
 	}
 }
 
-// serve serves the front end on other trees than those of a server.
 func serve(t *testing.T, trees rest.Trees) string {
 	t.Helper()
 	served := httptest.NewServer(rest.NewHandler(trees, rest.Options{}))

@@ -65,7 +65,6 @@ func (tree *randomTree) draw(t *rapid.T, above string, room int64, depth int) {
 	}
 }
 
-// toldOf is what a project is told.
 func toldOf(t *testing.T, url, project string) int64 {
 	t.Helper()
 	status, text := call(t, http.MethodGet, url+"/keystone/v3/limits?service_id=t&resource_name=r&project_id="+project, "")
@@ -98,10 +97,10 @@ func TestSharesKeepEveryLimit(t *testing.T) {
 		for _, node := range tree.GetNodes() {
 			path := node.GetPath()
 			names := strings.Split(path, "/")
-			told := toldOf(t, url, names[len(names)-1])
-			below[""] += told
+			limit := toldOf(t, url, names[len(names)-1])
+			below[""] += limit
 			for i := range names {
-				below[strings.Join(names[:i+1], "/")] += told
+				below[strings.Join(names[:i+1], "/")] += limit
 			}
 		}
 		for path, limit := range tree.limits {
@@ -126,7 +125,7 @@ func applyTree(t *testing.T, cluster *client.Client, tree *quoratev1.Tree) {
 	}
 }
 
-// hold holds one of the resource at a node, if that is possible.
+// hold allocates one of the resource at a node, if that is possible.
 func hold(t *testing.T, cluster *client.Client, id, node string) {
 	t.Helper()
 	_, err := cluster.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{

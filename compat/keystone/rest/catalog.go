@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// serviceBody is a service as Keystone writes it: a tree.
+// serviceBody shows a tree as a service.
 type serviceBody struct {
 	ID          string  `json:"id"`
 	Name        string  `json:"name"`
@@ -16,7 +16,7 @@ type serviceBody struct {
 	Links       links   `json:"links"`
 }
 
-// services are those of the trees that the caller sees; trees of one service in several regions are one.
+// services shows trees of one service in several regions as one.
 func services(v *view) []serviceBody {
 	var all []serviceBody
 	for _, t := range v.visible {
@@ -38,7 +38,7 @@ func (s *server) showService(r *http.Request) (int, any, error) {
 	return showOne(s, r, "service", services, func(b serviceBody) string { return b.ID })
 }
 
-// endpointBody is an endpoint as Keystone writes it: a tree and a region of its resources.
+// endpointBody shows a tree and a region of its resources.
 type endpointBody struct {
 	ID        string  `json:"id"`
 	Service   string  `json:"service_id"`
@@ -93,7 +93,6 @@ func (s *server) showEndpoint(r *http.Request) (int, any, error) {
 	return showOne(s, r, "endpoint", endpoints, func(b endpointBody) string { return b.ID })
 }
 
-// regionBody is a region as Keystone writes it.
 type regionBody struct {
 	ID          string  `json:"id"`
 	Description string  `json:"description"`
@@ -124,7 +123,6 @@ func (s *server) showRegion(r *http.Request) (int, any, error) {
 	return showOne(s, r, "region", regions, func(b regionBody) string { return b.ID })
 }
 
-// listMatching answers a list with those that match.
 func listMatching[T any](
 	s *server, r *http.Request, kind string, all func(*view) []T, matches func(T) bool,
 ) (int, any, error) {
@@ -141,7 +139,6 @@ func listMatching[T any](
 	return http.StatusOK, listBody(kind, chosen), nil
 }
 
-// showOne answers with the one whose id the path has.
 func showOne[T any](
 	s *server, r *http.Request, kind string, all func(*view) []T, idOf func(T) string,
 ) (int, any, error) {

@@ -36,7 +36,6 @@ type directory struct {
 	trees           []*treeEntry // by name
 }
 
-// treeEntry is a tree as a service.
 type treeEntry struct {
 	name                                        string
 	service, serviceName, serviceType, endpoint string
@@ -62,7 +61,6 @@ type nodeEntry struct {
 	boundsSum bool
 }
 
-// newDirectory reads a configuration.
 func newDirectory(c *quoratev1.GetConfigurationResponse) *directory {
 	d := &directory{revision: c.GetRevision(), index: c.GetRead().GetIndex()}
 	policies := policiesOf(c.GetPolicies())
@@ -120,7 +118,6 @@ func (t *treeEntry) addNodes(tree *quoratev1.Tree, policies map[string]policyRul
 	}
 }
 
-// splitPath takes the last name off a path.
 func splitPath(path string) (parent, name string) {
 	at := strings.LastIndexByte(path, '/')
 	return path[:max(at, 0)], path[at+1:]
@@ -165,7 +162,6 @@ func (t *treeEntry) regions() []string {
 	return all
 }
 
-// resource finds a resource by its own name.
 func (t *treeEntry) resource(name string) (resourceEntry, bool) {
 	for _, r := range t.resources {
 		if r.name == name {
@@ -175,7 +171,6 @@ func (t *treeEntry) resource(name string) (resourceEntry, bool) {
 	return resourceEntry{}, false
 }
 
-// findResource finds a resource by its names in Keystone.
 func (t *treeEntry) findResource(region, keystoneName string) (resourceEntry, bool) {
 	for _, r := range t.resources {
 		if r.region == region && r.keystoneName == keystoneName {

@@ -16,11 +16,10 @@ const (
 	directoryAge = time.Minute
 	// directoryTimeout bounds the reading of a configuration.
 	directoryTimeout = 20 * time.Second
-	// revisionsPage is how many revisions are looked at before a configuration is read anew.
+	// revisionsPage is how many revisions are looked at before a configuration is read again.
 	revisionsPage = 100
 )
 
-// directoryCache keeps the newest directory.
 type directoryCache struct {
 	trees   Trees
 	newest  atomic.Pointer[datedDirectory]
@@ -91,8 +90,8 @@ func (c *directoryCache) renew(
 	return &datedDirectory{newDirectory(found), until}, nil
 }
 
-// onlyLimitsChanged reports whether the history shows all changes between two revisions, and they are of limits alone,
-// which are not in a directory.
+// onlyLimitsChanged reports whether the history shows all changes between two revisions, and all are of limits, which
+// are not in a directory.
 func (c *directoryCache) onlyLimitsChanged(ctx context.Context, from, to, index uint64) (bool, error) {
 	if to-from > revisionsPage {
 		return false, nil

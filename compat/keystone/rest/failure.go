@@ -13,7 +13,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// failure is an answer that is not a success, in Keystone's form.
 type failure struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -118,11 +117,11 @@ func messageOf(status int, failed *connect.Error) string {
 	return failed.Message()
 }
 
-// problemOf is the detail that errors of the API have; nil if there is none.
+// problemOf returns nil if the error has no detail of the API.
 func problemOf(failed *connect.Error) *quoratev1.Problem {
 	for _, detail := range failed.Details() {
 		if value, err := detail.Value(); err == nil {
-			if problem, is := value.(*quoratev1.Problem); is {
+			if problem, ok := value.(*quoratev1.Problem); ok {
 				return problem
 			}
 		}
@@ -130,13 +129,12 @@ func problemOf(failed *connect.Error) *quoratev1.Problem {
 	return nil
 }
 
-// hasReason reports whether an error of the API has a reason.
 func hasReason(err error, reason string) bool {
 	var failed *connect.Error
 	return errors.As(err, &failed) && problemOf(failed).GetReason() == reason
 }
 
-// isHidden reports whether an error says that something does not exist, or that the caller may not see it.
+// isHidden is true if something does not exist or the caller may not see it: both look the same.
 func isHidden(err error) bool {
 	code := connect.CodeOf(err)
 	return code == connect.CodeNotFound || code == connect.CodePermissionDenied

@@ -97,7 +97,6 @@ func NewHandler(trees Trees, o Options) http.Handler {
 	return withoutPlainErrors(mux)
 }
 
-// server answers from the API.
 type server struct {
 	trees       Trees
 	options     Options
@@ -174,7 +173,7 @@ func decodeBody[T any](r *http.Request, key string) (T, error) {
 	return into, nil
 }
 
-// describeJSON describes an error of decoding without names of Go's types.
+// describeJSON leaves out the names of Go's types.
 func describeJSON(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {

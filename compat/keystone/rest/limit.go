@@ -10,7 +10,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// limitBody is a limit as Keystone writes it.
 type limitBody struct {
 	ID          string  `json:"id"`
 	Project     *string `json:"project_id"`
@@ -41,7 +40,6 @@ func orNull(text string) *string {
 // unlimited is how Keystone writes that something has no limit.
 const unlimited = -1
 
-// setLimit is a limit as it is set, in Keystone's numbers.
 func setLimit(l *quoratev1.Limit) (value int64, why string) {
 	amount, limited := amountOf(l)
 	switch {
@@ -56,14 +54,13 @@ func setLimit(l *quoratev1.Limit) (value int64, why string) {
 	return unlimited, ""
 }
 
-// filter selects by query parameters, all of which must match. A parameter that is not given selects all.
+// filter must match all query parameters. A parameter that is not given selects all.
 type filter struct{ query url.Values }
 
 func (f filter) allows(key, value string) bool {
 	return !f.query.Has(key) || f.query.Get(key) == value
 }
 
-// selectTrees returns the trees that the caller sees and the query names by service_id.
 func (f filter) selectTrees(v *view) []*treeEntry {
 	var chosen []*treeEntry
 	for _, t := range v.visible {
@@ -111,18 +108,18 @@ func (s *server) toldLimits(ctx context.Context, v *view, f filter, project stri
 		if err != nil {
 			return nil, err
 		}
-		var told []share
+		var shares []share
 		switch {
 		case n != nil:
-			told, err = s.tell(ctx, v, t, n, f.query.Get("resource_name"))
+			shares, err = s.tell(ctx, v, t, n, f.query.Get("resource_name"))
 		case byService:
 			n = &nodeEntry{path: project, project: project}
-			told, err = s.tellUnknown(ctx, v, t)
+			shares, err = s.tellUnknown(ctx, v, t)
 		}
 		if err != nil && byService || err != nil && !isForbidden(err) {
 			return nil, err
 		}
-		for _, one := range told {
+		for _, one := range shares {
 			if f.allowsResource(one.resource) {
 				found = append(found, newLimitBody(t, n, one.resource, one.amount, one.why))
 			}
@@ -133,17 +130,16 @@ func (s *server) toldLimits(ctx context.Context, v *view, f filter, project stri
 
 func isForbidden(err error) bool { return asFailure(err).Code == http.StatusForbidden }
 
-// tellUnknown is what a project is told that has no node.
 func (s *server) tellUnknown(ctx context.Context, v *view, t *treeEntry) ([]share, error) {
 	err := s.wholeUsage(ctx, v, t, "", false, func(*quoratev1.NodeUsage) {})
 	if err != nil || !t.refusesUnknown {
 		return nil, err
 	}
-	var told []share
+	var shares []share
 	for _, r := range t.resources {
-		told = append(told, share{r, 0, "tree " + t.name + " has no node for the project"})
+		shares = append(shares, share{r, 0, "tree " + t.name + " has no node for the project"})
 	}
-	return told, nil
+	return shares, nil
 }
 
 // checkDistinct is an error if two trees answer for the same resource of a service and region: a service would take the
@@ -201,7 +197,6 @@ func (s *server) setLimits(ctx context.Context, v *view, f filter) ([]limitBody,
 	return found, nil
 }
 
-// limitPlace is what the id of a limit stands for.
 type limitPlace struct {
 	tree     *treeEntry
 	node     *nodeEntry
@@ -209,7 +204,7 @@ type limitPlace struct {
 	limit    *quoratev1.Limit
 }
 
-// findLimit finds a limit that is set, and that the caller may read.
+// findLimit returns a limit only if it is set and the caller may read it.
 func (s *server) findLimit(ctx context.Context, v *view, id string) (limitPlace, error) {
 	missing := newFailure(http.StatusNotFound, "Could not find limit for %.256s.", id)
 	parts, ok := splitID(id, 3)
@@ -233,7 +228,7 @@ func (s *server) findLimit(ctx context.Context, v *view, id string) (limitPlace,
 	return limitPlace{}, missing
 }
 
-// readLimit reads the limit of a node as it is set; nil if it is not.
+// readLimit returns nil if the node has no limit of its own.
 func (s *server) readLimit(
 	ctx context.Context, v *view, t *treeEntry, n *nodeEntry, r resourceEntry,
 ) (*quoratev1.Limit, error) {

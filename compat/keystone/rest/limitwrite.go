@@ -21,7 +21,6 @@ const (
 	writeAttempts = 5
 )
 
-// newLimit is an element of the body that creates limits.
 type newLimit struct {
 	Project     *string `json:"project_id"`
 	Domain      *string `json:"domain_id"`
@@ -32,10 +31,9 @@ type newLimit struct {
 	Description *string `json:"description"`
 }
 
-// change is how a change of limits is recorded.
 type change struct{ actor, reason, requestID string }
 
-// newChange checks a description. The id lets the change be repeated by the server that lost its answer.
+// newChange checks the description. The id lets the server that lost an answer repeat the change.
 func (s *server) newChange(ctx context.Context, description *string) (change, error) {
 	reason := textOf(description)
 	if len(reason) > maxReason {
@@ -56,7 +54,6 @@ func textOf(text *string) string {
 	return *text
 }
 
-// parseLimit reads a limit of Keystone.
 func parseLimit(field string, value *int64) (*quoratev1.Limit, error) {
 	switch {
 	case value == nil:
@@ -136,7 +133,7 @@ func conflict(w newLimit) error {
 		"resource_name %.255s and project_id %.128s.", w.Resource, textOf(w.Project))
 }
 
-// findNewPlace finds where a limit is to be set, and checks that there is none.
+// findNewPlace checks that no limit is set there.
 func (s *server) findNewPlace(ctx context.Context, v *view, w newLimit) (limitPlace, error) {
 	switch {
 	case w.Service == "":
@@ -170,7 +167,6 @@ func (s *server) findNewPlace(ctx context.Context, v *view, w newLimit) (limitPl
 		"Unable to create a limit that has no corresponding registered limit.")
 }
 
-// limitUpdate is the body that changes a limit.
 type limitUpdate struct {
 	Limit       *int64  `json:"resource_limit"`
 	Description *string `json:"description"`
@@ -205,7 +201,6 @@ func (s *server) deleteLimit(r *http.Request) (int, any, error) {
 	return http.StatusNoContent, nil, nil
 }
 
-// writeLimit changes the limit that the path names.
 func (s *server) writeLimit(r *http.Request, limit *quoratev1.Limit, description *string) (limitPlace, change, error) {
 	ctx := r.Context()
 	made, err := s.newChange(ctx, description)

@@ -67,7 +67,7 @@ func decodeResource(resource string) (region, name string, ok bool) {
 	}
 	var b strings.Builder
 	for rest != "" {
-		if escaped, is := strings.CutPrefix(rest, escapeMark); is && len(escaped) >= hexDigits {
+		if escaped, found := strings.CutPrefix(rest, escapeMark); found && len(escaped) >= hexDigits {
 			if c, err := strconv.ParseUint(escaped[:hexDigits], 16, 8); err == nil {
 				b.WriteByte(byte(c))
 				rest = escaped[hexDigits:]
@@ -97,7 +97,7 @@ func registeredID(tree, resource string) string { return tree + ":" + replaceSla
 
 func replaceSlashes(text string) string { return strings.ReplaceAll(text, "/", "~") }
 
-// splitID returns the parts of an id, and false if it has another number of them.
+// splitID returns false if an id has another number of parts.
 func splitID(id string, parts int) ([]string, bool) {
 	list := strings.Split(id, ":")
 	for i := range list {

@@ -10,7 +10,7 @@ import (
 // domain is that of all projects: trees say nothing of domains.
 const domain = "default"
 
-// projectBody is a project as Keystone writes it: a node, or the nodes of several trees that stand for one project.
+// projectBody shows a node, or the nodes of several trees that are one project.
 type projectBody struct {
 	ID          string         `json:"id"`
 	Name        string         `json:"name"`
@@ -54,7 +54,6 @@ func (s *server) showProject(r *http.Request) (int, any, error) {
 	return 0, nil, notFound("project", id)
 }
 
-// sees reports whether the caller may read the usage of a node.
 func (s *server) sees(ctx context.Context, v *view, t *treeEntry, n *nodeEntry) (bool, error) {
 	err := s.wholeUsage(ctx, v, t, n.path, false, func(*quoratev1.NodeUsage) {})
 	if err != nil && !isForbidden(err) {

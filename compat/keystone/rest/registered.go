@@ -9,7 +9,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// registeredBody is a registered limit as Keystone writes it: a resource of a tree with the default of its root.
+// registeredBody shows a resource of a tree with the default of its root.
 type registeredBody struct {
 	ID          string  `json:"id"`
 	Service     string  `json:"service_id"`
@@ -58,7 +58,6 @@ func (s *server) listRegistered(r *http.Request) (int, any, error) {
 	return http.StatusOK, listBody("registered_limits", found), nil
 }
 
-// findRegistered finds the tree and the resource of an id.
 func findRegistered(v *view, id string) (*treeEntry, resourceEntry, error) {
 	if parts, ok := splitID(id, 2); ok {
 		for _, t := range v.visible {
@@ -85,7 +84,6 @@ func (s *server) showRegistered(r *http.Request) (int, any, error) {
 	}, nil
 }
 
-// newRegistered is an element of the body that creates registered limits.
 type newRegistered struct {
 	Service     string  `json:"service_id"`
 	Region      *string `json:"region_id"`
@@ -94,7 +92,6 @@ type newRegistered struct {
 	Description *string `json:"description"`
 }
 
-// createRegistered adds a resource with a default to the tree of a service.
 func (s *server) createRegistered(r *http.Request) (int, any, error) {
 	wanted, err := decodeBody[[]newRegistered](r, "registered_limits")
 	if err != nil {
@@ -128,7 +125,7 @@ func (s *server) createRegistered(r *http.Request) (int, any, error) {
 	return http.StatusCreated, map[string]any{"registered_limits": []registeredBody{body}}, nil
 }
 
-// newResource finds the tree of a service and region, and the name of a resource that no tree of the service has.
+// newResource refuses a resource that another tree of the service has.
 func newResource(v *view, w newRegistered) (*treeEntry, resourceEntry, error) {
 	region := textOf(w.Region)
 	var chosen *treeEntry
@@ -168,7 +165,6 @@ func setDefault(tree *quoratev1.Tree, resource string, limit *quoratev1.Limit) {
 	tree.Defaults[resource] = limit
 }
 
-// registeredUpdate is the body that changes a registered limit.
 type registeredUpdate struct {
 	Default     *int64  `json:"default_limit"`
 	Description *string `json:"description"`

@@ -16,7 +16,6 @@ const maxTold = math.MaxInt32
 // usagePage is how many nodes a call of the API may bring.
 const usagePage = 1000
 
-// share is what one project is told of one resource.
 type share struct {
 	resource resourceEntry
 	amount   int64  // 0 to maxTold
@@ -30,7 +29,7 @@ type share struct {
 // its limit, so no limit is exceeded however all projects use theirs. Elsewhere, and in trees whose use is counted in
 // the ledger, it is what the node holds in the ledger and its headroom: with nothing in the ledger the least limit at
 // the node and above, which several projects under one limit can exceed together.
-func (s *server) tell(ctx context.Context, v *view, t *treeEntry, n *nodeEntry, only string) ([]share, error) {
+func (s *server) tell(ctx context.Context, v *view, t *treeEntry, n *nodeEntry, resource string) ([]share, error) {
 	node, children, err := s.readFamily(ctx, v, t, n)
 	if err != nil {
 		return nil, err
@@ -39,18 +38,18 @@ func (s *server) tell(ctx context.Context, v *view, t *treeEntry, n *nodeEntry, 
 	for _, u := range node.GetResources() {
 		usage[u.GetResource()] = u
 	}
-	var told []share
+	var shares []share
 	for _, r := range t.resources {
-		if only != "" && r.keystoneName != only {
+		if resource != "" && r.keystoneName != resource {
 			continue
 		}
 		u := usage[r.name]
 		if u == nil {
 			return nil, mayNotRead(t, n.path)
 		}
-		told = append(told, tellResource(t, n, node, u, children[r.name], r))
+		shares = append(shares, tellResource(t, n, node, u, children[r.name], r))
 	}
-	return told, nil
+	return shares, nil
 }
 
 func tellResource(
@@ -82,7 +81,7 @@ func tellResource(
 	return share{r, reach, why}
 }
 
-// addUp adds amounts that are not negative; the most is math.MaxInt64.
+// addUp stops at math.MaxInt64. The amounts are not negative.
 func addUp(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -139,7 +138,7 @@ func (c childLimits) with(limit *quoratev1.Limit) childLimits {
 	return childLimits{addUp(c.sum, amount), c.unbounded || !limited}
 }
 
-// eachUsage reads all pages of a request, as far as the caller may read usage.
+// eachUsage reads all pages, as far as the caller may read usage.
 func (s *server) eachUsage(
 	ctx context.Context, v *view, r *quoratev1.GetUsageRequest, each func(*quoratev1.NodeUsage),
 ) error {
@@ -163,7 +162,7 @@ func (s *server) wholeUsage(
 	return err
 }
 
-// readUsage reads all pages of a request, and reports whether they have only what the caller sees.
+// readUsage also reports whether the pages have only what the caller sees.
 func (s *server) readUsage(
 	ctx context.Context, v *view, r *quoratev1.GetUsageRequest, each func(*quoratev1.NodeUsage),
 ) (filtered bool, err error) {

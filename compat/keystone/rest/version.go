@@ -11,7 +11,6 @@ type links struct {
 
 func linkTo(kind, id string) links { return links{Self: root + "/" + kind + "/" + id} }
 
-// listBody is a list under the name of its kind.
 func listBody[T any](kind string, all []T) map[string]any {
 	body := map[string]any{"links": map[string]any{"self": root + "/" + kind, "next": nil, "previous": nil}}
 	if all == nil {

@@ -15,7 +15,6 @@ const (
 	pageSize  = 1000
 )
 
-// target is a tree, or the trees of a forest, on which a consumer is allocated.
 type target struct {
 	tree, forest string
 	trees        []*quoratev1.Tree
@@ -53,11 +52,10 @@ func (t target) String() string {
 	return "tree " + t.tree
 }
 
-func (t target) has(tree string) bool {
+func (t target) hasTree(tree string) bool {
 	return slices.ContainsFunc(t.trees, func(known *quoratev1.Tree) bool { return known.GetName() == tree })
 }
 
-// firstID is the id of the first allocation of a consumer on the target.
 func (t target) firstID(consumerID string) string {
 	if t.forest != "" {
 		return consumerID
@@ -108,7 +106,7 @@ func (m *Manager) newRequest(t target, consumerID string) (*quoratev1.AllocateRe
 	}
 	part := info.on(func(tree string) bool {
 		name, err := compat.Name(tree)
-		return err == nil && t.has(name)
+		return err == nil && t.hasTree(name)
 	})
 	if len(part.Trees) == 0 {
 		return nil, fmt.Errorf("failure creating consumer %s: its description has no request on %v", consumerID, t)
@@ -142,6 +140,7 @@ func (m *Manager) send(request *quoratev1.AllocateRequest, consumerID string) (*
 	}
 	r := &AllocationResponse{
 		consumerID: consumerID, message: answer.GetDecision().GetExplanation(), preempted: map[string]bool{},
+		fence: answer.GetFence(),
 	}
 	for _, victim := range answer.GetDecision().GetPreempted() {
 		r.preempted[m.consumerOf(victim.GetId())] = true
@@ -189,7 +188,6 @@ func (m *Manager) IsAllocatedForest(forestName, consumerID string) bool {
 	return some && all
 }
 
-// requests reports whether the description of a consumer has a request on a tree.
 func (m *Manager) requests(consumerID string, tree *quoratev1.Tree) bool {
 	info := m.consumers[consumerID]
 	return info != nil && len(info.on(func(name string) bool {

@@ -32,7 +32,6 @@ type TreeCache struct {
 	renames   []rename
 }
 
-// rename is one call of RenameNode.
 type rename struct{ from, to string }
 
 // NewTreeCache returns an empty description.
@@ -175,7 +174,7 @@ func (c *TreeCache) GetRenamedNode(name string) string {
 	return ""
 }
 
-// renamed follows the renames in their order.
+// renamed applies all renames in their order.
 func (c *TreeCache) renamed(name string) string {
 	for _, r := range c.renames {
 		if r.from == name {
@@ -242,7 +241,7 @@ func (c *TreeCache) Clear() {
 	clear(c.nodes)
 }
 
-// convert makes a tree of the description, as the library does: what does not hang on the root is left out.
+// convert leaves out nodes that do not hang on the root, as the library does.
 func (c *TreeCache) convert() (*compat.Conversion, *TreeCacheCreateResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -286,7 +285,7 @@ func (c *TreeCache) describeNodes() *TreeCacheCreateResponse {
 	return r
 }
 
-// renamedNode returns the present name of a node that had another one at the last update.
+// renamedNode takes the name that a node had at the last update.
 func (c *TreeCache) renamedNode(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,16 +16,15 @@ import (
 // policy is the policy of the trees that a Manager has.
 const policy = "borrowing"
 
-// mostAttempts bounds how often a change is planned anew because the configuration has changed meanwhile.
+// mostAttempts bounds how often a change is planned again because the configuration has changed meanwhile.
 const mostAttempts = 10
 
-// configuration is the borrowing trees of the cluster at one revision.
 type configuration struct {
 	revision uint64
 	list     []*quoratev1.Tree // by name
 }
 
-// tree finds a tree by its original name; nil if there is none.
+// tree takes the original name; nil if there is none.
 func (c *configuration) tree(original string) *quoratev1.Tree {
 	name, err := compat.Name(original)
 	i := slices.IndexFunc(c.list, func(t *quoratev1.Tree) bool { return t.GetName() == name })
@@ -35,7 +34,6 @@ func (c *configuration) tree(original string) *quoratev1.Tree {
 	return c.list[i]
 }
 
-// inForest returns the trees of a forest, by name.
 func (c *configuration) inForest(original string) []*quoratev1.Tree {
 	name, err := compat.Name(original)
 	if err != nil {
@@ -67,7 +65,7 @@ func (m *Manager) readTrees() (*configuration, error) {
 	return m.known, nil
 }
 
-// change plans a change of trees and applies it, all or nothing. It plans anew if the configuration was changed
+// change plans a change of trees and applies it, all or nothing. It plans again if the configuration was changed
 // meanwhile. A plan without trees changes nothing.
 func (m *Manager) change(plan func(now *configuration) ([]*quoratev1.Tree, error)) error {
 	var failure error
@@ -102,5 +100,4 @@ func (m *Manager) isEqual(tree *quoratev1.Tree) (bool, error) {
 	return len(answer.GetResult().GetChanges()) == 0, err
 }
 
-// lastName is the name of a node, without those of its ancestors.
 func lastName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

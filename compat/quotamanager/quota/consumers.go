@@ -51,7 +51,6 @@ func (c *ConsumerInfo) String() string {
 	return fmt.Sprintf("Consumer: ID=%s; Spec={%v}", c.spec.ID, c.spec.Trees)
 }
 
-// on is the part of the description that concerns some trees.
 func (c *ConsumerInfo) on(isWanted func(tree string) bool) *quotamanager.Consumer {
 	part := &quotamanager.Consumer{ID: c.spec.ID}
 	for _, t := range c.spec.Trees {

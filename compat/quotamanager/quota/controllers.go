@@ -177,7 +177,6 @@ func (c *Controller) String() string {
 	return text.String()
 }
 
-// spaced puts a blank behind each word.
 func spaced(words []string) string {
 	var text strings.Builder
 	for _, word := range words {

@@ -85,7 +85,8 @@ func (m *Manager) DeAllocateForest(forestName, consumerID string) bool {
 }
 
 func (m *Manager) release(held *quoratev1.Allocation) bool {
-	_, err := m.client.Allocations.Release(context.Background(), &quoratev1.ReleaseRequest{Id: held.GetId()})
+	_, err := m.client.Allocations.Release(context.Background(),
+		&quoratev1.ReleaseRequest{Id: held.GetId(), Fence: held.GetFence()})
 	if err != nil {
 		m.logf("release %s: %v", held.GetId(), err)
 	}

@@ -69,6 +69,7 @@ type JConsumerTreeSpec struct {
 type AllocationResponse struct {
 	consumerID string
 	message    string
+	fence      uint64
 	preempted  map[string]bool
 }
 

@@ -50,7 +50,7 @@ func (m *Manager) consumerOf(id string) string {
 	return id
 }
 
-// heldOn returns the allocation with which a consumer holds something on a tree; nil if there is none.
+// heldOn returns nil if the consumer holds nothing on the tree.
 func (m *Manager) heldOn(tree, consumerID string) (*quoratev1.Allocation, error) {
 	alone, err := m.lookUp(aloneID(consumerID, tree))
 	if err != nil || alone != nil {
@@ -98,7 +98,6 @@ func isLive(a *quoratev1.Allocation) bool {
 	return false
 }
 
-// getAllocation returns nil for an id that the cluster does not know.
 func (m *Manager) getAllocation(id string) (*quoratev1.Allocation, error) {
 	answer, err := m.client.Allocations.GetAllocation(context.Background(), &quoratev1.GetAllocationRequest{Id: id})
 	if connect.CodeOf(err) == connect.CodeNotFound {

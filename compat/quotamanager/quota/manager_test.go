@@ -19,7 +19,6 @@ import (
 	"github.com/quorate/quorate/internal/servertest/inprocess"
 )
 
-// walkForest are the trees of the README's forest, in the forest Context-Service.
 func walkForest(t *testing.T, cluster *client.Client, options ...quota.Option) *quota.Manager {
 	t.Helper()
 	m := newManager(t, cluster, options...)
@@ -38,7 +37,6 @@ func walkForest(t *testing.T, cluster *client.Client, options ...quota.Option) *
 	return m
 }
 
-// addJob adds a consumer that requests on both trees of the forest.
 func addJob(t *testing.T, m *quota.Manager, id string, cpu int) {
 	t.Helper()
 	info, err := quota.NewConsumerInfo(quota.JConsumer{Kind: "Consumer", Spec: quota.JConsumerSpec{
@@ -55,7 +53,6 @@ func addJob(t *testing.T, m *quota.Manager, id string, cpu int) {
 	}
 }
 
-// usage is what the trees hold, by tree and resource.
 func usage(m *quota.Manager) string {
 	var text []string
 	for _, name := range m.GetTreeNames() {
@@ -339,11 +336,10 @@ func TestForgottenAllocations(t *testing.T) {
 	}
 }
 
-// forgetful makes the cluster not know the allocation of an id.
 func forgetful(id string) connect.UnaryInterceptorFunc {
 	return func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
-			if get, is := r.Any().(*quoratev1.GetAllocationRequest); is && get.GetId() == id {
+			if get, ok := r.Any().(*quoratev1.GetAllocationRequest); ok && get.GetId() == id {
 				return nil, connect.NewError(connect.CodeNotFound, errors.New("forgotten"))
 			}
 			return next(ctx, r)

@@ -42,7 +42,6 @@ func mergeTree(current, wanted *quoratev1.Tree, renamed func(string) string) *qu
 	return merged
 }
 
-// mergeLabels keeps the present labels, except for the one that the document decides.
 func mergeLabels(current, wanted map[string]string, decided string) map[string]string {
 	merged := maps.Clone(current)
 	delete(merged, decided)
@@ -55,7 +54,7 @@ func mergeLabels(current, wanted map[string]string, decided string) map[string]s
 	return merged
 }
 
-// mergeResources keeps the units of present resources.
+// mergeResources keeps the present units.
 func mergeResources(current, wanted []*quoratev1.Resource) []*quoratev1.Resource {
 	var merged []*quoratev1.Resource
 	for _, r := range wanted {
@@ -80,8 +79,8 @@ func planMoves(before map[string]*quoratev1.Node, wanted []*quoratev1.Node) []*q
 		return strings.Count(a.GetPath(), "/") - strings.Count(b.GetPath(), "/")
 	})
 	for _, n := range byDepth {
-		from, there := now[originalOf(n)]
-		if !there || from == n.GetPath() {
+		from, found := now[originalOf(n)]
+		if !found || from == n.GetPath() {
 			continue
 		}
 		moves = append(moves, &quoratev1.Move{From: from, To: n.GetPath()})
@@ -94,5 +93,5 @@ func planMoves(before map[string]*quoratev1.Node, wanted []*quoratev1.Node) []*q
 	return moves
 }
 
-// parentOf is the path of the parent; empty for a child of the root.
+// parentOf is empty for a child of the root.
 func parentOf(path string) string { return path[:max(0, strings.LastIndexByte(path, '/'))] }

@@ -62,7 +62,6 @@ func (m *Manager) setMaintenance(on bool) error {
 	return nil
 }
 
-// currentMode is the mode in force.
 func (m *Manager) currentMode() Mode {
 	if !m.sharedMode {
 		return m.mode

@@ -21,13 +21,11 @@ import (
 // the walk-throughs of the library's documentation: walk-tree, walk-forest and walk-cache.
 const recordings = "../../../quota/ledger/testdata/quotamanager"
 
-// call is one recorded call.
 type call struct {
 	Do, Tree, Forest, ID, Node, To, Mode, Text string
 	Spec                                       json.RawMessage
 }
 
-// recording is a sequence of calls on trees.
 type recording struct {
 	Mode    string
 	Trees   []quota.JQuotaTree
@@ -259,7 +257,7 @@ func setNode(m *quota.Manager, c call) error {
 	return m.GetTreeCache(c.Tree).AddNodeSpecsFromString(fmt.Sprintf("{%q: %s}", c.Node, c.Spec))
 }
 
-// linesOf writes recorded trees, a line for each node: its tree, usage and consumers.
+// linesOf writes a line for each node: its tree, usage and consumers.
 func linesOf(t *testing.T, recorded map[string]json.RawMessage) []string {
 	t.Helper()
 	var lines []string
@@ -284,7 +282,7 @@ func linesOf(t *testing.T, recorded map[string]json.RawMessage) []string {
 	return lines
 }
 
-// presentLines writes the trees of a Manager in the same form.
+// presentLines has the form of linesOf.
 func presentLines(m *quota.Manager) []string {
 	var lines []string
 	for _, name := range m.GetTreeNames() {

@@ -10,7 +10,6 @@ import (
 	"github.com/quorate/quorate/internal/servertest/inprocess"
 )
 
-// startCluster starts a server of its own and returns a client of it.
 func startCluster(t *testing.T) *client.Client {
 	t.Helper()
 	return newClient(t, inprocess.Start(t, nil))
@@ -25,7 +24,6 @@ func newClient(t *testing.T, url string, options ...client.Option) *client.Clien
 	return cluster
 }
 
-// newManager returns a Manager in Normal mode that logs to the test.
 func newManager(t *testing.T, cluster *client.Client, options ...quota.Option) *quota.Manager {
 	t.Helper()
 	log := quota.WithLog(func(text string) { t.Log(text) })
@@ -35,7 +33,6 @@ func newManager(t *testing.T, cluster *client.Client, options ...quota.Option) *
 	return m
 }
 
-// clearCluster releases everything and deletes all trees.
 func clearCluster(t *testing.T, cluster *client.Client) {
 	t.Helper()
 	ctx := context.Background()

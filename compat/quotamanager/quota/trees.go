@@ -139,7 +139,7 @@ func (m *Manager) originalNames(trees []*quoratev1.Tree) []string {
 	}
 	names := make([]string, 0, len(trees))
 	for _, t := range trees {
-		if original, here := added[t.GetName()]; here {
+		if original, found := added[t.GetName()]; found {
 			names = append(names, original)
 		} else {
 			names = append(names, t.GetName())
@@ -162,7 +162,6 @@ func (m *Manager) GetTreeCache(treeName string) *TreeCache {
 	return cache
 }
 
-// cacheOf returns nil if there is no such tree.
 func (m *Manager) cacheOf(treeName string) (*TreeCache, error) {
 	trees, err := m.readTrees()
 	if err != nil {
@@ -178,7 +177,6 @@ func (m *Manager) cacheOf(treeName string) (*TreeCache, error) {
 	return m.caches[treeName], nil
 }
 
-// describe makes the description of a tree of the cluster.
 func describe(name string, tree *quoratev1.Tree) *TreeCache {
 	c := NewTreeCache()
 	c.name = name
@@ -269,7 +267,6 @@ func (m *Manager) UpdateAll() (
 	return treeUnallocatedConsumerIDs, treeResponse, forestUnallocatedConsumerIDs, forestResponse, err
 }
 
-// update makes trees what their caches describe, all or none.
 func (m *Manager) update(names []string) (map[string]*TreeCacheCreateResponse, error) {
 	m.keepTrial()
 	responses := map[string]*TreeCacheCreateResponse{}

@@ -14,6 +14,7 @@ type trial struct {
 	consumerID string
 	target     string
 	id         string // of the reservation; empty if the try was refused
+	fence      uint64
 	timer      *time.Timer
 }
 
@@ -56,7 +57,7 @@ func (m *Manager) tryAllocate(t target, consumerID string) (*AllocationResponse,
 	response, err := m.send(request, consumerID)
 	tried := &trial{consumerID: consumerID, target: t.String()}
 	if err == nil {
-		tried.id = request.GetId()
+		tried.id, tried.fence = request.GetId(), response.fence
 		tried.timer = time.AfterFunc(m.undoWindow, func() { m.endWindow(tried) })
 	}
 	m.trial = tried
@@ -72,7 +73,6 @@ func (m *Manager) endWindow(tried *trial) {
 	}
 }
 
-// keepTrial confirms the latest try, which can then no longer be undone.
 func (m *Manager) keepTrial() {
 	tried := m.trial
 	m.trial = nil
@@ -80,7 +80,8 @@ func (m *Manager) keepTrial() {
 		return
 	}
 	tried.timer.Stop()
-	_, err := m.client.Allocations.Confirm(context.Background(), &quoratev1.ConfirmRequest{Id: tried.id})
+	_, err := m.client.Allocations.Confirm(context.Background(),
+		&quoratev1.ConfirmRequest{Id: tried.id, Fence: tried.fence})
 	if err != nil {
 		m.logf("keep %s on %s: %v", tried.consumerID, tried.target, err)
 	}
@@ -113,7 +114,7 @@ func (m *Manager) undo(t target, consumerID string) error {
 		return nil
 	}
 	tried.timer.Stop()
-	_, err := m.client.Allocations.Cancel(context.Background(), &quoratev1.CancelRequest{Id: tried.id})
+	_, err := m.client.Allocations.Cancel(context.Background(), &quoratev1.CancelRequest{Id: tried.id, Fence: tried.fence})
 	if err != nil {
 		return fmt.Errorf("failed undo allocate on %v: %w", t, err)
 	}

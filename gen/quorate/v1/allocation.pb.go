@@ -3878,7 +3878,10 @@ type ReleaseRequest struct {
 	// Returns only these of its items. The allocation continues with the others and ends with the last one.
 	Items []*ItemName `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
 	// The state of the returned items; empty means the default of their resource.
-	ItemState     string `protobuf:"bytes,3,opt,name=item_state,json=itemState,proto3" json:"item_state,omitempty"`
+	ItemState string `protobuf:"bytes,3,opt,name=item_state,json=itemState,proto3" json:"item_state,omitempty"`
+	// The fence of the grant, so that a late call does not end the next grant under the same id; 0 is not checked. Another
+	// fence is refused with FENCE_MISMATCH.
+	Fence         uint64 `protobuf:"varint,4,opt,name=fence,proto3" json:"fence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3932,6 +3935,13 @@ func (x *ReleaseRequest) GetItemState() string {
 		return x.ItemState
 	}
 	return ""
+}
+
+func (x *ReleaseRequest) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
 }
 
 // ReleaseResponse shows the ended allocation.
@@ -4001,8 +4011,8 @@ func (x *ReleaseResponse) GetRepeated() bool {
 // BatchReleaseRequest names the allocations to end.
 type BatchReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Each is checked and ended on its own.
-	Ids           []string `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"`
+	// Each is checked and carried out on its own.
+	Requests      []*ReleaseRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4037,17 +4047,17 @@ func (*BatchReleaseRequest) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{40}
 }
 
-func (x *BatchReleaseRequest) GetIds() []string {
+func (x *BatchReleaseRequest) GetRequests() []*ReleaseRequest {
 	if x != nil {
-		return x.Ids
+		return x.Requests
 	}
 	return nil
 }
 
-// BatchReleaseResponse has an outcome for each id, in their order.
+// BatchReleaseResponse has an outcome for each request, in their order.
 type BatchReleaseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As many as there were ids.
+	// As many as there were requests.
 	Outcomes      []*ReleaseOutcome `protobuf:"bytes,1,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4090,7 +4100,7 @@ func (x *BatchReleaseResponse) GetOutcomes() []*ReleaseOutcome {
 	return nil
 }
 
-// ReleaseOutcome is the answer to one id of a batch.
+// ReleaseOutcome is the answer to one request of a batch.
 type ReleaseOutcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exactly one is set.
@@ -4511,7 +4521,10 @@ func (x *ListAllocationsResponse) GetFiltered() bool {
 type ConfirmRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id given to Allocate.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The fence of the grant, so that a late call does not confirm the next grant under the same id; 0 is not checked. Another
+	// fence is refused with FENCE_MISMATCH.
+	Fence         uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4551,6 +4564,13 @@ func (x *ConfirmRequest) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *ConfirmRequest) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
 }
 
 // ConfirmResponse shows the held allocation.
@@ -4621,7 +4641,10 @@ func (x *ConfirmResponse) GetRepeated() bool {
 type CancelRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id given to Allocate.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The fence of the grant, so that a late call does not end the next grant under the same id; 0 is not checked. Another
+	// fence is refused with FENCE_MISMATCH.
+	Fence         uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4661,6 +4684,13 @@ func (x *CancelRequest) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *CancelRequest) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
 }
 
 // CancelResponse shows the ended reservation.
@@ -5611,20 +5641,22 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04used\x18\x05 \x01(\x03R\x04used\x12'\n" +
 	"\x05limit\x18\x06 \x01(\v2\x11.quorate.v1.LimitR\x05limit\x12\x18\n" +
 	"\acleared\x18\a \x01(\bR\acleared\x12\x18\n" +
-	"\aomitted\x18\b \x01(\x05R\aomitted\"\x96\x01\n" +
+	"\aomitted\x18\b \x01(\x05R\aomitted\"\xac\x01\n" +
 	"\x0eReleaseRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x125\n" +
 	"\x05items\x18\x02 \x03(\v2\x14.quorate.v1.ItemNameB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05items\x12&\n" +
 	"\n" +
-	"item_state\x18\x03 \x01(\tB\a\xbaH\x04r\x02(?R\titemState\"{\n" +
+	"item_state\x18\x03 \x01(\tB\a\xbaH\x04r\x02(?R\titemState\x12\x14\n" +
+	"\x05fence\x18\x04 \x01(\x04R\x05fence\"{\n" +
 	"\x0fReleaseResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x1a\n" +
-	"\brepeated\x18\x03 \x01(\bR\brepeated\"4\n" +
-	"\x13BatchReleaseRequest\x12\x1d\n" +
-	"\x03ids\x18\x01 \x03(\tB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x03ids\"N\n" +
+	"\brepeated\x18\x03 \x01(\bR\brepeated\"_\n" +
+	"\x13BatchReleaseRequest\x12H\n" +
+	"\brequests\x18\x01 \x03(\v2\x1a.quorate.v1.ReleaseRequestB\x10\xbaH\r\x92\x01\n" +
+	"\b\x01\x10\xe8\a\"\x03\xd8\x01\x03R\brequests\"N\n" +
 	"\x14BatchReleaseResponse\x126\n" +
 	"\boutcomes\x18\x01 \x03(\v2\x1a.quorate.v1.ReleaseOutcomeR\boutcomes\"\x87\x01\n" +
 	"\x0eReleaseOutcome\x129\n" +
@@ -5661,17 +5693,19 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\vallocations\x18\x01 \x03(\v2\x16.quorate.v1.AllocationR\vallocations\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"7\n" +
+	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"M\n" +
 	"\x0eConfirmRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\"{\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x04R\x05fence\"{\n" +
 	"\x0fConfirmResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x1a\n" +
-	"\brepeated\x18\x03 \x01(\bR\brepeated\"6\n" +
+	"\brepeated\x18\x03 \x01(\bR\brepeated\"L\n" +
 	"\rCancelRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\"\x96\x01\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x04R\x05fence\"\x96\x01\n" +
 	"\x0eCancelResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
@@ -5991,77 +6025,78 @@ var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	83,  // 77: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
 	84,  // 78: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
 	10,  // 79: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	47,  // 80: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	44,  // 81: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	21,  // 82: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	80,  // 83: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	10,  // 84: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	81,  // 85: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	70,  // 86: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	80,  // 87: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	1,   // 88: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
-	10,  // 89: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	81,  // 90: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	10,  // 91: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	10,  // 92: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	8,   // 93: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	80,  // 94: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	77,  // 95: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	10,  // 96: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	72,  // 97: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	81,  // 98: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	85,  // 99: quorate.v1.ExplainResponse.levels:type_name -> quorate.v1.LevelCheck
-	4,   // 100: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	72,  // 101: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
-	77,  // 102: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	42,  // 103: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
-	86,  // 104: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
-	74,  // 105: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
-	4,   // 106: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	80,  // 107: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	58,  // 108: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	81,  // 109: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	8,   // 110: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	16,  // 111: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	22,  // 112: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	24,  // 113: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	43,  // 114: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	45,  // 115: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	19,  // 116: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
-	37,  // 117: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	40,  // 118: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	52,  // 119: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	54,  // 120: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	27,  // 121: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
-	30,  // 122: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
-	33,  // 123: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
-	56,  // 124: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	59,  // 125: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	48,  // 126: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	50,  // 127: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	15,  // 128: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	17,  // 129: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	23,  // 130: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	25,  // 131: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	44,  // 132: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	46,  // 133: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	20,  // 134: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
-	39,  // 135: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	41,  // 136: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	53,  // 137: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	55,  // 138: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	29,  // 139: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
-	32,  // 140: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
-	36,  // 141: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
-	57,  // 142: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	60,  // 143: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	49,  // 144: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	51,  // 145: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	128, // [128:146] is the sub-list for method output_type
-	110, // [110:128] is the sub-list for method input_type
-	110, // [110:110] is the sub-list for extension type_name
-	110, // [110:110] is the sub-list for extension extendee
-	0,   // [0:110] is the sub-list for field type_name
+	43,  // 80: quorate.v1.BatchReleaseRequest.requests:type_name -> quorate.v1.ReleaseRequest
+	47,  // 81: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	44,  // 82: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	21,  // 83: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	80,  // 84: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	10,  // 85: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	81,  // 86: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	70,  // 87: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	80,  // 88: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	1,   // 89: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
+	10,  // 90: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	81,  // 91: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	10,  // 92: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	10,  // 93: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	8,   // 94: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	80,  // 95: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	77,  // 96: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	10,  // 97: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	72,  // 98: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	81,  // 99: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	85,  // 100: quorate.v1.ExplainResponse.levels:type_name -> quorate.v1.LevelCheck
+	4,   // 101: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	72,  // 102: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	77,  // 103: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	42,  // 104: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
+	86,  // 105: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
+	74,  // 106: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
+	4,   // 107: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	80,  // 108: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	58,  // 109: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	81,  // 110: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	8,   // 111: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	16,  // 112: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	22,  // 113: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	24,  // 114: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	43,  // 115: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	45,  // 116: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	19,  // 117: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	37,  // 118: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	40,  // 119: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	52,  // 120: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	54,  // 121: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	27,  // 122: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
+	30,  // 123: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
+	33,  // 124: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
+	56,  // 125: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	59,  // 126: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	48,  // 127: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	50,  // 128: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	15,  // 129: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	17,  // 130: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	23,  // 131: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	25,  // 132: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	44,  // 133: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	46,  // 134: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	20,  // 135: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	39,  // 136: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	41,  // 137: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	53,  // 138: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	55,  // 139: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	29,  // 140: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
+	32,  // 141: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
+	36,  // 142: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
+	57,  // 143: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	60,  // 144: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	49,  // 145: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	51,  // 146: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	129, // [129:147] is the sub-list for method output_type
+	111, // [111:129] is the sub-list for method input_type
+	111, // [111:111] is the sub-list for extension type_name
+	111, // [111:111] is the sub-list for extension extendee
+	0,   // [0:111] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }

@@ -321,18 +321,24 @@ func (LevelVerdict) EnumDescriptor() ([]byte, []int) {
 }
 
 // Decision is the answer to a request with its reasons. The same type serves grants, denials and dry runs.
-// It travels as a typed error detail with every resource_exhausted answer.
+// It travels as a typed error detail with every resource_exhausted answer that is a denial. Over gRPC, where errors travel
+// in a trailer of which common clients accept 8 KiB, the status with its details has at most 4 KiB: what does not fit is
+// left out and counted, and the explanation is left out because the text of the error is the same. Explain tells the
+// whole decision, and over Connect and gRPC-Web errors have it, too.
 type Decision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The verdict.
 	Outcome Outcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=quorate.v1.Outcome" json:"outcome,omitempty"`
 	// The limits that the request would break, at every level of every tree, not only the first: claims in the order of
-	// the request, levels from the claimed node up to the root, resources by name. At most the first 128 are listed; the
-	// explanation says how many there are. Empty when granted.
+	// the request, levels from the claimed node up to the root, resources by name. Empty when granted.
+	//
+	// If other_violations is not 0, those listed are the most useful ones, at most 128, in the order of their use: first
+	// those that stop the request whatever is released (never_fits, holds), then of each resource the one at which most is
+	// missing, then others.
 	Violations []*Violation `protobuf:"bytes,2,rep,name=violations,proto3" json:"violations,omitempty"`
 	// True when the request is larger than some limit on its own, so that it cannot fit until that limit is raised.
 	NeverFits bool `protobuf:"varint,3,opt,name=never_fits,json=neverFits,proto3" json:"never_fits,omitempty"`
-	// A sentence that explains the decision, for people.
+	// A sentence that explains the decision, for people. Empty in an error over gRPC: it is the text of the error.
 	Explanation string `protobuf:"bytes,4,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	// Where each claim is counted (or, in a dry run, would be), in the order of the request. Empty when denied.
 	Placements []*Placement `protobuf:"bytes,5,rep,name=placements,proto3" json:"placements,omitempty"`
@@ -348,9 +354,15 @@ type Decision struct {
 	Holders []*LevelHolders `protobuf:"bytes,70,rep,name=holders,proto3" json:"holders,omitempty"`
 	// The number of the alternative in any_of that is granted, from 1; 0 if the request has none or is not granted. The
 	// violations of other decisions have their own.
-	Alternative   int32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Alternative int32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
+	// The number of violations that are not listed.
+	OtherViolations int32 `protobuf:"varint,91,opt,name=other_violations,json=otherViolations,proto3" json:"other_violations,omitempty"`
+	// The number of entries of holders that are left out; not 0 only in errors over gRPC.
+	OtherHolders int32 `protobuf:"varint,92,opt,name=other_holders,json=otherHolders,proto3" json:"other_holders,omitempty"`
+	// The number of entries of preempted that are left out; not 0 only in errors over gRPC.
+	OtherPreempted int32 `protobuf:"varint,93,opt,name=other_preempted,json=otherPreempted,proto3" json:"other_preempted,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Decision) Reset() {
@@ -449,6 +461,27 @@ func (x *Decision) GetHolders() []*LevelHolders {
 func (x *Decision) GetAlternative() int32 {
 	if x != nil {
 		return x.Alternative
+	}
+	return 0
+}
+
+func (x *Decision) GetOtherViolations() int32 {
+	if x != nil {
+		return x.OtherViolations
+	}
+	return 0
+}
+
+func (x *Decision) GetOtherHolders() int32 {
+	if x != nil {
+		return x.OtherHolders
+	}
+	return 0
+}
+
+func (x *Decision) GetOtherPreempted() int32 {
+	if x != nil {
+		return x.OtherPreempted
 	}
 	return 0
 }
@@ -1912,7 +1945,9 @@ type Problem struct {
 	// For FORBIDDEN: a verb that the caller lacks, if a single one is the reason.
 	MissingVerb string `protobuf:"bytes,5,opt,name=missing_verb,json=missingVerb,proto3" json:"missing_verb,omitempty"`
 	// The node at which it is missing, as TREE or TREE:node/path; empty for the cluster. WhoCan tells who has it there.
-	MissingAt     string `protobuf:"bytes,6,opt,name=missing_at,json=missingAt,proto3" json:"missing_at,omitempty"`
+	MissingAt string `protobuf:"bytes,6,opt,name=missing_at,json=missingAt,proto3" json:"missing_at,omitempty"`
+	// The number of breaches that are left out; not 0 only over gRPC, see Decision.
+	OtherBreaches int32 `protobuf:"varint,7,opt,name=other_breaches,json=otherBreaches,proto3" json:"other_breaches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1987,6 +2022,13 @@ func (x *Problem) GetMissingAt() string {
 		return x.MissingAt
 	}
 	return ""
+}
+
+func (x *Problem) GetOtherBreaches() int32 {
+	if x != nil {
+		return x.OtherBreaches
+	}
+	return 0
 }
 
 // Breach is one policy rule that a configuration would break.
@@ -2076,7 +2118,7 @@ var File_quorate_v1_decision_proto protoreflect.FileDescriptor
 const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"\x19quorate/v1/decision.proto\x12\n" +
-	"quorate.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\"\xc4\x03\n" +
+	"quorate.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\"\xbd\x04\n" +
 	"\bDecision\x12-\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x13.quorate.v1.OutcomeR\aoutcome\x125\n" +
 	"\n" +
@@ -2092,7 +2134,10 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x06remedy\x18\a \x01(\v2\x12.quorate.v1.RemedyR\x06remedy\x12\x19\n" +
 	"\x05index\x18\b \x01(\x04H\x00R\x05index\x88\x01\x01\x122\n" +
 	"\aholders\x18F \x03(\v2\x18.quorate.v1.LevelHoldersR\aholders\x12 \n" +
-	"\valternative\x18Z \x01(\x05R\valternativeB\b\n" +
+	"\valternative\x18Z \x01(\x05R\valternative\x12)\n" +
+	"\x10other_violations\x18[ \x01(\x05R\x0fotherViolations\x12#\n" +
+	"\rother_holders\x18\\ \x01(\x05R\fotherHolders\x12'\n" +
+	"\x0fother_preempted\x18] \x01(\x05R\x0eotherPreemptedB\b\n" +
 	"\x06_index\"\x81\x04\n" +
 	"\fLevelHolders\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
@@ -2227,7 +2272,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x04left\x18\r \x01(\x03R\x04left\x122\n" +
 	"\averdict\x18\x0e \x01(\x0e2\x18.quorate.v1.LevelVerdictR\averdict\x12*\n" +
 	"\x04seen\x18\x0f \x01(\x0e2\x16.quorate.v1.TenantsSeeR\x04seenB\b\n" +
-	"\x06_limit\"\xca\x01\n" +
+	"\x06_limit\"\xf1\x01\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12.\n" +
@@ -2236,7 +2281,8 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"notApplied\x12!\n" +
 	"\fmissing_verb\x18\x05 \x01(\tR\vmissingVerb\x12\x1d\n" +
 	"\n" +
-	"missing_at\x18\x06 \x01(\tR\tmissingAt\"x\n" +
+	"missing_at\x18\x06 \x01(\tR\tmissingAt\x12%\n" +
+	"\x0eother_breaches\x18\a \x01(\x05R\rotherBreaches\"x\n" +
 	"\x06Breach\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +

@@ -50,6 +50,27 @@ func (m *Decision) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.OtherPreempted != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OtherPreempted))
+		i--
+		dAtA[i] = 0x5
+		i--
+		dAtA[i] = 0xe8
+	}
+	if m.OtherHolders != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OtherHolders))
+		i--
+		dAtA[i] = 0x5
+		i--
+		dAtA[i] = 0xe0
+	}
+	if m.OtherViolations != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OtherViolations))
+		i--
+		dAtA[i] = 0x5
+		i--
+		dAtA[i] = 0xd8
+	}
 	if m.Alternative != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Alternative))
 		i--
@@ -1319,6 +1340,11 @@ func (m *Problem) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.OtherBreaches != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OtherBreaches))
+		i--
+		dAtA[i] = 0x38
+	}
 	if len(m.MissingAt) > 0 {
 		i -= len(m.MissingAt)
 		copy(dAtA[i:], m.MissingAt)
@@ -1489,6 +1515,15 @@ func (m *Decision) SizeVT() (n int) {
 	}
 	if m.Alternative != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.Alternative))
+	}
+	if m.OtherViolations != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.OtherViolations))
+	}
+	if m.OtherHolders != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.OtherHolders))
+	}
+	if m.OtherPreempted != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.OtherPreempted))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2041,6 +2076,9 @@ func (m *Problem) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.OtherBreaches != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.OtherBreaches))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2382,6 +2420,63 @@ func (m *Decision) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Alternative |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 91:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OtherViolations", wireType)
+			}
+			m.OtherViolations = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OtherViolations |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 92:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OtherHolders", wireType)
+			}
+			m.OtherHolders = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OtherHolders |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 93:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OtherPreempted", wireType)
+			}
+			m.OtherPreempted = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OtherPreempted |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -6067,6 +6162,25 @@ func (m *Problem) UnmarshalVT(dAtA []byte) error {
 			}
 			m.MissingAt = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OtherBreaches", wireType)
+			}
+			m.OtherBreaches = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OtherBreaches |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -1310,7 +1310,7 @@ type ApplyTreesRequest struct {
 	Trees []*Tree `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
 	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// If set and not the present configuration revision, the change is refused: aborted with the reason
 	// REVISION_MISMATCH. With at, it is refused only if a later revision changed something in that subtree, or gave it
 	// another path, or if the history does not reach back to it.
 	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
@@ -1918,7 +1918,7 @@ type SetLimitsRequest struct {
 	Limits map[string]*Limit `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// If set and not the present configuration revision, the change is refused: aborted with the reason
 	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,5,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
@@ -2070,7 +2070,7 @@ type DeleteTreeRequest struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// If set and not the present configuration revision, the change is refused: aborted with the reason
 	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
@@ -3367,7 +3367,7 @@ type MoveNodeRequest struct {
 	To string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
 	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// If set and not the present configuration revision, the change is refused: aborted with the reason
 	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,5,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
@@ -3521,7 +3521,7 @@ type HoldNodeRequest struct {
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// If set and not the present configuration revision, the change is refused: aborted with the reason
 	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,4,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
@@ -3705,7 +3705,7 @@ type ResumeNodeRequest struct {
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// If set and not the present configuration revision, the change is refused: aborted with the reason
 	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,4,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
@@ -3982,7 +3982,7 @@ type SetMaintenanceRequest struct {
 	On bool `protobuf:"varint,2,opt,name=on,proto3" json:"on,omitempty"`
 	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// If set and not the present configuration revision, the change is refused: aborted with the reason
 	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,4,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
@@ -4127,7 +4127,7 @@ type RollBackRequest struct {
 	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set and not the present configuration revision, the change is refused: failed_precondition with the reason
+	// If set and not the present configuration revision, the change is refused: aborted with the reason
 	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
@@ -5133,8 +5133,10 @@ type ScheduleLimitsResponse struct {
 	Limit *ScheduledLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// True if it was scheduled already.
 	RepeatedRequest bool `protobuf:"varint,2,opt,name=repeated_request,json=repeatedRequest,proto3" json:"repeated_request,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Log index that reflects this answer, for ReadOptions.min_index.
+	Index         uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ScheduleLimitsResponse) Reset() {
@@ -5179,6 +5181,13 @@ func (x *ScheduleLimitsResponse) GetRepeatedRequest() bool {
 		return x.RepeatedRequest
 	}
 	return false
+}
+
+func (x *ScheduleLimitsResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
 }
 
 // CancelScheduledLimitRequest ends a scheduled limit.
@@ -5258,7 +5267,9 @@ func (x *CancelScheduledLimitRequest) GetDryRun() bool {
 type CancelScheduledLimitResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The scheduled limit as it was.
-	Limit         *ScheduledLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit *ScheduledLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Log index that reflects this answer, for ReadOptions.min_index.
+	Index         uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5298,6 +5309,13 @@ func (x *CancelScheduledLimitResponse) GetLimit() *ScheduledLimit {
 		return x.Limit
 	}
 	return nil
+}
+
+func (x *CancelScheduledLimitResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
 }
 
 // ListScheduledLimitsRequest selects scheduled limits.
@@ -5910,17 +5928,19 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05every\x18d \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05every\x1a[\n" +
 	"\x10AdjustmentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
-	"\x05value\x18\x02 \x01(\v2\x1b.quorate.v1.LimitAdjustmentR\x05value:\x028\x01\"u\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.quorate.v1.LimitAdjustmentR\x05value:\x028\x01\"\x8b\x01\n" +
 	"\x16ScheduleLimitsResponse\x120\n" +
 	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\x12)\n" +
-	"\x10repeated_request\x18\x02 \x01(\bR\x0frepeatedRequest\"\x9f\x01\n" +
+	"\x10repeated_request\x18\x02 \x01(\bR\x0frepeatedRequest\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\x04R\x05index\"\x9f\x01\n" +
 	"\x1bCancelScheduledLimitRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x1e\n" +
 	"\x05actor\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
 	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x12\x17\n" +
-	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"P\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"f\n" +
 	"\x1cCancelScheduledLimitResponse\x120\n" +
-	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\"r\n" +
+	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\"r\n" +
 	"\x1aListScheduledLimitsRequest\x12'\n" +
 	"\x05place\x18\x01 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x12+\n" +
 	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xb6\x01\n" +

@@ -294,7 +294,9 @@ func (*RaiseLevelRequest) Descriptor() ([]byte, []int) {
 type RaiseLevelResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The level of the cluster now.
-	Level         uint32 `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"`
+	Level uint32 `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"`
+	// Log index that reflects this answer, for ReadOptions.min_index.
+	Index         uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -332,6 +334,13 @@ func (*RaiseLevelResponse) Descriptor() ([]byte, []int) {
 func (x *RaiseLevelResponse) GetLevel() uint32 {
 	if x != nil {
 		return x.Level
+	}
+	return 0
+}
+
+func (x *RaiseLevelResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
 	}
 	return 0
 }
@@ -591,9 +600,10 @@ const file_quorate_v1_upkeep_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12#\n" +
 	"\rfeature_level\x18\x03 \x01(\rR\ffeatureLevel\x12\x14\n" +
 	"\x05alive\x18\x04 \x01(\bR\x05alive\"\x13\n" +
-	"\x11RaiseLevelRequest\"*\n" +
+	"\x11RaiseLevelRequest\"@\n" +
 	"\x12RaiseLevelResponse\x12\x14\n" +
-	"\x05level\x18\x01 \x01(\rR\x05level\"\x13\n" +
+	"\x05level\x18\x01 \x01(\rR\x05level\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\"\x13\n" +
 	"\x11CheckpointRequest\"*\n" +
 	"\x12CheckpointResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\"\x13\n" +

@@ -65,7 +65,6 @@ func (t *Tree) Rights(c access.Caller, ceiling access.Verbs, node int, wall int6
 	return r
 }
 
-// raise lifts the ceilings to those of a binding.
 func (t *Tree) raise(r *access.Rights, b access.Binding) {
 	root := b.Role == access.RoleRoot
 	if t.Verbs[b.Role].Has(access.Hold) {
@@ -87,7 +86,6 @@ func (t *Tree) raise(r *access.Rights, b access.Binding) {
 	}
 }
 
-// applies reports whether a subject of the binding is the caller.
 func applies(b access.Binding, c access.Caller) bool {
 	for _, s := range b.To {
 		switch text := s.String(); {

@@ -26,7 +26,7 @@ func (discard) WriteLine([]byte) error { return nil }
 func (discard) Sync() error            { return nil }
 func (discard) Close() error           { return nil }
 
-// streamWriter writes to a stream that others keep.
+// streamWriter does not close the stream, which is the caller's.
 type streamWriter struct{ out io.Writer }
 
 // WriteLine writes the line in one call, because others write to the stream too.
@@ -53,7 +53,6 @@ type rotatedFile struct {
 // fileMode lets only the owner read records: they tell who does what.
 const fileMode = 0o600
 
-// found is the newest record of each chain, and of allocations.
 type found struct {
 	Ledger, Server audit.Head
 	Holds          HoldMark
@@ -67,7 +66,6 @@ func (f *found) isComplete(findHolds bool) bool {
 	return f.Ledger != (audit.Head{}) && f.Server != (audit.Head{}) && (!findHolds || f.countedHolds)
 }
 
-// addOlder adds what was found in an older file.
 func (f *found) addOlder(older found) {
 	if f.Ledger == (audit.Head{}) {
 		f.Ledger = older.Ledger
@@ -87,7 +85,6 @@ func (f *found) addOlder(older found) {
 	}
 }
 
-// add notes the next record.
 func (f *found) add(r *audit.Record) {
 	head := audit.Head{Number: r.Number, Hash: r.Hash}
 	if r.Chain == audit.Ledger {
@@ -105,7 +102,7 @@ func (f *found) add(r *audit.Record) {
 	}
 }
 
-// openFile opens a file for appending and finds the newest records of both chains, in it or in rotated ones.
+// openFile also finds the newest records of both chains, in the file or in rotated ones.
 func openFile(path string, most int64, keep int, findHolds bool) (*rotatedFile, found, error) {
 	f := &rotatedFile{path: path, most: most, keep: keep}
 	newest, err := f.findNewest(findHolds)
@@ -119,7 +116,6 @@ func openFile(path string, most int64, keep int, findHolds bool) (*rotatedFile, 
 	return f, newest, err
 }
 
-// open opens the file for appending.
 func (f *rotatedFile) open() error {
 	file, err := os.OpenFile(f.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, fileMode)
 	if err != nil {
@@ -139,7 +135,7 @@ func (f *rotatedFile) open() error {
 	return nil
 }
 
-// findNewest reads the file, and older ones as long as something was not found.
+// findNewest reads older files as long as something was not found.
 func (f *rotatedFile) findNewest(findHolds bool) (found, error) {
 	var newest found
 	for n := 0; n <= f.keep; n++ {
@@ -185,7 +181,6 @@ func scanFile(name string, mayCut bool) (found, error) {
 	return newest, err
 }
 
-// rotated is the name of the file that was rotated n times.
 func (f *rotatedFile) rotated(n int) string {
 	if n == 0 {
 		return f.path
@@ -218,7 +213,7 @@ func (f *rotatedFile) WriteLine(line []byte) error {
 	return nil
 }
 
-// rotate renames the files, the oldest first, so that at no time two have one name.
+// rotate begins with the oldest file, so that at no time two have one name.
 func (f *rotatedFile) rotate() error {
 	if err := f.Sync(); err != nil {
 		return err

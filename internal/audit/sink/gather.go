@@ -16,7 +16,6 @@ const (
 	otherAddress = "others"
 )
 
-// gathering counts the refusals of one address in one second.
 type gathering struct {
 	began   time.Time
 	single  int
@@ -29,7 +28,7 @@ type gatherings struct {
 	byAddress map[string]*gathering
 }
 
-// take reports whether a record is written by itself; if not, it is counted.
+// take is false for a record that is counted and not written by itself.
 func (g *gatherings) take(r audit.Record) bool {
 	if r.Kind != audit.Refusal {
 		return true
@@ -41,37 +40,36 @@ func (g *gatherings) take(r audit.Record) bool {
 	if _, known := g.byAddress[address]; !known && len(g.byAddress) >= maxAddresses {
 		address = otherAddress
 	}
-	of := g.byAddress[address]
-	if of == nil {
-		of = &gathering{began: g.now()}
-		g.byAddress[address] = of
+	current := g.byAddress[address]
+	if current == nil {
+		current = &gathering{began: g.now()}
+		g.byAddress[address] = current
 	}
-	if of.single < MaxPerSecond {
-		of.single++
+	if current.single < MaxPerSecond {
+		current.single++
 		return true
 	}
-	if of.further.Count == 0 {
-		of.further = audit.Record{
+	if current.further.Count == 0 {
+		current.further = audit.Record{
 			Chain: audit.Server, Server: r.Server, WallMs: r.WallMs, Kind: audit.Refusal, Outcome: audit.Refused,
 			Address: strings.Clone(address), Detail: "further refusals of this address within a second",
 		}
 	}
-	of.further.Count++
+	current.further.Count++
 	return false
 }
 
-// any reports whether anything is counted.
 func (g *gatherings) any() bool { return len(g.byAddress) > 0 }
 
 // due returns the records of the seconds that are over, and forgets them.
 func (g *gatherings) due() []audit.Record {
 	var list []audit.Record
-	for address, of := range g.byAddress {
-		if g.now().Sub(of.began) < time.Second {
+	for address, current := range g.byAddress {
+		if g.now().Sub(current.began) < time.Second {
 			continue
 		}
-		if of.further.Count > 0 {
-			list = append(list, of.further)
+		if current.further.Count > 0 {
+			list = append(list, current.further)
 		}
 		delete(g.byAddress, address)
 	}

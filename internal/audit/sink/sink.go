@@ -79,7 +79,6 @@ type Sink struct {
 	noted   chan struct{} // has an element if there is something to write
 }
 
-// waitingRecord is a record of the server that is not written yet.
 type waitingRecord struct {
 	audit.Record
 
@@ -135,7 +134,7 @@ func (s *Sink) Note(r audit.Record) {
 	s.wake()
 }
 
-// add must be called with the lock held.
+// add expects that the lock is held.
 func (s *Sink) add(r audit.Record) {
 	if r.Kind != audit.Hold { // which are too many to be shown, and would leave no room for others
 		s.recent = append(s.recent, r)
@@ -249,7 +248,7 @@ func (s *Sink) hasGathered() bool {
 	return s.gathers.any()
 }
 
-// writeAll writes what there is and returns a channel that is closed when the ledger has more.
+// writeAll returns a channel that is closed when the ledger has more.
 func (s *Sink) writeAll() (<-chan struct{}, error) {
 	for {
 		list, err := s.writeServer(s.takeWaiting())
@@ -268,7 +267,6 @@ func (s *Sink) writeAll() (<-chan struct{}, error) {
 	}
 }
 
-// writeLedger writes a page of records of the ledger.
 func (s *Sink) writeLedger() (changed <-chan struct{}, more bool, err error) {
 	if s.options.Path == "" {
 		return nil, false, nil
@@ -331,7 +329,6 @@ func (s *Sink) writeGap(gap audit.Record) error {
 	return s.writeOwn(gap)
 }
 
-// takeWaiting takes the records of this server that are to be written.
 func (s *Sink) takeWaiting() []waitingRecord {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -364,7 +361,7 @@ func (s *Sink) writeServer(list []waitingRecord) ([]waitingRecord, error) {
 	return awaited, nil
 }
 
-// settle tells callers whether their records are on disk. After an error it keeps the records that nobody waits for.
+// settle tells callers whether their records are on disk. After an error it keeps the records that no caller waits for.
 func (s *Sink) settle(list []waitingRecord, err error) {
 	var kept []waitingRecord
 	for _, r := range list {
@@ -379,7 +376,6 @@ func (s *Sink) settle(list []waitingRecord, err error) {
 	s.waiting = append(kept, s.waiting...)
 }
 
-// writeOwn writes a record of this server as the next one of its chain.
 func (s *Sink) writeOwn(r audit.Record) error {
 	r.Chain, r.Server, r.Number = audit.Server, s.options.Server, s.server.Number+1
 	if r.WallMs == 0 {

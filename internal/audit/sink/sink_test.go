@@ -46,7 +46,6 @@ func (s *source) add(count int, reason string) {
 	s.changed = make(chan struct{})
 }
 
-// options are those of a server n1 that writes into a folder of the test.
 func options(path string, from sink.Source) sink.Options {
 	return sink.Options{
 		Path: path, MaxBytes: 64 << 20, Keep: 3, Server: "n1", Version: "test", Source: from, Log: hclog.NewNullLogger(),
@@ -54,7 +53,6 @@ func options(path string, from sink.Source) sink.Options {
 	}
 }
 
-// running is a sink with its loop.
 type running struct {
 	*sink.Sink
 
@@ -76,7 +74,7 @@ func start(t testing.TB, o sink.Options) *running {
 	})}
 }
 
-// readFiles reads files, the oldest first, and returns what is in them.
+// readFiles reads the oldest first.
 func readFiles(t testing.TB, paths ...string) ([]audit.Record, audit.Verifier) {
 	t.Helper()
 	var v audit.Verifier
@@ -101,7 +99,7 @@ func readFiles(t testing.TB, paths ...string) ([]audit.Record, audit.Verifier) {
 	return list, v
 }
 
-// kinds are those of records, with the number of equal ones behind each other if there are several.
+// kinds replaces equal ones behind each other by one with their number.
 func kinds(list []audit.Record) string {
 	var names []string
 	for len(list) > 0 {

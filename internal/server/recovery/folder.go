@@ -80,7 +80,6 @@ type Offer struct {
 	Recoveries uint64
 }
 
-// offerText is an offer as a file.
 type offerText struct {
 	Store      string `json:"store"`
 	Recoveries uint64 `json:"recoveries"`

@@ -17,7 +17,6 @@ import (
 	"github.com/quorate/quorate/internal/server/recovery"
 )
 
-// newFolder is a data folder with an identity and a note.
 func newFolder(t *testing.T, store string) recovery.Folder {
 	t.Helper()
 	dir := t.TempDir()

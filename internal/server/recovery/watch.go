@@ -40,7 +40,6 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// look compares the present book with the note.
 func (w *Watcher) look() {
 	book := w.Book()
 	if book == w.seen {

@@ -23,7 +23,7 @@ type declaration struct {
 	direct   bool // mentions package verify
 }
 
-// folder holds the declarations of the test files of a folder. Build tags and the difference between package x and
+// folder has the declarations of the test files of a folder. Build tags and the difference between package x and
 // x_test do not count, and names are compared without their scope and types: this finds too many tests rather than too
 // few.
 type folder struct {
@@ -52,7 +52,7 @@ func parse(dir string) (folder, error) {
 	return all, nil
 }
 
-// importedAs returns the name of package verify in a file, empty if the file does not import it.
+// importedAs is empty if the file does not import package verify.
 func importedAs(file *ast.File) (string, error) {
 	for _, i := range file.Imports {
 		if imported, err := strconv.Unquote(i.Path.Value); err != nil || imported != verifyPath {
@@ -114,16 +114,16 @@ func functionNames(d *ast.FuncDecl) []string {
 	return []string{method, receiver(d.Recv.List[0].Type)}
 }
 
-func receiver(of ast.Expr) string {
-	switch of := of.(type) {
+func receiver(expr ast.Expr) string {
+	switch e := expr.(type) {
 	case *ast.StarExpr:
-		return receiver(of.X)
+		return receiver(e.X)
 	case *ast.IndexExpr:
-		return receiver(of.X)
+		return receiver(e.X)
 	case *ast.IndexListExpr:
-		return receiver(of.X)
+		return receiver(e.X)
 	case *ast.Ident:
-		return of.Name
+		return e.Name
 	}
 	return ""
 }

@@ -5,7 +5,7 @@
 // neither. docs/adr/0077-memory-layout-of-allocations.md has the figures.
 package idindex
 
-// Element is a pointer to what an index holds. Its ID never changes, and its Hash is [Hash] of its ID: elements keep
+// Element is a pointer to what an index has. Its ID never changes, and its Hash is [Hash] of its ID: elements keep
 // it, because a text that was not read for minutes is not in any cache.
 type Element interface {
 	comparable
@@ -27,7 +27,7 @@ const smallest = 8
 // hardly ever reach it while a third of the slots is empty; what does goes to a Go map.
 const farthest = 128
 
-// Index holds elements, at most one for each ID. Make one with New. It is not safe for concurrent use.
+// Index has elements, at most one for each ID. Make one with New. It is not safe for concurrent use.
 type Index[E Element] struct {
 	segments [segments]segment[E]
 	size     int
@@ -40,7 +40,7 @@ type segment[E Element] struct {
 	overflow map[string]E // what found no slot near enough; nil for most
 }
 
-// slot has an element, or its zero value, and the lower bits of its hash.
+// slot keeps the lower bits of the hash: they tell most elements apart without a call of ID.
 type slot[E Element] struct {
 	element E
 	hash    uint32

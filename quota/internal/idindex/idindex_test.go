@@ -9,7 +9,6 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// person is an element.
 type person struct {
 	id   string
 	hash uint64

@@ -16,7 +16,6 @@ const (
 	fewestDense = 8
 )
 
-// bucket has the values of up to 64 neighbouring keys.
 type bucket[V any] struct {
 	owner   *owner
 	number  uint64 // key / bucketKeys
@@ -71,7 +70,7 @@ func (b *bucket[V]) makeDense() {
 	b.slots = dense
 }
 
-// delete removes a key that is present from an owned bucket, and returns its value.
+// delete expects an owned bucket, and a key that is present.
 func (b *bucket[V]) delete(key uint64) V {
 	at := b.slot(key)
 	before := b.slots[at]
@@ -96,7 +95,6 @@ func (b *bucket[V]) makeSparse() {
 	b.slots = sparse
 }
 
-// copyFor returns a copy for another owner.
 func (b *bucket[V]) copyFor(o *owner) *bucket[V] {
 	return &bucket[V]{owner: o, number: b.number, present: b.present, slots: slices.Clone(b.slots)}
 }

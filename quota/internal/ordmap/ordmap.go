@@ -57,7 +57,7 @@ func (m *Map[V]) Set(key uint64, value V) (before V, replaced bool) {
 	return before, replaced
 }
 
-// ownBucket returns a bucket that this map may change; it makes one if there is none.
+// ownBucket makes a bucket if there is none.
 func (m *Map[V]) ownBucket(number uint64) *bucket[V] {
 	if m.owner == nil {
 		m.owner = new(owner)

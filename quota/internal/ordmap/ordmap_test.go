@@ -10,7 +10,6 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
-// oracle is a plain Go map: slow to list in order, obviously right.
 type oracle map[uint64]int
 
 func (o oracle) sorted() []uint64 { return slices.Sorted(maps.Keys(o)) }
@@ -71,16 +70,16 @@ func TestAgainstGoMap(t *testing.T) {
 			for range rapid.IntRange(1, 200).Draw(t, "steps") {
 				key := rapid.Uint64Range(0, width).Draw(t, "key")
 				if rapid.IntRange(0, 2).Draw(t, "op") > 0 {
-					was, had := p.want[key]
-					if value, replaced := p.m.Set(key, i); replaced != had || value != was {
-						t.Fatalf("Set(%d) replaced %d %v, want %d %v", key, value, replaced, was, had)
+					previous, existed := p.want[key]
+					if value, replaced := p.m.Set(key, i); replaced != existed || value != previous {
+						t.Fatalf("Set(%d) replaced %d %v, want %d %v", key, value, replaced, previous, existed)
 					}
 					p.want[key] = i
 					continue
 				}
-				was, had := p.want[key]
-				if value, found := p.m.Delete(key); found != had || value != was {
-					t.Fatalf("Delete(%d) is %d %v, want %d %v", key, value, found, was, had)
+				previous, existed := p.want[key]
+				if value, found := p.m.Delete(key); found != existed || value != previous {
+					t.Fatalf("Delete(%d) is %d %v, want %d %v", key, value, found, previous, existed)
 				}
 				delete(p.want, key)
 			}

@@ -21,7 +21,6 @@ type entry[V any] struct {
 // mostInList is the largest number of entries in a list.
 const mostInList = 32
 
-// search finds the position of key in the list and whether it is present.
 func (s *Small[V]) search(key uint64) (int, bool) {
 	low, high := 0, len(s.few)
 	for low < high {

@@ -18,15 +18,15 @@ func TestSmallAgainstGoMap(t *testing.T) {
 		width := rapid.SampledFrom([]uint64{10, mostInList + 1, 200}).Draw(t, "width")
 		for i := range rapid.IntRange(1, 200).Draw(t, "steps") {
 			key := rapid.Uint64Range(0, width).Draw(t, "key")
-			was, had := want[key]
-			if got, found := m.Get(key); got != was || found != had {
-				t.Fatalf("Get(%d) is %d %v, want %d %v", key, got, found, was, had)
+			previous, existed := want[key]
+			if got, found := m.Get(key); got != previous || found != existed {
+				t.Fatalf("Get(%d) is %d %v, want %d %v", key, got, found, previous, existed)
 			}
 			if rapid.IntRange(0, 2).Draw(t, "op") > 0 {
 				m.Set(key, i)
 				want[key] = i
-			} else if delete(want, key); m.Delete(key) != had {
-				t.Fatalf("Delete(%d) did not answer %v", key, had)
+			} else if delete(want, key); m.Delete(key) != existed {
+				t.Fatalf("Delete(%d) did not answer %v", key, existed)
 			}
 			compareSmall(t, &m, want)
 		}

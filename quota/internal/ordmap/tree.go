@@ -6,7 +6,7 @@ import "slices"
 // on write copies little.
 const fanout = 64
 
-// tree is a B+ tree with copy on write. The zero value is empty and ready.
+// tree is a B+ tree with copy on write.
 type tree[V any] struct {
 	root *page[V]
 	// owner marks the pages that this tree may change in place; all others are shared with a clone.
@@ -16,26 +16,25 @@ type tree[V any] struct {
 // owner is an identity; it has a size so that two of them never share an address.
 type owner struct{ _ byte }
 
-// page is a leaf with values, or an inner page with children; children[i] holds the keys from keys[i] on.
+// page is a leaf with values, or an inner page with children; children[i] has the keys from keys[i] on.
 type page[V any] struct {
 	owner    *owner
 	keys     []uint64
 	values   []V
 	children []*page[V]
-	// keySpace and valueSpace hold keys and values inside the page, so that a search touches few cache lines.
+	// keySpace and valueSpace keep keys and values inside the page, so that a search touches few cache lines.
 	keySpace   [fanout]uint64
 	valueSpace [fanout]V
 }
 
 func (p *page[V]) leaf() bool { return p.children == nil }
 
-// clone returns a tree with the same content in constant time.
+// clone takes constant time.
 func (m *tree[V]) clone() tree[V] {
 	m.owner = new(owner)
 	return tree[V]{root: m.root, owner: new(owner)}
 }
 
-// get returns the value of a key and whether it is present.
 func (m *tree[V]) get(key uint64) (V, bool) {
 	p := m.root
 	for p != nil && !p.leaf() {
@@ -50,7 +49,6 @@ func (m *tree[V]) get(key uint64) (V, bool) {
 	return none, false
 }
 
-// search finds the position of key in the page and whether it is present.
 func (p *page[V]) search(key uint64) (int, bool) {
 	low, high := 0, len(p.keys)
 	for low < high {
@@ -64,7 +62,6 @@ func (p *page[V]) search(key uint64) (int, bool) {
 	return low, low < len(p.keys) && p.keys[low] == key
 }
 
-// childFor is the index of the child that may hold key.
 func (p *page[V]) childFor(key uint64) int {
 	i, found := p.search(key)
 	if !found && i > 0 {
@@ -73,7 +70,7 @@ func (p *page[V]) childFor(key uint64) int {
 	return i
 }
 
-// own returns p itself if owner may change it, or a copy that it may change.
+// own returns p itself if owner may change it, or else a copy.
 func (p *page[V]) own(o *owner) *page[V] {
 	if p.owner == o {
 		return p

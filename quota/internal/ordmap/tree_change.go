@@ -2,7 +2,6 @@ package ordmap
 
 import "slices"
 
-// set stores value under key, replacing the previous value.
 func (m *tree[V]) set(key uint64, value V) {
 	if m.owner == nil {
 		m.owner = new(owner)
@@ -21,7 +20,7 @@ func (m *tree[V]) set(key uint64, value V) {
 	}
 }
 
-// set stores a value below an owned page that is not full.
+// set expects an owned page that is not full.
 func (p *page[V]) set(o *owner, key uint64, value V) {
 	if p.leaf() {
 		i, found := p.search(key)
@@ -64,7 +63,7 @@ func (p *page[V]) split(o *owner) *page[V] {
 	return right
 }
 
-// remove deletes a key that is present.
+// remove expects that the key is present.
 func (m *tree[V]) remove(key uint64) {
 	m.root = m.root.own(m.owner)
 	m.root.delete(m.owner, key)
@@ -76,7 +75,6 @@ func (m *tree[V]) remove(key uint64) {
 	}
 }
 
-// delete removes a key that is present below an owned page.
 func (p *page[V]) delete(o *owner, key uint64) {
 	if p.leaf() {
 		i, _ := p.search(key)

@@ -61,7 +61,7 @@ type entry[V any] struct {
 // Len is the number of elements.
 func (q *Queue[V]) Len() int { return q.length }
 
-// find returns the position of the first element that is not before a rank, or the end.
+// find returns the end if all are before the rank.
 func (q *Queue[V]) find(r Rank) (c, i int) {
 	low, high := 0, len(q.chunks)
 	for low < high {
@@ -78,7 +78,7 @@ func (q *Queue[V]) find(r Rank) (c, i int) {
 	return low, q.chunks[low].find(r)
 }
 
-// find returns the position of the first entry that is not before a rank, or the end.
+// find returns the end if all are before the rank.
 func (c *chunk[V]) find(r Rank) int {
 	low, high := 0, len(c.entries)
 	for low < high {

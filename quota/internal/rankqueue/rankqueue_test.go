@@ -46,7 +46,6 @@ func drawRank(t *rapid.T, width uint64) Rank {
 	return Rank{rapid.Int64Range(-1, 1).Draw(t, "priority"), rapid.Uint64Range(0, width).Draw(t, "arrival")}
 }
 
-// compare asks the queue and the list the same questions.
 func compare(t *rapid.T, q *Queue[int], want oracle, at Rank) {
 	t.Helper()
 	if err := q.Check(); err != nil {

@@ -84,7 +84,7 @@ func (n *Node[V, W]) cut(key uint64) (before, from *Node[V, W]) {
 	return before, from
 }
 
-// join concatenates two subtrees; all keys of the first are below those of the other.
+// join needs that all keys of the first subtree are below those of the other.
 func (n *Node[V, W]) join(other *Node[V, W]) *Node[V, W] {
 	switch {
 	case n == nil:
@@ -110,7 +110,6 @@ func hash(key uint64) uint64 {
 	return x ^ x>>31
 }
 
-// sum recomputes the least weights of the subtree.
 func (n *Node[V, W]) sum() {
 	for i, least := range n.weights {
 		if n.before != nil {

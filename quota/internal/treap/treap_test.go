@@ -22,7 +22,6 @@ func (o oracle) firstFitting(fits func([]int64) bool) (uint64, bool) {
 	return 0, false
 }
 
-// fitsIn is true for weights that are nowhere above the room.
 func fitsIn(room []int64) func([]int64) bool {
 	return func(weights []int64) bool {
 		for i, most := range room {

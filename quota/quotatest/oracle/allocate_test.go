@@ -17,8 +17,14 @@ func (o *oracle) allocate(c quota.Allocate) verdict {
 			return refusal(quota.IDTaken, "id")
 		case a.ended != nil:
 			return refusal(quota.Ended, "id")
+		case a.state == quota.Waiting:
+			o.keep(a.waiter)
+			return verdict{decided: true, repeated: true, waits: true, violations: o.inTheWayOf(a.waiter)}
 		}
-		return verdict{decided: true, repeated: true, fence: a.fence, preempted: a.preempted}
+		o.collect(a)
+		return verdict{
+			decided: true, repeated: true, alternative: a.alternative, fence: a.fence, preempted: a.preempted,
+		}
 	}
 	if len(c.AnyOf) > 0 {
 		return o.allocateAny(c)
@@ -31,15 +37,25 @@ func (o *oracle) allocate(c quota.Allocate) verdict {
 	before := o.savePlaces()
 	violations, t := o.admit(a)
 	if len(violations) > 0 {
-		o.createWanted(c, violations)
-		c.Data = nil
-		o.recordEvent(quota.Event{
-			Kind: quota.EventDenied, ID: c.ID, Request: &c,
-			Decision: &quota.Decision{Violations: violations},
-		})
-		return verdict{decided: true, violations: violations}
+		return o.deny(c, []*allocation{a}, [][]quota.Violation{violations})
 	}
 	return o.grant(a, t, before)
+}
+
+// deny lets a request wait, or records what is in the way of each of its lists.
+func (o *oracle) deny(c quota.Allocate, lists []*allocation, each [][]quota.Violation) verdict {
+	all := slices.Concat(each...)
+	waits := c.Mode == quota.Wait && o.enqueue(lists, each)
+	for i, a := range lists {
+		o.createWanted(a.asked, each[i])
+	}
+	if !waits {
+		c.Data = nil
+		o.recordEvent(quota.Event{
+			Kind: quota.EventDenied, ID: c.ID, Request: &c, Decision: &quota.Decision{Violations: all},
+		})
+	}
+	return verdict{decided: true, waits: waits, violations: all}
 }
 
 // grant holds what has been admitted. before is where everything was counted without it.
@@ -53,7 +69,7 @@ func (o *oracle) grant(a *allocation, t *placementTrial, before places) verdict 
 		a.state, a.until, a.expires = quota.Reserved, o.now.At+quota.Instant(a.asked.ReserveFor), 0
 	}
 	o.hold(a, t)
-	return verdict{decided: true, fence: a.fence, preempted: a.preempted}
+	return verdict{decided: true, alternative: a.alternative, fence: a.fence, preempted: a.preempted}
 }
 
 func (o *oracle) newAllocation(c quota.Allocate, claimed []string) *allocation {
@@ -65,6 +81,7 @@ func (o *oracle) newAllocation(c quota.Allocate, claimed []string) *allocation {
 	for _, claim := range c.Claims {
 		a.forced = a.forced || o.isForced(c, claim)
 	}
+	o.assignGroups(a)
 	return a
 }
 
@@ -121,6 +138,7 @@ func (o *oracle) findNodes(c quota.Allocate) ([]string, verdict) {
 		func() verdict { return o.checkForests(c) },
 		func() verdict { return o.checkSoft(c, claimed) },
 		func() verdict { return namedOnce(c) },
+		func() verdict { return o.checkUser(c, claimed) },
 		func() verdict { return o.checkLease(c) },
 		func() verdict { return o.checkDynamicNodes(c, claimed) },
 	}

@@ -46,21 +46,12 @@ func (o *oracle) allocateAny(c quota.Allocate) verdict {
 
 // denyAll says what is in the way of each list.
 func (o *oracle) denyAll(c quota.Allocate, tries []*allocation) verdict {
-	var all []quota.Violation
 	each := make([][]quota.Violation, len(tries))
 	for i, a := range tries {
 		each[i], _ = o.admit(a)
-		for _, v := range each[i] {
-			v.Alternative = i + 1
-			all = append(all, v)
+		for j := range each[i] {
+			each[i][j].Alternative = i + 1
 		}
 	}
-	for i, a := range tries {
-		o.createWanted(a.asked, each[i])
-	}
-	c.Data = nil
-	o.recordEvent(quota.Event{
-		Kind: quota.EventDenied, ID: c.ID, Request: &c, Decision: &quota.Decision{Violations: all},
-	})
-	return verdict{decided: true, violations: all}
+	return o.deny(c, tries, each)
 }

@@ -11,7 +11,7 @@ import (
 
 // compareItems reads all items, and counts them.
 func (p *pair) compareItems(t *rapid.T) {
-	v, o := p.ledger.View(), p.oracle
+	v, o := p.ledger.Reader(), p.oracle
 	if n := v.Counts().Items; n != len(o.items) {
 		t.Fatalf("there are %d items, want %d", n, len(o.items))
 	}

@@ -67,11 +67,11 @@ func removedWithMore(key fact, is map[fact]string) bool {
 	return !tree || key.field != "node" && key.node != "" && !node
 }
 
-// withoutItemTexts blanks how the items of a resource and the leases of a tree are described in words.
+// withoutItemTexts blanks how items, principals and the leases of a tree are described in words.
 func withoutItemTexts(changes []quota.Change) []quota.Change {
 	list := append([]quota.Change(nil), changes...)
 	for i := range list {
-		if strings.HasPrefix(list[i].Field, "items ") || strings.HasPrefix(list[i].Field, "lease ") {
+		if f := list[i].Field; strings.HasPrefix(f, "items ") || strings.HasPrefix(f, "lease ") || f == "principals" {
 			list[i].Before, list[i].After = "", ""
 		}
 	}
@@ -125,6 +125,7 @@ func facts(c configuration, name func(tree, path string) string) map[fact]string
 		add(tree, "", "tenants_see", []string{"", "names", "nothing"}[spec.TenantsSee])
 		add(tree, "", "lease default", spanText(spec.Leases.Default))
 		add(tree, "", "lease max", spanText(spec.Leases.Max))
+		add(tree, "", "overtake", spanText(spec.Overtake))
 		for _, r := range spec.Resources {
 			add(tree, "", "resource "+r.Name, r.Unit.String())
 			if r.Items != nil {
@@ -140,11 +141,24 @@ func facts(c configuration, name func(tree, path string) string) map[fact]string
 				add(tree, at, "policy", cmp.Or(n.Policy, "open"))
 			}
 			add(tree, at, "hard", on[n.Hard])
+			add(tree, at, "queueing", []string{"", "strict", "best-effort"}[n.Queueing])
 			for _, l := range n.Limits {
 				add(tree, at, "limit "+l.Resource, l.Limit.String())
 			}
 			for _, l := range n.Defaults {
 				add(tree, at, "default "+l.Resource, l.Limit.String())
+			}
+			for _, l := range n.Borrow {
+				add(tree, at, "borrow "+l.Resource, l.Limit.String())
+			}
+			for _, l := range n.Lend {
+				add(tree, at, "lend "+l.Resource, l.Limit.String())
+			}
+			if n.Applications > 0 {
+				add(tree, at, "applications", strconv.Itoa(int(n.Applications)))
+			}
+			if len(n.Principals) > 0 {
+				add(tree, at, "principals", fmt.Sprintf("%+v", n.Principals))
 			}
 			for _, l := range n.Labels {
 				add(tree, at, "label "+l.Key, fmt.Sprintf(`"%s"`, l.Value))

@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"slices"
+
 	"github.com/quorate/quorate/quota"
 )
 
@@ -10,8 +12,13 @@ func (o *oracle) release(c quota.Release) verdict {
 	switch {
 	case a == nil:
 		return refused
+	case c.Fence != 0 && c.Fence != a.fence:
+		return refusal(quota.FenceMismatch, "fence")
 	case a.ended != nil:
 		return verdict{repeated: true, fence: a.fence}
+	case a.state == quota.Waiting:
+		o.drop(a.waiter, quota.Cancelled)
+		return verdict{}
 	case len(c.Items) > 0:
 		return o.releaseItems(a, c)
 	}
@@ -29,6 +36,9 @@ func (o *oracle) end(a *allocation, state quota.State) {
 	at := o.now
 	a.ended, a.state = &at, state
 	o.ends = append(o.ends, a)
+	if waits := o.resizeOf(a); waits != nil {
+		o.leave(waits.waiter)
+	}
 	if a.until != 0 && state != quota.Released && o.restoreExactly(a) {
 		return
 	}
@@ -44,6 +54,8 @@ func (o *oracle) confirm(c quota.Confirm) verdict {
 	switch {
 	case a == nil:
 		return refused
+	case c.Fence != 0 && c.Fence != a.fence:
+		return refusal(quota.FenceMismatch, "fence")
 	case a.state == quota.Held:
 		return verdict{repeated: true, fence: a.fence}
 	case a.ended != nil || a.until <= o.now.At:
@@ -59,10 +71,15 @@ func (o *oracle) cancel(c quota.Cancel) verdict {
 	switch {
 	case a == nil:
 		return refused
+	case c.Fence != 0 && c.Fence != a.fence:
+		return refusal(quota.FenceMismatch, "fence")
 	case a.ended != nil:
 		return verdict{repeated: true, fence: a.fence}
 	case a.state == quota.Held:
 		return refusal(quota.InUse, "id")
+	case a.state == quota.Waiting:
+		o.drop(a.waiter, quota.Cancelled)
+		return verdict{}
 	}
 	o.end(a, quota.Cancelled)
 	return verdict{fence: a.fence}
@@ -73,16 +90,40 @@ func (o *oracle) expire(c quota.Expire) verdict {
 		return refusal(quota.Invalid, "most")
 	}
 	expired := 0
-	for ; expired < c.Most && o.expireOne(); expired++ {
-		continue
+	last := quota.Instant(0) // what became free then is given away before the next instant
+	for expired < c.Most {
+		at := o.nextInstant()
+		if last > 0 && at > last {
+			o.settle()
+			last = 0
+			continue
+		}
+		if !o.expireOne() {
+			break
+		}
+		last = at
+		expired++
 	}
 	return verdict{expired: expired}
+}
+
+// nextInstant is when something is due next; 0 if nothing is.
+func (o *oracle) nextInstant() quota.Instant {
+	switch a, it := o.nextDue(); {
+	case a != nil:
+		return a.endsAt()
+	case it != nil:
+		return it.dueAt(o)
+	}
+	return 0
 }
 
 // expireOne does what is due first; false if nothing is.
 func (o *oracle) expireOne() bool {
 	a, it := o.nextDue()
 	switch {
+	case a != nil && a.endsAt() <= o.now.At && a.waiter != nil:
+		o.dropOverdue(a.waiter)
 	case a != nil && a.endsAt() <= o.now.At:
 		o.end(a, quota.Expired)
 		o.recordEvent(quota.Event{Kind: quota.EventExpired, ID: a.request.ID})
@@ -98,7 +139,7 @@ func (o *oracle) expireOne() bool {
 // The other one is nil.
 func (o *oracle) nextDue() (*allocation, *item) {
 	var first *allocation
-	for _, a := range o.held() {
+	for _, a := range slices.Concat(o.held(), o.byTurn()) {
 		if at := a.endsAt(); at != 0 && (first == nil || at < first.endsAt()) {
 			first = a
 		}

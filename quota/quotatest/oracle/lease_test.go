@@ -79,7 +79,10 @@ func (o *oracle) leaseOf(c quota.Allocate) lease {
 
 // endsAt is when an allocation that is held ends by itself; 0 if it does not.
 func (a *allocation) endsAt() quota.Instant {
-	if a.state == quota.Reserved {
+	switch {
+	case a.waiter != nil:
+		return a.waiter.waitsUntil()
+	case a.state == quota.Reserved:
 		return a.until
 	}
 	return a.expires
@@ -94,6 +97,11 @@ func (o *oracle) renew(c quota.Renew) verdict {
 		return refusal(quota.Ended, "id")
 	case c.Fence != 0 && c.Fence != a.fence:
 		return refusal(quota.FenceMismatch, "fence")
+	case a.state == quota.Waiting && (c.TTL != 0 || len(c.Data)+len(c.Items) > 0):
+		return refusal(quota.Invalid, "id")
+	case a.state == quota.Waiting:
+		o.keep(a.waiter)
+		return verdict{}
 	case a.state == quota.Reserved:
 		return refusal(quota.InUse, "id")
 	case c.TTL != 0 && a.ttl == 0:
@@ -115,6 +123,9 @@ func (o *oracle) renew(c quota.Renew) verdict {
 	}
 	if c.TTL != 0 {
 		a.ttl = c.TTL
+	}
+	if a.unclaimed {
+		o.collect(a)
 	}
 	a.begin(o.now)
 	a.data = mergeLabels(a.data, c.Data)

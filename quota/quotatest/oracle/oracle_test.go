@@ -33,6 +33,10 @@ type oracle struct {
 
 	versions    map[string]int // of trees; they change with what is held there, see undo_test.go
 	lastVersion int
+
+	waiting  []*allocation // lists of claims, in the order of the queue
+	lastTurn uint64
+	deciding *allocation // what is tried at its turn
 }
 
 // allocation is one that is held or has ended.
@@ -44,6 +48,7 @@ type allocation struct {
 
 	steps    int      // of the ranges that were asked for
 	claimed  []string // path of the node that each claim belongs to
+	groups   []string // that each claim counts for
 	placed   []string // path of the node where it is counted
 	arrivals []uint64 // its number in the order of arrival there; 0 without borrowing
 	fence    uint64
@@ -53,6 +58,11 @@ type allocation struct {
 	until    quota.Instant // of a reservation; 0 once it is confirmed
 	lease
 	undo *undoRecord // of a reservation
+	queueing
+
+	generation uint64 // of its last change, and how that is known
+	change     string
+	splitFrom  string
 
 	ended *quota.Stamp
 	by    string // what ended it
@@ -77,10 +87,12 @@ type verdict struct {
 	breaches []string
 	repeated bool
 
-	decided    bool
-	violations []quota.Violation
-	preempted  []quota.Preempted
-	fence      uint64 // 0 if nothing was granted
+	decided     bool
+	waits       bool
+	alternative int
+	violations  []quota.Violation
+	preempted   []quota.Preempted
+	fence       uint64 // 0 if nothing was granted
 
 	expired int
 	items   []string
@@ -103,6 +115,12 @@ func refusal(kind quota.Kind, field string) verdict { return verdict{refused: ki
 
 func (o *oracle) apply(s quota.Stamp, c quota.Command) verdict {
 	o.now = quota.Stamp{At: max(o.now.At, s.At), Wall: s.Wall}
+	v := o.execute(c)
+	o.settle()
+	return v
+}
+
+func (o *oracle) execute(c quota.Command) verdict {
 	switch c := c.(type) {
 	case quota.Allocate:
 		return o.allocate(c)
@@ -110,6 +128,12 @@ func (o *oracle) apply(s quota.Stamp, c quota.Command) verdict {
 		return o.release(c)
 	case quota.Renew:
 		return o.renew(c)
+	case quota.Resize:
+		return o.resize(c)
+	case quota.Transfer:
+		return o.transfer(c)
+	case quota.Split:
+		return o.split(c)
 	case quota.UpdateItems:
 		return o.updateItems(c)
 	case quota.ResetItems:
@@ -121,7 +145,10 @@ func (o *oracle) apply(s quota.Stamp, c quota.Command) verdict {
 	case quota.Expire:
 		return o.expire(c)
 	case quota.ApplyTrees:
-		return o.configure(c.Meta, func() (verdict, configuration) { return o.applyTrees(c) })
+		before := o.trees
+		v := o.configure(c.Meta, func() (verdict, configuration) { return o.applyTrees(c) })
+		o.requeue(before)
+		return v
 	case quota.SetLimits:
 		return o.configure(c.Meta, func() (verdict, configuration) { return o.setLimits(c) })
 	case quota.DeleteTree:
@@ -136,11 +163,19 @@ func (o *oracle) apply(s quota.Stamp, c quota.Command) verdict {
 	panic("a command outside the closed list")
 }
 
-// find returns what an id stands for: the youngest allocation of that id, if it is held or its tombstone is kept.
+// find returns what an id stands for: what is held or waits, or else the last that has ended, if its tombstone is kept.
 func (o *oracle) find(id string) *allocation {
-	for _, a := range slices.Backward(o.allocations) {
+	for _, a := range o.held() {
 		if a.request.ID == id {
-			if a.ended == nil || o.remembered(a) {
+			return a
+		}
+	}
+	if w := o.waiterOf(id); w != nil {
+		return w.record
+	}
+	for _, a := range slices.Backward(o.ends) {
+		if a.request.ID == id {
+			if o.remembered(a) {
 				return a
 			}
 			return nil

@@ -11,6 +11,7 @@ import (
 // admit decides whether there is room for a request, and moves the claims that must move if it is granted.
 func (o *oracle) admit(a *allocation) ([]quota.Violation, *placementTrial) {
 	before := o.savePlaces()
+	o.deciding = a
 	t := &placementTrial{oracle: o}
 	o.allocations = append(o.allocations, a)
 	for i := range a.request.Claims {
@@ -35,7 +36,8 @@ func (o *oracle) admit(a *allocation) ([]quota.Violation, *placementTrial) {
 		return o.inTheWay(a.request.Claims[unplaced], a.claimed[unplaced])
 	}
 	rest := func(victims []*allocation) []quota.Violation {
-		return append(o.uncountable(forced.claims, forced.placed), o.itemViolations(a.asked, victims)...)
+		return slices.Concat(o.uncountable(forced.claims, forced.placed), o.cohortViolations(a), o.principalViolations(a),
+			o.itemViolations(a.asked, victims))
 	}
 	tried := inTheWay()
 	if unplaced < 0 {

@@ -51,6 +51,9 @@ func (c configuration) policy(name string) quota.PolicySpec {
 	if spec, known := builtIn[name]; known {
 		return overlay(spec, usual)
 	}
+	if name == "cohort" { // which no definition can be based on
+		return overlay(quota.PolicySpec{Unset: "zero", Borrowing: "bounded"}, usual)
+	}
 	return quota.PolicySpec{}
 }
 

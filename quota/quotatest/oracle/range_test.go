@@ -23,6 +23,7 @@ func (o *oracle) widen(a *allocation, t *placementTrial, before places) (*alloca
 		}
 		wider := o.newAllocation(c, a.claimed)
 		wider.asked, wider.steps, wider.whole, wider.alternative = a.asked, steps, a.whole, a.alternative
+		wider.queueing = a.queueing
 		violations, trial := o.admit(wider)
 		if len(violations) == 0 && len(trial.victims) == 0 {
 			return wider, trial

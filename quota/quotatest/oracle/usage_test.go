@@ -98,6 +98,9 @@ func (o *oracle) ceiling(tree, path, resource string) quota.Amount {
 func (o *oracle) over(spec quota.TreeSpec, path string) []quota.Overuse {
 	var list []quota.Overuse
 	for _, r := range spec.Resources {
+		if o.pools(spec, path) {
+			break // see probe
+		}
 		used := quota.Amount(o.used(spec.Name, path, r.Name).Int64())
 		if l := o.effective(spec, path, r.Name); l.Kind == quota.Limited && used > l.Amount {
 			list = append(list,
@@ -108,7 +111,7 @@ func (o *oracle) over(spec quota.TreeSpec, path string) []quota.Overuse {
 			})
 		}
 	}
-	return list
+	return append(list, o.principalsOver(spec, path)...)
 }
 
 // violations asks every node on the way of every claim about every resource that the request wants in its subtree.
@@ -122,8 +125,13 @@ func (o *oracle) violations(claims []quota.Claim, placed []string) []quota.Viola
 			}
 			asked[c.Tree+":"+path] = true
 			for _, r := range o.trees[c.Tree].Resources {
-				list = append(list,
-					o.violation(claims, placed, c.Tree, path, r.Name, o.ceiling(c.Tree, path, r.Name))...)
+				if !o.pools(o.trees[c.Tree], path) {
+					list = append(list,
+						o.violation(claims, placed, c.Tree, path, r.Name, o.ceiling(c.Tree, path, r.Name))...)
+				}
+				if _, named := quotatest.Requested(claims, placed, c.Tree, path, r.Name); named {
+					list = append(list, o.overtaking(c.Tree, path, r.Name)...)
+				}
 			}
 		}
 	}

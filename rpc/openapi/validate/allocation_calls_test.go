@@ -74,7 +74,7 @@ var allocationCalls = []call{
 		body: `{"requests": [{"id": "b-1", ` + physics + `}, {"id": "b-2", "claims": [{"tree": "no such tree"}]},
 			{"id": "b-3", "claims": [{"tree": "cern", "node": "atlas/physics", "amounts": {"cores": 99}}]}]}`,
 	},
-	{procedure: "AllocationService/BatchRelease", body: `{"ids": ["b-1", "unknown"]}`, token: "hans"},
+	{procedure: "AllocationService/BatchRelease", body: `{"requests": [{"id": "b-1"}, {"id": "unknown"}]}`, token: "hans"},
 	{procedure: "AllocationService/GetAllocation", body: `{"id": "job-1"}`, token: "hans"},
 	{procedure: "AllocationService/GetAllocation", body: `{"id": "unknown"}`, token: "hans", status: 404},
 	{

@@ -12,8 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/servertest"
 )
 
-// call is one call of a procedure, whose path lacks "/quorate.v1.". In bodies {{NAME}} stands for what earlier calls
-// kept.
+// call lacks "/quorate.v1." in its path. In its bodies {{NAME}} stands for what earlier calls kept.
 type call struct {
 	procedure, body string
 	// status is that of the answer; 0 means 200.
@@ -26,7 +25,6 @@ type call struct {
 	invalid bool
 }
 
-// session makes calls one after the other.
 type session struct {
 	*document
 
@@ -105,8 +103,8 @@ func (s *session) keepPlace(t *testing.T, place string, body []byte) {
 			}
 		}
 	}
-	text, is := value.(string)
-	if !is {
+	text, ok := value.(string)
+	if !ok {
 		t.Fatalf("%s is not a text in %s", path, body)
 	}
 	s.kept[name] = text

@@ -15,7 +15,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 )
 
-// document is the description that a server serves, and what was seen of it.
+// document is the served description, with a record of what calls covered.
 type document struct {
 	text   *openapi3.T
 	router routers.Router
@@ -25,7 +25,6 @@ type document struct {
 	statuses map[int]bool
 }
 
-// loadDocument reads the document of a server.
 func loadDocument(t *testing.T, base string) *document {
 	t.Helper()
 	got := send(t, http.MethodGet, base+"/openapi.yaml", "")
@@ -46,14 +45,13 @@ func loadDocument(t *testing.T, base string) *document {
 	return &document{text: text, router: router, base: base, answered: map[string]bool{}, statuses: map[int]bool{}}
 }
 
-// answer is one that a server sent.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// send sends a body with headers, which are pairs of names and values.
+// send takes headers as pairs of names and values.
 func send(t *testing.T, method, address, body string, header ...string) answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -77,8 +75,8 @@ func send(t *testing.T, method, address, body string, header ...string) answer {
 	return answer{response.StatusCode, response.Header, content}
 }
 
-// exchange sends a request and validates the answer: status, headers, content type and body. It returns what the
-// document has against the request, too.
+// exchange validates status, headers, content type and body of the answer. It returns what the document has against the
+// request, too.
 func (d *document) exchange(t *testing.T, method, path, body string, header ...string) (got answer, invalid error) {
 	t.Helper()
 	got = send(t, method, d.base+path, body, header...)
@@ -114,7 +112,7 @@ func (d *document) exchange(t *testing.T, method, path, body string, header ...s
 	return got, invalid
 }
 
-// checkError validates an answer to what is no operation: its body is an error as any other.
+// checkError validates an answer to a path that is not an operation: its body is an error like any other.
 func (d *document) checkError(t *testing.T, got answer) {
 	t.Helper()
 	if got.status < http.StatusBadRequest || got.header.Get("Content-Type") != "application/json" {
@@ -124,7 +122,6 @@ func (d *document) checkError(t *testing.T, got answer) {
 	d.checkValue(t, d.text.Components.Schemas["Error"].Value, got.body)
 }
 
-// query is the path of a read with its message.
 func query(path, message string) string {
 	return path + "?connect=v1&encoding=json&message=" + url.QueryEscape(message)
 }

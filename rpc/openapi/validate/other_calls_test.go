@@ -65,7 +65,7 @@ var errorCalls = []call{
 		procedure: "AllocationService/Allocate", status: 400, invalid: true,
 		body: `{"id": "a", "mode": "MODE_MAYBE", ` + physics + `}`,
 	},
-	{procedure: "AllocationService/BatchRelease", body: `{"ids": []}`, status: 400, invalid: true},
+	{procedure: "AllocationService/BatchRelease", body: `{"requests": []}`, status: 400, invalid: true},
 	{
 		procedure: "ClusterService/JoinMember", status: 400, invalid: true,
 		body: `{"id": "n9", "gossipAddress": "127.0.0.1:1"}`,

@@ -15,7 +15,6 @@ import (
 // lines is the content type of streams.
 const lines = "application/x-ndjson"
 
-// checkValue validates JSON against a schema.
 func (d *document) checkValue(t *testing.T, schema *openapi3.Schema, text []byte) {
 	t.Helper()
 	var value any
@@ -63,7 +62,6 @@ func (s *session) checkProtocolErrors(t *testing.T) {
 	s.checkUnknownLength(t, watch, token)
 }
 
-// checkUnknownLength calls a stream with a body of unknown length.
 func (s *session) checkUnknownLength(t *testing.T, path, token string) {
 	t.Helper()
 	body := struct{ *strings.Reader }{strings.NewReader("{}")}
@@ -89,7 +87,6 @@ func (s *session) checkUnknownLength(t *testing.T, path, token string) {
 	s.checkError(t, answer{response.StatusCode, response.Header, text.Bytes()})
 }
 
-// checkStreams reads the first lines of each stream of the document.
 func (s *session) checkStreams(t *testing.T) {
 	t.Helper()
 	for path, body := range map[string]string{

@@ -27,23 +27,20 @@ _SERVICE = "/quorate.v1.AllocationService/"
 class Method:
     """A method whose calls can be joined into calls of its batch method."""
 
-    def __init__(self, name: str, elements: str, outcome: str, is_joinable: Callable[[Any], bool],
-                 element: Callable[[Any], Any] = lambda request: request) -> None:
+    def __init__(self, name: str, elements: str, outcome: str,
+                 is_joinable: Callable[[Any], bool] = lambda request: True) -> None:
         self.batch_path = _SERVICE + "Batch" + name
         self.elements = elements
         self.outcome = outcome
         self.is_joinable = is_joinable
-        self.element = element
 
 
-# A dry run in a batch is decided after all others, a call with poll_ms waits for its grant, which a batch does not, and
-# a batch releases whole allocations only.
+# A dry run in a batch is decided after all others, and a call with poll_ms waits for its grant, which a batch does not.
 _METHODS = {
     _SERVICE + "Allocate": Method("Allocate", "requests", "granted", lambda r: not r.get("pollMs") and
                                   r.get("mode") != "MODE_DRY_RUN"),
-    _SERVICE + "Release": Method("Release", "ids", "released", lambda r: not r.get("items") and
-                                 not r.get("itemState") and bool(r.get("id")), lambda r: r["id"]),
-    _SERVICE + "Renew": Method("Renew", "renewals", "renewed", lambda r: True),
+    _SERVICE + "Release": Method("Release", "requests", "released"),
+    _SERVICE + "Renew": Method("Renew", "renewals", "renewed"),
 }
 
 
@@ -185,7 +182,7 @@ class _Queue:
         error: Optional[QuorateError] = None
         outcomes: List[Dict[str, Any]] = []
         try:
-            request = {self.method.elements: [self.method.element(c.request) for c in batch]}
+            request = {self.method.elements: [c.request for c in batch]}
             timeout = max(max(c.until for c in batch) - time.monotonic(), 0.001)
             outcomes = self._send(first.index, self.method.batch_path, request, timeout).get("outcomes", [])
             if len(outcomes) != len(batch):

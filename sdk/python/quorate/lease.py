@@ -7,7 +7,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Callable, List, Optional
 
-from quorate.errors import PREEMPTED, UNRENEWED, LeaseEnded, LeaseInherited, LeaseLost, LeaseReleased
+from quorate.errors import PREEMPTED, UNRENEWED, LeaseEnded, LeaseInherited, LeaseLost, LeaseReleased, QuorateError
 from quorate.process import now, watch_forks
 from quorate.v1.allocation import Allocation, Claim, ReleaseRequest
 
@@ -129,7 +129,12 @@ class Lease:
         if self._pid != os.getpid():
             raise LeaseInherited(self.id, self._pid)
         self.end(LeaseReleased("the lease was released"))
-        self._client.allocations.release(ReleaseRequest(id=self.id, item_state=item_state), timeout)
+        try:
+            self._client.allocations.release(
+                ReleaseRequest(id=self.id, fence=self.fence, item_state=item_state), timeout)
+        except QuorateError as failure:
+            if failure.reason != "FENCE_MISMATCH":  # it ended before, and another request has its id now
+                raise
 
     def __enter__(self) -> Lease:
         return self

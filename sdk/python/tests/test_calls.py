@@ -80,21 +80,24 @@ class Calls(ClientTest):
     def test_the_patience_ends(self) -> None:
         server = self.serve((503, problem("unavailable", "NO_LEADER", not_applied=False)))
         began = time.monotonic()
-        with self.assertRaisesRegex(quorate.QuorateError, "no answer after [2-9] attempts") as caught:
-            self.client([server.url]).allocations.release(ReleaseRequest(id="x"), timeout=0.5)
-        self.assertLess(time.monotonic() - began, 1)
+        with self.assertRaisesRegex(quorate.QuorateError, "no answer after [0-9]+ attempts") as caught:
+            self.client([server.url], patience=600).allocations.release(ReleaseRequest(id="x"), timeout=2)
+        self.assertLess(time.monotonic() - began, 300)
+        self.assertGreater(len(server.asked), 1)
         self.assertTrue(caught.exception.may_be_done)
 
     def test_a_server_that_hangs_does_not_use_up_the_time(self) -> None:
+        over = threading.Event()
+        self.addCleanup(over.set)
+
         def hang(method: str, request: Any) -> Answer:
-            time.sleep(2)
-            return 200, {}
+            over.wait()
+            return 503, problem("unavailable", "NO_LEADER")
 
         slow, quick = self.serve(hang), self.serve((200, {}))
-        began = time.monotonic()
-        self.client([slow.url, quick.url], attempt_timeout=0.3).allocations.release(ReleaseRequest(id="x"))
-        self.assertLess(time.monotonic() - began, 1.5)
-        self.assertEqual(len(quick.asked), 1)
+        client = self.client([slow.url, quick.url], attempt_timeout=0.3, patience=300)
+        client.allocations.release(ReleaseRequest(id="x"))
+        self.assertGreater(len(quick.asked), 0)
 
     def test_a_token_is_replaced(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -146,11 +149,22 @@ class Calls(ClientTest):
 
 
 class Joined(ClientTest):
+    def start_in_turn(self, client: quorate.Client, method: str, threads: List[threading.Thread]) -> None:
+        """Starts calls, each as soon as those before it are under way or wait."""
+        queues: Any = getattr(client.retrier.send, "__self__")._queues
+        calls = queues["/quorate.v1.AllocationService/" + method]
+        until = time.monotonic() + 120
+        for i, thread in enumerate(threads):
+            thread.start()
+            while calls._under_way + len(calls._waiting) <= i:
+                self.assertLess(time.monotonic(), until, i)
+                time.sleep(0.001)
+
     def test_concurrent_calls_are_joined_and_each_has_its_outcome(self) -> None:
         gate = threading.Event()
 
         def answer(method: str, request: Any) -> Answer:
-            gate.wait(5)
+            gate.wait()
             if method == "Allocate":
                 return 200, grant(request["id"])
             outcomes = [{"failure": problem_of(r)} if r["id"] == "id-19" else {"granted": grant(r["id"])}
@@ -161,7 +175,7 @@ class Joined(ClientTest):
             return {"code": "already_exists", "message": "taken", "problem": {"reason": "ID_TAKEN"}}
 
         server = self.start(answer)
-        client, results = self.client([server.url]), {}
+        client, results = self.client([server.url], attempt_timeout=60), {}
 
         def call(id: str) -> None:
             try:
@@ -172,9 +186,7 @@ class Joined(ClientTest):
 
         ids = ["id-%d" % i for i in range(20)]
         threads = [threading.Thread(target=call, args=(id,)) for id in ids]
-        for thread in threads:
-            thread.start()
-            time.sleep(0.01)
+        self.start_in_turn(client, "Allocate", threads)
         gate.set()
         for thread in threads:
             thread.join()
@@ -185,22 +197,20 @@ class Joined(ClientTest):
         gate = threading.Event()
 
         def answer(method: str, request: Any) -> Answer:
-            gate.wait(5)
+            gate.wait()
             if method == "BatchRelease":
                 return 404, {"code": "unimplemented", "message": "no"}
             return 200, {"allocation": {"id": request["id"]}}
 
         server = self.start(answer)
-        client, done = self.client([server.url]), []
+        client, done = self.client([server.url], attempt_timeout=60), []
 
         def call(id: str) -> None:
             record = client.allocations.release(ReleaseRequest(id=id)).allocation
             done.append(record.id if record else "")
 
         threads = [threading.Thread(target=call, args=(str(i),)) for i in range(5)]
-        for thread in threads:
-            thread.start()
-            time.sleep(0.01)
+        self.start_in_turn(client, "Release", threads)
         gate.set()
         for thread in threads:
             thread.join()

@@ -4,7 +4,7 @@ import queue
 import threading
 import time
 import unittest
-from typing import Any, List
+from typing import Any, Callable, List
 
 import quorate
 from fake_server import Answer, ClientTest, FakeServer, grant, problem
@@ -27,37 +27,43 @@ def grant_or_renewal(method: str, request: Any, ttl_ms: int, revoked_by: str = "
 
 
 class Leases(ClientTest):
+    def await_renewals(self, server: FakeServer, enough: Callable[[List[Any]], bool]) -> List[Any]:
+        """Returns the calls that have renewed leases, as soon as they are enough."""
+        until = time.monotonic() + 120
+        while True:
+            renewals = [request for method, request in server.asked if method == "BatchRenew"]
+            if enough(renewals):
+                return renewals
+            self.assertLess(time.monotonic(), until, renewals)
+            time.sleep(0.05)
+
     def test_a_lease_is_renewed(self) -> None:
         def answer(method: str, request: Any) -> Answer:
             if method == "BatchRenew":
-                return 200, {"outcomes": [{"renewed": grant(r["id"], 3000)} for r in request["renewals"]]}
-            return 200, grant_or_renewal(method, request, 3000)
+                return 200, {"outcomes": [{"renewed": grant(r["id"], 9000)} for r in request["renewals"]]}
+            return 200, grant_or_renewal(method, request, 9000)
 
         server = self.start(answer)
         lease = self.client([server.url]).acquire(REQUEST)
-        self.assertFalse(lease.wait(4))
+        renewals = self.await_renewals(server, lambda renewals: len(renewals) >= 2)
         self.assertGreater(lease.remaining(), 0)
         lease.check()
-        renewals = [request for method, request in server.asked if method == "BatchRenew"]
-        self.assertGreaterEqual(len(renewals), 2)
         self.assertEqual(renewals[0]["renewals"], [{"id": "x", "fence": 7}])
         lease.release()
         self.assertRaises(quorate.LeaseReleased, lease.check)
         self.assertEqual(lease.remaining(), 0)
-        self.assertIn(("Release", {"id": "x"}), server.asked[-2:])  # a renewal may have been on its way
+        self.assertIn(("Release", {"id": "x", "fence": 7}), server.asked[-2:])  # a renewal may have been on its way
 
     def test_leases_are_renewed_together(self) -> None:
         def answer(method: str, request: Any) -> Answer:
             if method == "BatchRenew":
-                return 200, {"outcomes": [{"renewed": grant(r["id"], 3000)} for r in request["renewals"]]}
-            return 200, grant_or_renewal(method, request, 3000)
+                return 200, {"outcomes": [{"renewed": grant(r["id"], 9000)} for r in request["renewals"]]}
+            return 200, grant_or_renewal(method, request, 9000)
 
         server = self.start(answer)
         client = self.client([server.url])
         leases = [client.acquire(AllocateRequest(id=str(i), claims=REQUEST.claims)) for i in range(5)]
-        time.sleep(2)
-        sizes = [len(request["renewals"]) for method, request in server.asked if method == "BatchRenew"]
-        self.assertGreater(max(sizes), 1)
+        self.await_renewals(server, lambda renewals: any(len(r["renewals"]) > 1 for r in renewals))
         for lease in leases:
             lease.release()
 
@@ -67,18 +73,16 @@ class Leases(ClientTest):
 
         def answer(method: str, request: Any) -> Answer:
             if method == "BatchRenew":
-                over.wait(20)
+                over.wait()
                 return 503, problem("unavailable", "NO_LEADER")
-            return 200, grant_or_renewal(method, request, 3000)
+            return 200, grant_or_renewal(method, request, 9000)
 
         told: "queue.Queue[float]" = queue.Queue()
-        sent = time.monotonic()
         lease = self.client([self.start(answer).url]).acquire(
-            REQUEST, margin=1.0, on_lost=lambda lease, lost: told.put(lease.ends_in()))
-        self.assertTrue(lease.wait(10))
-        self.assertLess(time.monotonic() - sent, 3.0)
+            REQUEST, margin=3.0, on_lost=lambda lease, lost: told.put(lease.ends_in()))
+        self.assertTrue(lease.wait(60))
         self.assertRaisesRegex(quorate.LeaseLost, "could not be renewed in time", lease.check)
-        self.assertGreater(told.get(timeout=10), 0)
+        self.assertGreater(told.get(timeout=60), 0)  # it has not ended yet
 
     def test_check_looks_at_the_clock(self) -> None:
         server = self.start(lambda method, request: (200, grant_or_renewal(method, request, 600)))
@@ -87,15 +91,20 @@ class Leases(ClientTest):
         self.assertRaises(quorate.LeaseLost, lease.check)
 
     def test_how_a_lease_is_lost(self) -> None:
-        for code, revoked_by, how in (("not_found", "", quorate.ENDED), ("failed_precondition", "", quorate.ENDED),
-                                      ("aborted", "", quorate.TAKEN), ("not_found", "y", quorate.PREEMPTED)):
+        cases = (("not_found", "", quorate.ENDED), ("failed_precondition", "", quorate.ENDED),
+                 ("aborted", "", quorate.TAKEN), ("not_found", "y", quorate.PREEMPTED))
+
+        def acquire(code: str, revoked_by: str) -> quorate.Lease:
             def answer(method: str, request: Any) -> Answer:
                 if method == "BatchRenew":
                     return 200, {"outcomes": [{"failure": {"code": code, "message": "over"}}]}
-                return 200, grant_or_renewal(method, request, 600, revoked_by)
+                return 200, grant_or_renewal(method, request, 9000, revoked_by)
 
-            lease = self.client([self.start(answer).url]).acquire(REQUEST)
-            self.assertTrue(lease.wait(10))
+            return self.client([self.start(answer).url]).acquire(REQUEST)
+
+        leases = [acquire(code, revoked_by) for code, revoked_by, _ in cases]
+        for lease, (_, revoked_by, how) in zip(leases, cases):
+            self.assertTrue(lease.wait(60))
             assert isinstance(lease.ending, quorate.LeaseLost)
             self.assertEqual((lease.ending.how, lease.ending.by), (how, revoked_by))
 
@@ -172,16 +181,14 @@ class Watches(ClientTest):
         hanging = threading.Event()
 
         def answer(method: str, request: Any) -> Answer:
-            hanging.wait(5)
+            hanging.wait()
             return 200, []
 
         server = self.start(answer)
         self.addCleanup(hanging.set)
         watch = self.client([server.url]).watch_changes()
         threading.Timer(0.2, watch.close).start()
-        began = time.monotonic()
         self.assertEqual(list(watch), [])
-        self.assertLess(time.monotonic() - began, 3)
 
 
 if __name__ == "__main__":

@@ -45,12 +45,10 @@ export function joinCalls(send: Send): Send {
       sendBatch: async (requests, sending) => (await send(batchAllocate, create(BatchAllocateRequestSchema,
         { requests: requests as AllocateRequest[] }), sending)).message.outcomes,
     })],
-    // A batch releases whole allocations only.
     [release, new Queue(send, {
-      isJoinable: (r) => (r as ReleaseRequest).items.length === 0 && !(r as ReleaseRequest).itemState &&
-        /^[!-~]{1,128}$/.test((r as ReleaseRequest).id),
+      isJoinable: () => true,
       sendBatch: async (requests, sending) => (await send(batchRelease, create(BatchReleaseRequestSchema,
-        { ids: (requests as ReleaseRequest[]).map((r) => r.id) }), sending)).message.outcomes,
+        { requests: requests as ReleaseRequest[] }), sending)).message.outcomes,
     })],
     [renew, new Queue(send, {
       isJoinable: () => true,

@@ -1,7 +1,7 @@
 // A lease that is renewed in the background.
 
 import { now, Timer } from "./clock.js";
-import { LeaseLostError, LeaseReleasedError } from "./errors.js";
+import { LeaseLostError, LeaseReleasedError, problemOf } from "./errors.js";
 import type { Allocation } from "./gen/quorate/v1/allocation_pb.js";
 import type { Client } from "./client.js";
 
@@ -102,7 +102,13 @@ export class Lease implements AsyncDisposable {
    */
   async release(itemState = ""): Promise<void> {
     this.end(new LeaseReleasedError());
-    await this.#client.allocations.release({ id: this.id, itemState });
+    try {
+      await this.#client.allocations.release({ id: this.id, fence: this.fence, itemState });
+    } catch (e) {
+      if (problemOf(e)?.reason !== "FENCE_MISMATCH") { // it ended before, and another request has its id now
+        throw e;
+      }
+    }
   }
 
   /** Releases the lease at the end of an `await using` block. */

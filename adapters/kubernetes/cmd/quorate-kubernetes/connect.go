@@ -23,7 +23,6 @@ const (
 	callsPerSecond, burst = 200, 400
 )
 
-// connection is how to reach Quorate.
 type connection struct {
 	servers                            list
 	authority, certificate, key, token string
@@ -86,7 +85,6 @@ func (c *connection) tls() (*tls.Config, error) {
 	return secure, nil
 }
 
-// loadConfig is how to reach the API server.
 func loadConfig(kubeconfig string) (*rest.Config, error) {
 	var config *rest.Config
 	var err error

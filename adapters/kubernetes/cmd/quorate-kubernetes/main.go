@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// list is a flag that may be given several times. The first one replaces the default.
+// list is a flag that may be given several times. The first value replaces the default.
 type list struct {
 	values []string
 	given  bool
@@ -50,7 +50,6 @@ func (l *list) Set(value string) error {
 	return nil
 }
 
-// options are the flags.
 type options struct {
 	settings  controller.Settings
 	quorate   connection

@@ -47,7 +47,7 @@ type certificate struct {
 	now     func() time.Time
 }
 
-// get is for tls.Config.
+// get has the signature that tls.Config wants.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if current := c.current.Load(); current != nil {
 		return current, nil
@@ -72,7 +72,7 @@ func (c *certificate) Start(ctx context.Context) error {
 // NeedLeaderElection is false: each replica serves the webhook.
 func (c *certificate) NeedLeaderElection() bool { return false }
 
-// ensure loads the certificate, makes or renews it if need be, and makes the API server trust it.
+// ensure also makes the API server trust the certificate.
 func (c *certificate) ensure(ctx context.Context) error {
 	for range 5 { // another replica may be faster
 		var secret corev1.Secret
@@ -105,7 +105,7 @@ func (c *certificate) ensure(ctx context.Context) error {
 	return fmt.Errorf("the secret %s changes all the time", c.secret)
 }
 
-// load returns the certificate in a secret, and false if it must be renewed.
+// load returns false if the certificate in the secret must be renewed.
 func (c *certificate) load(secret *corev1.Secret) (*tls.Certificate, bool) {
 	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil || pair.Leaf.NotAfter.Sub(c.now()) < certificateRenew ||
@@ -120,7 +120,6 @@ func (c *certificate) load(secret *corev1.Secret) (*tls.Certificate, bool) {
 	return &pair, true
 }
 
-// renew puts a new certificate into a secret.
 func (c *certificate) renew(secret *corev1.Secret) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -104,7 +104,7 @@ func addWebhook(m manager.Manager, settings Settings, cert *certificate) error {
 	return errors.Join(m.Add(cert), m.AddHealthzCheck("webhook", m.GetWebhookServer().StartedChecker()))
 }
 
-// addLoop adds the loop, which the leader runs.
+// addLoop makes the loop run on the elected leader only.
 func addLoop(ctx context.Context, m manager.Manager, quorate gate.Quorate, settings Settings) error {
 	var system corev1.Namespace
 	if err := m.GetAPIReader().Get(ctx, types.NamespacedName{Name: "kube-system"}, &system); err != nil {

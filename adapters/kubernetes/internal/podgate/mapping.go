@@ -80,12 +80,10 @@ func (m Mapping) Amounts(pod *corev1.Pod) map[string]int64 {
 	return amounts
 }
 
-// claims returns the claim of a pod at a node.
 func (m Mapping) claims(pod *corev1.Pod, tree, node string) []gate.Claim {
 	return []gate.Claim{{Tree: tree, Node: node, Amounts: m.Amounts(pod)}}
 }
 
-// names lists the resources of pods that are counted, for people.
 func (m Mapping) names() string {
 	var names []string
 	for _, r := range m {

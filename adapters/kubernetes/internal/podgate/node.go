@@ -8,7 +8,6 @@ import (
 // maxPath is the longest path of a node in bytes.
 const maxPath = 1024
 
-// parseNode reads TREE or TREE:PATH.
 func parseNode(text string) (tree, path string, err error) {
 	tree, path, _ = strings.Cut(text, ":")
 	if tree == "" || len(tree) > 63 || len(path) > maxPath || strings.ContainsAny(text, " \t\n") ||

@@ -76,7 +76,7 @@ func (s *Source) IsIdle(ctx context.Context, key string, labels map[string]strin
 	return true, nil
 }
 
-// find returns the pod of a member as the copy has it; nil if that is gone.
+// find returns the pod as the copy has it; nil if that is gone.
 func (s *Source) find(ctx context.Context, from client.Reader, m gate.Member) (*corev1.Pod, error) {
 	namespace, name, uid, err := parseMemberKey(m.Key)
 	if err != nil {
@@ -188,24 +188,25 @@ func (s *Source) Tell(ctx context.Context, w gate.Work, status gate.Status) erro
 }
 
 func (s *Source) tellPod(ctx context.Context, pod *corev1.Pod, status gate.Status) error {
-	is := condition(status)
-	was := findCondition(pod)
-	if was != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message {
+	updated := condition(status)
+	previous := findCondition(pod)
+	if previous != nil && previous.Status == updated.Status && previous.Reason == updated.Reason &&
+		previous.Message == updated.Message {
 		return nil
 	}
-	if was == nil || was.Reason != is.Reason {
+	if previous == nil || previous.Reason != updated.Reason {
 		kind := corev1.EventTypeNormal
 		if status.Kind == gate.StatusDenied || status.Kind == gate.StatusFailed {
 			kind = corev1.EventTypeWarning
 		}
-		s.Events.Eventf(pod, nil, kind, is.Reason, "Requesting", "%s", is.Message)
+		s.Events.Eventf(pod, nil, kind, updated.Reason, "Requesting", "%s", updated.Message)
 	}
-	if was != nil && was.Status == is.Status {
-		is.LastTransitionTime = was.LastTransitionTime
+	if previous != nil && previous.Status == updated.Status {
+		updated.LastTransitionTime = previous.LastTransitionTime
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": pod.UID}, // so that it does not reach a later pod of the same name
-		"status":   map[string]any{"conditions": []corev1.PodCondition{is}},
+		"status":   map[string]any{"conditions": []corev1.PodCondition{updated}},
 	})
 	if err != nil {
 		return fmt.Errorf("making the patch: %w", err)
@@ -226,7 +227,6 @@ func findCondition(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// condition says how a request stands.
 func condition(status gate.Status) corev1.PodCondition {
 	c := corev1.PodCondition{
 		Type: ConditionType, Status: corev1.ConditionFalse, Message: status.Text, LastTransitionTime: metav1.Now(),

@@ -44,7 +44,6 @@ func (s *Stamper) Default(ctx context.Context, pod *corev1.Pod) error {
 	return s.stamp(pod, node, request.UserInfo)
 }
 
-// nodeOf returns the node of a namespace.
 func (s *Stamper) nodeOf(ctx context.Context, name string) (string, error) {
 	var namespace corev1.Namespace
 	for _, reader := range []client.Reader{s.Namespaces, s.Live} {
@@ -63,7 +62,7 @@ func (s *Stamper) nodeOf(ctx context.Context, name string) (string, error) {
 		name, NamespaceLabel, Enabled, NodeAnnotation)
 }
 
-// stamp closes the gate of a pod. What it rejects can be corrected by the author of the pod.
+// stamp closes the gate of a pod. Its errors can be corrected by the author of the pod.
 func (s *Stamper) stamp(pod *corev1.Pod, namespaceNode string, author authenticationv1.UserInfo) error {
 	annotations := pod.Annotations
 	node := namespaceNode
@@ -107,7 +106,6 @@ func (s *Stamper) trusts(author authenticationv1.UserInfo) bool {
 	})
 }
 
-// checkGroup checks the group of a pod and its size.
 func checkGroup(pod *corev1.Pod) error {
 	group, size := pod.Labels[GroupLabel], pod.Annotations[GroupSizeAnnotation]
 	switch number, err := strconv.Atoi(size); {
@@ -139,10 +137,9 @@ func (s *Stamper) mark(pod *corev1.Pod, node, user string) {
 	}
 }
 
-// isClosed reports whether the gate of a pod is closed.
 func isClosed(pod *corev1.Pod) bool { return gateIndex(pod) >= 0 }
 
-// gateIndex returns the position of the gate, or -1.
+// gateIndex returns -1 if the pod has no gate of ours.
 func gateIndex(pod *corev1.Pod) int {
 	return slices.IndexFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == Gate })
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/quorate/quorate/adapters/gate"
 )
 
-// works makes the work of pods: one for each pod, or for each group.
 func works(pods []*corev1.Pod, mapping Mapping) []gate.Work {
 	byKey := map[string][]*corev1.Pod{}
 	for _, pod := range pods {
@@ -79,7 +78,7 @@ func makeWork(key string, pods []*corev1.Pod, mapping Mapping) gate.Work {
 	return w
 }
 
-// stateOf is the state of a pod. One that is deleted before it was opened never runs.
+// stateOf takes a pod that is deleted before it was opened as one that never runs.
 func stateOf(pod *corev1.Pod) gate.MemberState {
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:

@@ -19,7 +19,6 @@ bindings name it "account ci".`
 	return group
 }
 
-// accountOptions are the flags of a change of an account.
 type accountOptions struct {
 	*cli.Env
 	description, reason string
@@ -175,7 +174,6 @@ open requests for limits that it has made stay, and are named with the commands 
 	return cmd
 }
 
-// changeAccount connects and makes a change.
 func (o *accountOptions) changeAccount(
 	ctx context.Context, change func(context.Context, *client.Client) error,
 ) error {
@@ -187,7 +185,6 @@ func (o *accountOptions) changeAccount(
 	return change(ctx, quorate)
 }
 
-// lineOf returns a function that fills a page with one line.
 func lineOf(format string, args ...any) func(*cli.Page) error {
 	return func(p *cli.Page) error {
 		p.Linef(format, args...)
@@ -195,7 +192,6 @@ func lineOf(format string, args ...any) func(*cli.Page) error {
 	}
 }
 
-// fetchAccounts joins all pages into one answer.
 func fetchAccounts(
 	ctx context.Context, c *cli.Env, quorate *client.Client,
 ) (*quoratev1.ListAccountsResponse, error) {

@@ -17,7 +17,7 @@ type adoptOptions struct {
 	dryRun                      bool
 }
 
-// adopted is what adopt shows.
+// adopted is the output of adopt.
 type adopted struct {
 	Owner string `json:"owner"`
 	// Adopted counts those that got the owner, or would get it.
@@ -79,7 +79,7 @@ func (o *adoptOptions) runAdopt(ctx context.Context) error {
 	})
 }
 
-// adoptPages adopts page by page, each by one command in the log.
+// adoptPages makes one command in the log for each page.
 func (o *adoptOptions) adoptPages(ctx context.Context, quorate *client.Client) (count int, err error) {
 	request := &quoratev1.AdoptAllocationsRequest{
 		Owner: o.owner, IdPrefix: o.prefix, Tree: o.tree, DryRun: o.dryRun, Reason: o.reason,

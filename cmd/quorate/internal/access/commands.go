@@ -29,7 +29,6 @@ Accounts and tokens are made here. Roles are given by bindings in the configurat
 	return []*cobra.Command{group}
 }
 
-// verbNames are the names of all verbs.
 func verbNames() []string { return rights.AllVerbs.Names() }
 
 // completeQuestion offers verbs, and then trees.
@@ -42,7 +41,7 @@ func completeQuestion(c *cli.Env) cobra.CompletionFunc {
 	}
 }
 
-// completeAccounts offers the names of accounts; none if no server answers in time.
+// completeAccounts offers nothing if no server answers in time.
 func completeAccounts(c *cli.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return c.CompleteNames(cmd, cobra.ShellCompDirectiveNoFileComp,
@@ -57,7 +56,7 @@ func completeAccounts(c *cli.Env) cobra.CompletionFunc {
 	}
 }
 
-// parsePlace reads TREE or TREE:node/path; nothing is the cluster.
+// parsePlace reads TREE or TREE:node/path; an empty list is the cluster.
 func parsePlace(args []string) (*quoratev1.Place, error) {
 	if len(args) == 0 {
 		return &quoratev1.Place{}, nil
@@ -66,7 +65,6 @@ func parsePlace(args []string) (*quoratev1.Place, error) {
 	return &quoratev1.Place{Tree: place.Tree, Node: place.Node}, err
 }
 
-// placeText writes a place as parsePlace reads it.
 func placeText(p *quoratev1.Place) string {
 	if p.GetTree() == "" {
 		return "the cluster"
@@ -74,12 +72,11 @@ func placeText(p *quoratev1.Place) string {
 	return cli.PlaceOf(p.GetTree(), p.GetNode()).String()
 }
 
-// modeText is the name of a mode.
 func modeText(mode quoratev1.AccessMode) string {
 	return strings.ToLower(strings.TrimPrefix(mode.String(), "ACCESS_MODE_"))
 }
 
-// listText joins names; a dash if there are none.
+// listText stands in a table: it writes a dash for an empty list.
 func listText(names []string) string {
 	if len(names) == 0 {
 		return "-"
@@ -87,7 +84,6 @@ func listText(names []string) string {
 	return strings.Join(names, " ")
 }
 
-// addReason adds the flag for the reason of a change.
 func addReason(cmd *cobra.Command, reason *string) {
 	cli.AddReasonFlag(cmd.Flags(), reason)
 }

@@ -85,9 +85,8 @@ func (o *guardOptions) runGuardOn(ctx context.Context) error {
 	return o.setMode(ctx, quorate, quoratev1.AccessMode_ACCESS_MODE_GUARDED)
 }
 
-// findHindrances asks the servers what a guarded cluster would mean for the caller.
 func (o *guardOptions) findHindrances(ctx context.Context, quorate *client.Client) ([]string, error) {
-	who, err := quorate.Access.WhoAmI(ctx, &quoratev1.WhoAmIRequest{})
+	identity, err := quorate.Access.WhoAmI(ctx, &quoratev1.WhoAmIRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +95,13 @@ func (o *guardOptions) findHindrances(ctx context.Context, quorate *client.Clien
 		return nil, err
 	}
 	var texts []string
-	if who.GetUser() == "" {
+	if identity.GetUser() == "" {
 		texts = append(texts, "you present no token or certificate: export QUORATE_TOKEN_FILE=FILE")
 	}
 	if !manages.GetAllowed()[0] {
 		texts = append(texts, "you would not have access.manage: quorate access who-can access.manage shows who would")
 	}
-	if who.GetMode() == quoratev1.AccessMode_ACCESS_MODE_OPEN {
+	if identity.GetMode() == quoratev1.AccessMode_ACCESS_MODE_OPEN {
 		texts = append(texts, "what would be refused was never counted: quorate access guard watch")
 	}
 	return texts, nil

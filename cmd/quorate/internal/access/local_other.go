@@ -8,5 +8,5 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-// localCommands are none: no server runs here.
+// localCommands is empty: a server does not run on this system.
 func localCommands(*cli.Env) []*cobra.Command { return nil }

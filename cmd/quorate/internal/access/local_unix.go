@@ -8,5 +8,4 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-// localCommands are those about the data folder of a server.
 func localCommands(c *cli.Env) []*cobra.Command { return []*cobra.Command{newRecoverCmd(c)} }

@@ -30,7 +30,6 @@ has no verb. No verb is needed to ask.
 	}
 }
 
-// verbsHelp lists the verbs.
 func verbsHelp() string {
 	return "Verbs at nodes: " + strings.Join(rights.NodeVerbs.Names(), " ") + "\n\nVerbs on the cluster: " +
 		strings.Join(rights.ClusterVerbs.Names(), " ")
@@ -64,7 +63,6 @@ func runCanI(ctx context.Context, c *cli.Env, args []string) error {
 	return err
 }
 
-// askRight asks one question, and returns one answer.
 func askRight(
 	ctx context.Context, quorate *client.Client, verb string, place *quoratev1.Place,
 ) (*quoratev1.CanIResponse, error) {
@@ -142,7 +140,6 @@ func ceilingText(b *quoratev1.Binding) string {
 	return strings.Join(parts, ", ")
 }
 
-// roleView is a built-in role as it is printed.
 type roleView struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`

@@ -14,7 +14,6 @@ type recoverOptions struct {
 	dataDir, out string
 }
 
-// preparedRecovery is what recover shows.
 type preparedRecovery struct {
 	Secret     string `json:"secret,omitempty"` // empty if it is in a file
 	Recoveries uint64 `json:"recoveries"`       // for which it was made

@@ -70,7 +70,6 @@ func (o *refuseOptions) addIssuer(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.issuer, "issuer", "", "`NAME` of the issuer of a jti")
 }
 
-// completeKinds offers the words for what a refusal names.
 func completeKinds(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -78,7 +77,7 @@ func completeKinds(_ *cobra.Command, args []string, _ string) ([]string, cobra.S
 	return kindWords(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// parseKind reads the word for what a refusal names, and checks the issuer that belongs to it.
+// parseKind also checks the issuer that belongs to the kind.
 func (o *refuseOptions) parseKind(word string) (quoratev1.RefusedKind, error) {
 	for _, k := range refusedKinds {
 		if k.word != word {

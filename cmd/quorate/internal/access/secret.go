@@ -53,7 +53,6 @@ func (f *secretFile) write(secret string) error {
 	return err
 }
 
-// discard removes a file that got no secret.
 func (f *secretFile) discard() {
 	if f != nil {
 		_ = f.file.Close()
@@ -68,7 +67,7 @@ type tokenAnswer interface {
 	GetToken() *quoratev1.Token
 }
 
-// makeToken asks for a token and hands it out: into the file of --out, or to standard output, alone on a line.
+// makeToken writes a new token into the file of --out, or to standard output, alone on a line.
 func makeToken[A tokenAnswer](c *cli.Env, out string, replace bool, call func() (A, error)) (answer A, err error) {
 	file, err := openSecretFile(out, replace)
 	if err != nil {
@@ -96,13 +95,12 @@ func makeToken[A tokenAnswer](c *cli.Env, out string, replace bool, call func() 
 	return answer, c.Print(answer, lineOf(""))
 }
 
-// clearSecret removes the secret from an answer that is printed although the secret is in a file.
+// clearSecret is for an answer that is printed although the secret is in a file.
 func clearSecret(answer proto.Message) {
 	content := answer.ProtoReflect()
 	content.Clear(content.Descriptor().Fields().ByName("secret"))
 }
 
-// tokenText names a token without its secret.
 func tokenText(t *quoratev1.Token) string {
 	text := fmt.Sprintf("token %s of account %s", t.GetId(), t.GetAccount())
 	if t.GetEnds() != nil {
@@ -114,7 +112,7 @@ func tokenText(t *quoratev1.Token) string {
 // mostSecretBytes is the most bytes of a file with a bootstrap secret.
 const mostSecretBytes = 128
 
-// readSecretFile reads a secret that is alone on one line. Errors do not repeat it.
+// readSecretFile expects the secret alone on one line. Errors do not repeat it.
 func readSecretFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {

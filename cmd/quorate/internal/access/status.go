@@ -43,15 +43,14 @@ count, the verbs on the cluster, and when the credential ends. No verb is needed
 	}
 }
 
-// callerRows describe the caller.
-func callerRows(who *quoratev1.WhoAmIResponse) [][]string {
-	user := cmp.Or(who.GetUser(), "none: no credential that holds was presented")
+func callerRows(identity *quoratev1.WhoAmIResponse) [][]string {
+	user := cmp.Or(identity.GetUser(), "none: no credential that holds was presented")
 	return [][]string{
 		{"user", user},
-		{"kind", who.GetKind()},
-		{"groups", listText(who.GetGroups())},
-		{"verbs on the cluster", clusterVerbsText(who.GetClusterVerbs())},
-		{"ends", cmp.Or(cli.FormatTime(who.GetEnds()), "-")},
+		{"kind", identity.GetKind()},
+		{"groups", listText(identity.GetGroups())},
+		{"verbs on the cluster", clusterVerbsText(identity.GetClusterVerbs())},
+		{"ends", cmp.Or(cli.FormatTime(identity.GetEnds()), "-")},
 	}
 }
 
@@ -63,7 +62,6 @@ func clusterVerbsText(names []string) string {
 	return listText(names)
 }
 
-// accessStatus is what status shows.
 type accessStatus struct {
 	Mode             string   `json:"mode"`
 	User             string   `json:"user"`
@@ -108,13 +106,13 @@ func runStatus(ctx context.Context, c *cli.Env) error {
 		return err
 	}
 	defer cancel()
-	who, err := quorate.Access.WhoAmI(ctx, &quoratev1.WhoAmIRequest{})
+	identity, err := quorate.Access.WhoAmI(ctx, &quoratev1.WhoAmIRequest{})
 	if err != nil {
 		return err
 	}
 	status := accessStatus{
-		Mode: modeText(who.GetMode()), User: who.GetUser(), Kind: who.GetKind(), Groups: who.GetGroups(),
-		ClusterVerbs: who.GetClusterVerbs(), Ends: cli.FormatTime(who.GetEnds()),
+		Mode: modeText(identity.GetMode()), User: identity.GetUser(), Kind: identity.GetKind(), Groups: identity.GetGroups(),
+		ClusterVerbs: identity.GetClusterVerbs(), Ends: cli.FormatTime(identity.GetEnds()),
 	}
 	all, err := fetchAccounts(ctx, c, quorate)
 	switch connect.CodeOf(err) { //nolint:exhaustive // all other codes are failures
@@ -131,17 +129,17 @@ func runStatus(ctx context.Context, c *cli.Env) error {
 		}
 		status.Accounts, status.DisabledAccounts = &total, &disabled
 	}
-	if status.Report, err = fetchReport(ctx, quorate, who.GetMode()); err != nil {
+	if status.Report, err = fetchReport(ctx, quorate, identity.GetMode()); err != nil {
 		return err
 	}
 	return c.PrintValue(status, func(p *cli.Page) error {
 		rows := [][]string{{"mode", status.Mode}, {"accounts", accountsText(status)}}
-		rows = append(append(rows, callerRows(who)...), reportRows(status.Report)...)
+		rows = append(append(rows, callerRows(identity)...), reportRows(status.Report)...)
 		return p.Table(rows)
 	})
 }
 
-// fetchReport asks what a guarded cluster would refuse; nil if that is not shown.
+// fetchReport returns nil in a guarded cluster, and if the caller may not read the report.
 func fetchReport(ctx context.Context, quorate *client.Client, mode quoratev1.AccessMode) (*guardReport, error) {
 	if mode == quoratev1.AccessMode_ACCESS_MODE_GUARDED {
 		return nil, nil //nolint:nilnil // it is guarded already
@@ -195,7 +193,6 @@ func reportRows(r *guardReport) [][]string {
 	}
 }
 
-// accountsText counts accounts.
 func accountsText(s accessStatus) string {
 	switch {
 	case s.Accounts == nil:

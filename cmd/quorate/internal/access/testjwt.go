@@ -17,7 +17,6 @@ import (
 	"github.com/quorate/quorate/internal/manifest"
 )
 
-// jwtOptions are the flags of the command that tests a token.
 type jwtOptions struct {
 	*cli.Env
 	issuer, manifest, keysFile string
@@ -49,7 +48,6 @@ The output shows claims of the token.`,
 	return cmd
 }
 
-// ruleResult is a rule as it is printed.
 type ruleResult struct {
 	Rule   string `json:"rule"`
 	Holds  bool   `json:"holds"`
@@ -101,7 +99,7 @@ func resultRows(results []ruleResult) [][]string {
 	return rows
 }
 
-// readToken reads a token without white space around it. It reads no more than it needs to see that a file is too long.
+// readToken strips white space around the token. It reads no more than it needs to see that a file is too long.
 func (o *jwtOptions) readToken(file string) (string, error) {
 	const whiteSpace = 1 << 10
 	if file == "-" {
@@ -112,7 +110,6 @@ func (o *jwtOptions) readToken(file string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// readAtMost reads the beginning of a file.
 func readAtMost(file string, most int64) ([]byte, error) {
 	opened, err := os.Open(file)
 	if err != nil {
@@ -122,7 +119,6 @@ func readAtMost(file string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(opened, most))
 }
 
-// findIssuer reads the issuer from the manifest or from the cluster.
 func (o *jwtOptions) findIssuer(ctx context.Context) (authn.Issuer, error) {
 	section, err := o.readSection(ctx)
 	if err != nil {
@@ -162,7 +158,6 @@ func (o *jwtOptions) readSection(ctx context.Context) (*quoratev1.AccessSection,
 	return answer.GetAccess(), err
 }
 
-// withKeysFile is the issuer with the keys of --keys-file.
 func (o *jwtOptions) withKeysFile(i authn.Issuer) authn.Issuer {
 	if o.keysFile != "" {
 		i.KeysURL, i.KeysFile = "", o.keysFile
@@ -170,7 +165,6 @@ func (o *jwtOptions) withKeysFile(i authn.Issuer) authn.Issuer {
 	return i
 }
 
-// issuerOf is an issuer of the API as authentication takes it.
 func issuerOf(i *quoratev1.Issuer) authn.Issuer {
 	issuer := authn.Issuer{
 		Name: i.GetName(), URL: i.GetUrl(), KeysURL: i.GetKeysUrl(), KeysFile: i.GetKeysFile(), Audience: i.GetAudience(),
@@ -191,7 +185,6 @@ func claimRules(rules []*quoratev1.ClaimRule) []authn.ClaimRule {
 	return list
 }
 
-// explainToken compares a token with the rules of an issuer.
 func explainToken(ctx context.Context, issuer authn.Issuer, token string) ([]ruleResult, error) {
 	verifier := authn.NewJWTVerifier(authn.JWTOptions{})
 	defer verifier.Close()

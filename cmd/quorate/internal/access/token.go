@@ -18,7 +18,6 @@ hash of a token only: it is shown once, when it is made.`
 	return group
 }
 
-// tokenOptions are the flags of the commands about tokens.
 type tokenOptions struct {
 	*cli.Env
 	description, reason, out string
@@ -54,7 +53,7 @@ func (o *tokenOptions) addLife(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.life, "life", "90d", "how long it lives, such as 12h or 90d, at most 400d")
 }
 
-// parseLife reads --life. The servers take 0 for their default.
+// parseLife returns 0 without --life: the servers take that for their default.
 func (o *tokenOptions) parseLife() (time.Duration, error) {
 	life, err := cli.ParseSpan("--life", o.life)
 	if err == nil && life < time.Millisecond {

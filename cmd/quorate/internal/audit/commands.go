@@ -64,7 +64,6 @@ Records never have tokens, nor user data of leases.`,
 	return cmd
 }
 
-// request has the filters.
 func (o *listOptions) request() (*quoratev1.ListRecordsRequest, error) {
 	if o.limit < 0 {
 		return nil, cli.Usagef("--limit must not be negative")
@@ -119,14 +118,12 @@ func (o *listOptions) run(ctx context.Context, files []string) error {
 	return o.Print(all, func(p *cli.Page) error { return p.Table(recordRows(all.GetRecords())) })
 }
 
-// keepNewest drops the oldest records beyond --limit.
 func (o *listOptions) keepNewest(all *quoratev1.ListRecordsResponse) {
 	if list := all.GetRecords(); o.limit > 0 && len(list) > o.limit {
 		all.Records = list[len(list)-o.limit:]
 	}
 }
 
-// askServer joins the pages of the answer.
 func (o *listOptions) askServer(
 	ctx context.Context, request *quoratev1.ListRecordsRequest, all *quoratev1.ListRecordsResponse,
 ) error {
@@ -159,7 +156,6 @@ func joinPages(
 	}
 }
 
-// recordRows is the table of records, one per row.
 func recordRows(list []*quoratev1.AuditRecord) [][]string {
 	rows := [][]string{{"NUMBER", "AT", "WHO", "ACTION", "OUTCOME", "WHAT", "REASON"}}
 	for _, r := range list {
@@ -174,7 +170,6 @@ func recordRows(list []*quoratev1.AuditRecord) [][]string {
 	return rows
 }
 
-// actorText is who asked, and from where.
 func actorText(r *quoratev1.AuditRecord) string {
 	text := r.GetActor().GetUser()
 	if text == "" {
@@ -216,7 +211,6 @@ func whatText(r *quoratev1.AuditRecord) string {
 	return strings.Join(parts, "; ")
 }
 
-// orNone stands for what does not exist.
 func orNone(text string) string {
 	if text == "" {
 		return "none"

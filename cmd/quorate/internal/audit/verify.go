@@ -15,7 +15,7 @@ import (
 	records "github.com/quorate/quorate/internal/audit"
 )
 
-// verified is what verify found.
+// verified is the output of verify.
 type verified struct {
 	Files   []string `json:"files"`
 	Records uint64   `json:"records"`
@@ -25,7 +25,7 @@ type verified struct {
 	Missing uint64 `json:"missing"`
 }
 
-// chain is the part of a chain that the files have.
+// chain is the part of a chain that is in the files.
 type chain struct {
 	First uint64 `json:"first"`
 	Last  uint64 `json:"last"`
@@ -102,7 +102,7 @@ func oldestFirst(paths []string) []string {
 }
 
 // rotation splits FILE.2 into FILE and 2.
-func rotation(path string) (of string, age int) {
+func rotation(path string) (base string, age int) {
 	suffix := strings.TrimPrefix(filepath.Ext(path), ".")
 	if age, err := strconv.ParseUint(suffix, 10, 16); err == nil && age > 0 {
 		return strings.TrimSuffix(path, "."+suffix), int(age)

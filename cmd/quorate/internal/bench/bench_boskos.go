@@ -14,11 +14,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/quorate/quorate/bench/load"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	"github.com/quorate/quorate/internal/load"
 )
 
-// boskosLoad measures pairs of acquire and release in the protocol of Boskos. It works against the original as well.
+// boskosLoad measures pairs of acquire and release in the protocol of Boskos, against Quorate or the original.
 type boskosLoad struct {
 	http  *http.Client
 	url   string
@@ -29,7 +29,6 @@ type boskosLoad struct {
 	served []int
 }
 
-// statusError is an answer that is not a success.
 type statusError struct {
 	path   string
 	status int
@@ -54,7 +53,6 @@ func boskosCode(err error) string {
 	return load.CodeError
 }
 
-// benchBoskos measures one number of callers after the other.
 func benchBoskos(ctx context.Context, c *cli.Env, o options) error {
 	o.workloadName, o.maxErrors = "boskos", 0 // refusals are part of the protocol
 	report := newReport(c, o)
@@ -83,7 +81,6 @@ func benchBoskos(ctx context.Context, c *cli.Env, o options) error {
 	return report.publish(c, o)
 }
 
-// acquireAndRelease acquires and releases one resource.
 func (l *boskosLoad) acquireAndRelease(ctx context.Context, it *load.Iteration) error {
 	return it.Measure("pair", 1, func() error {
 		owner := fmt.Sprintf("bench-%s-%d", l.id, it.Caller)

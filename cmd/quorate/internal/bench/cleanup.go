@@ -52,7 +52,7 @@ func (s *session) releaseLeft(ctx context.Context, ledger *Ledger) error {
 	}
 }
 
-// listLeft returns up to 1,000 ids of allocations or waiting requests of the tree.
+// listLeft returns at most 1,000 ids of allocations or waiting requests of the tree.
 func (s *session) listLeft(ctx context.Context) ([]string, error) {
 	const pageSize = 1000
 	var ids []string
@@ -72,7 +72,6 @@ func (s *session) listLeft(ctx context.Context) ([]string, error) {
 	return ids, err
 }
 
-// checkUsage reads the usage of each node.
 func (s *session) checkUsage(ctx context.Context, ledger *Ledger) error {
 	request := &quoratev1.GetUsageRequest{Tree: s.tree, Subtree: true, PageSize: 1000}
 	for {

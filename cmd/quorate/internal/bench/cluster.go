@@ -24,7 +24,7 @@ const (
 	readyPoll       = 20 * time.Millisecond
 )
 
-// ownCluster is the servers of --cluster: processes of this program, with their data in a temporary folder.
+// ownCluster is for --cluster: processes of this program, with their data in a temporary folder.
 type ownCluster struct {
 	folder  string
 	servers []*ownServer
@@ -37,7 +37,7 @@ type ownServer struct {
 	ended   chan struct{}
 }
 
-// startCluster starts servers and waits until they are ready. With an error nothing is left behind.
+// startCluster leaves nothing behind if it returns an error.
 func startCluster(ctx context.Context, size int) (cluster *ownCluster, err error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *ownCluster) urls() []string {
 	return urls
 }
 
-// cpuTime is the CPU time of all servers so far; zero where it cannot be read.
+// cpuTime is zero where it cannot be read.
 func (c *ownCluster) cpuTime() time.Duration {
 	var total time.Duration
 	for _, s := range c.servers {
@@ -116,7 +116,6 @@ func (c *ownCluster) cpuTime() time.Duration {
 	return total
 }
 
-// awaitReady waits until a server is ready.
 func (s *ownServer) awaitReady(ctx context.Context) error {
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/readyz", nil)
@@ -141,7 +140,6 @@ func (s *ownServer) awaitReady(ctx context.Context) error {
 	}
 }
 
-// lastWords is the end of the log.
 func (s *ownServer) lastWords() string {
 	text, err := os.ReadFile(s.log.Name())
 	if err != nil {
@@ -150,7 +148,6 @@ func (s *ownServer) lastWords() string {
 	return strings.TrimSpace(string(text[max(len(text)-1000, 0):]))
 }
 
-// stop ends the servers and removes their data.
 func (c *ownCluster) stop() error {
 	var faults []error
 	for _, s := range c.servers {

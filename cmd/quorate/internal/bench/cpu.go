@@ -27,7 +27,6 @@ func (u *cpuUsage) read() (servers, machine time.Duration) {
 	return servers, machineCPUTime()
 }
 
-// report writes the usage into a measurement that has ended.
 func (u *cpuUsage) report(run *Run) {
 	run.CPUs = runtime.NumCPU()
 	if run.ElapsedSeconds <= 0 {

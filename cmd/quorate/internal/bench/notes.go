@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/quorate/quorate/bench/load"
+	"github.com/quorate/quorate/internal/load"
 )
 
 // Shares of the processors of this machine above which they are called the limit.

@@ -9,11 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quorate/quorate/bench/load"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	"github.com/quorate/quorate/internal/load"
 )
 
-// options say what to measure.
 type options struct {
 	workloadName string
 	workload     workload

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/quorate/quorate/bench/load"
+	"github.com/quorate/quorate/internal/load"
 )
 
 // The layout of a picture, in pixels.
@@ -27,7 +27,6 @@ const (
 	maxCurves = 8
 )
 
-// curve is one operation of one measurement.
 type curve struct {
 	name      string
 	operation load.Operation
@@ -47,7 +46,7 @@ var curveStyles = []struct{ color, dashes string }{
 	{"#7f7f7f", "6 2 1 2 1 2"},
 }
 
-// drawPicture draws a report as SVG, or as HTML if the name of the file ends so. Both are complete in themselves.
+// drawPicture draws SVG, or HTML if the name of the file ends so. Both are complete in themselves.
 func drawPicture(r *Report, name string) []byte {
 	if filepath.Ext(name) == ".html" {
 		return drawHTML(r)
@@ -179,7 +178,6 @@ func drawLegend(svg *strings.Builder, curves []curve) {
 	}
 }
 
-// drawTable writes the table of the command as columns of text.
 func drawTable(svg *strings.Builder, rows [][]string) {
 	for i, row := range rows {
 		y := float64(tableTop + i*lineHeight)

@@ -18,7 +18,7 @@ func serverAttributes() *syscall.SysProcAttr {
 // clockTick is the unit of CPU times in /proc. It is the same on all architectures that Go supports.
 const clockTick = time.Second / 100
 
-// cpuTimeOf is the CPU time of a process, and zero if it has ended.
+// cpuTimeOf is zero for a process that has ended.
 func cpuTimeOf(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -33,7 +33,6 @@ func cpuTimeOf(pid int) time.Duration {
 	return sumTicks(fields[11:13])
 }
 
-// machineCPUTime is the CPU time of all processes of this machine.
 func machineCPUTime() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

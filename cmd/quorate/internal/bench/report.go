@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/quorate/quorate/bench/load"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	"github.com/quorate/quorate/internal/load"
 )
 
 // Report is the output of the command. Its JSON form is stable: fields may be added. docs/performance.md describes it.
@@ -49,8 +49,7 @@ func newReport(c *cli.Env, o options) *Report {
 	}
 }
 
-// publish prints the report and draws the picture. It returns an error if a measurement failed or was interrupted, or
-// if something is left in the tree.
+// publish returns an error if a measurement failed or was interrupted, or if something is left in the tree.
 func (r *Report) publish(c *cli.Env, o options) error {
 	if err := c.PrintValue(r, func(p *cli.Page) error { return p.Table(r.tableRows()) }); err != nil {
 		return err
@@ -78,7 +77,7 @@ func (r *Report) isClean() bool {
 	return len(r.Runs) > 0 && r.Ledger.Problem == ""
 }
 
-// hasFailures is true if an operation failed, other than a refusal by Boskos.
+// hasFailures does not count refusals by Boskos.
 func (run Run) hasFailures() bool {
 	var refused int64
 	for _, o := range run.Operations {

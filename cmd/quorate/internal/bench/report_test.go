@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/bench/load"
+	"github.com/quorate/quorate/internal/load"
 )
 
-// measured is a run of so many kinds of operation, each of which was carried out 50 times.
+// measured is a run in which each kind of operation was carried out 50 times.
 func measured(t *testing.T, callers, kinds int) Run {
 	t.Helper()
 	g, err := load.New(load.Config{Callers: callers, Count: 50, IterationKind: "pair"})

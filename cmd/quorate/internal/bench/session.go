@@ -12,15 +12,15 @@ import (
 	"connectrpc.com/connect"
 	"github.com/google/uuid"
 
-	"github.com/quorate/quorate/bench/load"
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/load"
 )
 
 const benchActor = "quorate bench"
 
-// benchCluster measures the cluster of the command line, or one of its own.
+// benchCluster uses the cluster of the command line, or starts one of its own.
 func benchCluster(ctx context.Context, c *cli.Env, o options) (err error) {
 	var cluster *ownCluster
 	if o.cluster > 0 {
@@ -66,7 +66,7 @@ func runSession(ctx context.Context, c *cli.Env, o options, cluster *ownCluster)
 	return report, nil
 }
 
-// prepareTree makes the tree. It refuses a name that is taken: nothing of others is changed.
+// prepareTree refuses a name that is taken: nothing of others is changed.
 func (s *session) prepareTree(ctx context.Context) error {
 	_, err := s.quorate.Trees.GetTree(ctx, &quoratev1.GetTreeRequest{Name: s.tree})
 	if err == nil {
@@ -149,7 +149,6 @@ func moveFirst(operations []load.Operation, kind string) {
 	})
 }
 
-// errorCode is the code under which an error is counted.
 func errorCode(err error) string {
 	failure := (*elementError)(nil)
 	_, denied := client.DecisionOf(err)

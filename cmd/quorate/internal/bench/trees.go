@@ -27,7 +27,6 @@ func largeLimits() map[string]*quoratev1.Limit {
 	return map[string]*quoratev1.Limit{resourceCPU: amountLimit(plenty), resourceMemory: amountLimit(plenty)}
 }
 
-// newTree is a root with large limits.
 func newTree(s *session) *quoratev1.Tree {
 	return &quoratev1.Tree{
 		Name: s.tree, Limits: largeLimits(), Labels: map[string]string{"made-by": "quorate bench"},
@@ -81,7 +80,6 @@ func branchPath(i int) string { return fmt.Sprintf("branch-%d", i%10) }
 
 func groupPath(i int) string { return fmt.Sprintf("%s/group-%d", branchPath(i), i/10%10) }
 
-// leafPath is the leaf with a number.
 func (s *session) leafPath(i int) string {
 	switch s.options.workloadName {
 	case "spread":

@@ -6,9 +6,9 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/quorate/quorate/bench/load"
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/load"
 )
 
 // The names of workloads that have options of their own.
@@ -22,7 +22,6 @@ const (
 // defaultBatch is the number of allocations in a call of workload batch.
 const defaultBatch = 64
 
-// workload is something to measure.
 type workload struct {
 	name, summary string
 	// leaves is the default of --leaves; 0 if the workload does not have that option.
@@ -104,7 +103,6 @@ type measurement struct {
 	atEnd     func() // called when all iterations have ended, before the result is made; may be nil
 }
 
-// iterationID is unique in the session.
 func (m *measurement) iterationID(it *load.Iteration) string {
 	return m.tree + "-" + strconv.Itoa(m.number) + "-" + strconv.FormatInt(it.Number, 10)
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/quorate/quorate/bench/load"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/load"
 )
 
 const (

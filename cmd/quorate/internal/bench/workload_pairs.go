@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/quorate/quorate/bench/load"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/load"
 )
 
 // users is the number of users of workload principals.
@@ -31,7 +31,6 @@ func beginPairs(_ context.Context, m *measurement) (load.Work, error) {
 	}, nil
 }
 
-// newRequest asks for one unit of each resource at the leaf of a caller.
 func (s *session) newRequest(id string, caller int) *quoratev1.AllocateRequest {
 	request := &quoratev1.AllocateRequest{Id: id, Claims: []*quoratev1.Claim{{
 		Tree: s.tree, Node: s.leafPath(caller % s.options.leaves),
@@ -46,7 +45,7 @@ func (s *session) newRequest(id string, caller int) *quoratev1.AllocateRequest {
 	return request
 }
 
-// allocateAll allocates with one call. A batch begins at the leaf of its caller.
+// allocateAll makes one call. A batch begins at the leaf of its caller.
 func (s *session) allocateAll(ctx context.Context, ids []string, caller int) error {
 	if s.options.batch == 1 {
 		_, err := s.quorate.Allocations.Allocate(ctx, s.newRequest(ids[0], caller))
@@ -63,7 +62,6 @@ func (s *session) allocateAll(ctx context.Context, ids []string, caller int) err
 	return err
 }
 
-// releaseAll releases with one call.
 func (s *session) releaseAll(ctx context.Context, ids []string) error {
 	if s.options.batch == 1 {
 		return s.releaseOne(ctx, ids[0])
@@ -77,14 +75,17 @@ func (s *session) releaseOne(ctx context.Context, id string) error {
 }
 
 func (s *session) releaseBatch(ctx context.Context, ids []string) error {
-	answer, err := s.quorate.Allocations.BatchRelease(ctx, &quoratev1.BatchReleaseRequest{Ids: ids})
+	requests := make([]*quoratev1.ReleaseRequest, len(ids))
+	for i, id := range ids {
+		requests[i] = &quoratev1.ReleaseRequest{Id: id}
+	}
+	answer, err := s.quorate.Allocations.BatchRelease(ctx, &quoratev1.BatchReleaseRequest{Requests: requests})
 	for _, outcome := range answer.GetOutcomes() {
 		err = errors.Join(err, failureOf(outcome.GetFailure()))
 	}
 	return err
 }
 
-// elementError is the failure of one element of a batch.
 type elementError struct {
 	code, message string
 }

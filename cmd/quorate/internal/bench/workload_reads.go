@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quorate/quorate/bench/load"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/load"
 )
 
 // The kinds of read that bench measures.
@@ -61,7 +61,7 @@ func beginReads(ctx context.Context, m *measurement) (load.Work, error) {
 	}, nil
 }
 
-// writeOnce allocates and releases, and returns the log index of the release.
+// writeOnce returns the log index of the release.
 func (s *session) writeOnce(ctx context.Context, id string) (uint64, error) {
 	if _, err := s.quorate.Allocations.Allocate(ctx, s.newRequest(id, 0)); err != nil {
 		return 0, err

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quorate/quorate/bench/load"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/load"
 )
 
 // sentLabel is the label of allocations of workload watch: when they were asked for, in nanoseconds since the beginning
@@ -21,7 +21,6 @@ const sentLabel = "sent"
 // catchUp bounds how long the last events of a measurement may take.
 const catchUp = 5 * time.Second
 
-// fanOut is the watchers of one measurement.
 type fanOut struct {
 	*measurement
 
@@ -30,8 +29,8 @@ type fanOut struct {
 	seen    []atomic.Int64
 }
 
-// beginWatch starts watchers. Callers then allocate and release, and each
-// watcher measures how long after the call of Allocate was sent its event arrives.
+// beginWatch starts watchers. Callers then allocate and release, and each watcher measures the time from the call of
+// Allocate to the arrival of its event.
 func beginWatch(ctx context.Context, m *measurement) (load.Work, error) {
 	f := &fanOut{measurement: m, began: time.Now(), seen: make([]atomic.Int64, m.options.watchers)}
 	watching, stop := context.WithCancel(ctx)
@@ -67,7 +66,6 @@ func (f *fanOut) writeAndRelease(ctx context.Context, it *load.Iteration) error 
 	return it.Measure("release", 1, func() error { return f.releaseOne(ctx, id) })
 }
 
-// watch receives the events of one watcher.
 func (f *fanOut) watch(ctx context.Context, i int, after uint64) {
 	request := &quoratev1.WatchAllocationsRequest{Tree: f.tree, AfterIndex: after}
 	err := f.quorate.Watch(ctx, request, func(event *quoratev1.WatchAllocationsResponse) error {

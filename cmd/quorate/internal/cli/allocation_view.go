@@ -17,8 +17,8 @@ func (u Units) DrawAllocation(p *Page, a *quoratev1.Allocation, nowMs int64) err
 	if err := p.Table(u.AllocationRows(a)); err != nil {
 		return err
 	}
-	if who := a.GetPrincipal(); who != nil {
-		p.Linef("held by %s", principalText(who))
+	if principal := a.GetPrincipal(); principal != nil {
+		p.Linef("held by %s", principalText(principal))
 	}
 	reserved := a.GetState() == quoratev1.AllocationState_ALLOCATION_STATE_RESERVED
 	if until := a.GetReservedUntilLedgerMs(); until > 0 && reserved {
@@ -62,14 +62,13 @@ func (u Units) EndText(a *quoratev1.Allocation) string {
 	return ""
 }
 
-// principalText writes a principal.
-func principalText(who *quoratev1.Principal) string {
-	text := "user " + who.GetUser()
-	if len(who.GetGroups()) > 0 {
-		text += " of " + strings.Join(who.GetGroups(), ", ")
+func principalText(principal *quoratev1.Principal) string {
+	text := "user " + principal.GetUser()
+	if len(principal.GetGroups()) > 0 {
+		text += " of " + strings.Join(principal.GetGroups(), ", ")
 	}
-	if who.GetApplication() != "" {
-		text += ", application " + who.GetApplication()
+	if principal.GetApplication() != "" {
+		text += ", application " + principal.GetApplication()
 	}
 	return text
 }
@@ -213,8 +212,8 @@ func (u Units) LeaseText(a *quoratev1.Allocation, nowMs int64) string {
 	if a.GetForMs() == 0 {
 		declared = "ends" + cmp.Or(end, " at a declared time")
 	}
-	if by := a.GetRevokedBy(); by != "" {
-		text := fmt.Sprintf("revoked by %s: ends%s", by, cmp.Or(left, " soon"))
+	if revoker := a.GetRevokedBy(); revoker != "" {
+		text := fmt.Sprintf("revoked by %s: ends%s", revoker, cmp.Or(left, " soon"))
 		if why := u.ReasonText(a.GetReason()); why != "" {
 			text += "; " + why
 		}
@@ -341,7 +340,6 @@ func (u Units) LeaseRows(leases []*quoratev1.Allocation, nowMs int64) [][]string
 	return withJobs(rows, leases)
 }
 
-// withJobs adds a column with the CI jobs of allocations, if any has one.
 func withJobs(rows [][]string, allocations []*quoratev1.Allocation) [][]string {
 	if !slices.ContainsFunc(allocations, func(a *quoratev1.Allocation) bool { return JobText(a.GetLabels()) != "" }) {
 		return rows

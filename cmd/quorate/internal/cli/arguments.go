@@ -25,7 +25,6 @@ func nameArguments(root *cobra.Command) {
 	}
 }
 
-// argumentsError is the error of a command that was called with too few arguments or too many.
 func argumentsError(cmd *cobra.Command, args []string) error {
 	required := requiredArguments(cmd.Use)
 	switch {

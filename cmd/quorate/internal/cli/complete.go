@@ -69,7 +69,8 @@ func allCommands(root *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// completeArguments completes the first argument, and later ones the same way, as resources with limits, or not at all.
+// completeArguments completes the first argument, and later ones as repetitions of it, as resources with limits, or not
+// at all.
 func (c *Env) completeArguments(first cobra.CompletionFunc, isRepeated, takesLimits bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		switch {
@@ -83,7 +84,7 @@ func (c *Env) completeArguments(first cobra.CompletionFunc, isRepeated, takesLim
 	}
 }
 
-// completeAmounts offers the resources of the tree that --at names, or those of all trees.
+// completeAmounts uses the tree that --at names, or all trees.
 func (c *Env) completeAmounts(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	tree := ""
 	if at := cmd.Flag("at"); at != nil {
@@ -105,7 +106,7 @@ func (c *Env) CompleteTrees(cmd *cobra.Command, _ []string, _ string) ([]string,
 		})
 }
 
-// completePlaces offers trees, and after a colon the nodes that begin as typed.
+// completePlaces offers trees, and after a colon the nodes below.
 func (c *Env) completePlaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	tree, path, isNode := strings.Cut(typed, ":")
 	if !isNode {
@@ -130,7 +131,7 @@ func (c *Env) completePlaces(cmd *cobra.Command, _ []string, typed string) ([]st
 		})
 }
 
-// completeResources offers the resources of a tree as NAME=, for an amount that follows.
+// completeResources offers NAME=, for an amount that follows.
 func (c *Env) completeResources(cmd *cobra.Command, tree string) ([]string, cobra.ShellCompDirective) {
 	return c.CompleteNames(cmd, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp,
 		func(ctx context.Context, quorate *client.Client) ([]string, error) {

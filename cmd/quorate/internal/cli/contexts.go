@@ -106,7 +106,6 @@ func (c *Contexts) MissingContext(name string) error {
 	return Usagef("there is no context %q; there are: %s", name, strings.Join(names, ", "))
 }
 
-// contextFile is the path of the file with the contexts.
 func contextFile() (string, error) {
 	if path := os.Getenv(contextFileVariable); path != "" {
 		return path, nil

@@ -106,8 +106,8 @@ func (c *Env) OnlyServer() (string, *tls.Config, error) {
 	return strings.TrimSuffix(address.String(), "/"), secure, nil
 }
 
-// reportRetries returns a function that reports the failed attempt after which every server has been tried, and no
-// other ones: while another server may answer at once, there is nothing to wait for.
+// reportRetries reports only the failed attempt after which every server has been tried: while another server may
+// answer at once, there is nothing to wait for.
 func (c *Env) reportRetries() func(error) {
 	var failures atomic.Int64
 	return func(err error) {

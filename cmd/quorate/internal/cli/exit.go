@@ -203,8 +203,7 @@ func (c *Env) ReportError(cmd *cobra.Command, err error) int {
 	return ExitCodeOf(err)
 }
 
-// inUnits writes the amounts in the message of a denial, which are base units, as people do: 16Gi instead of
-// 17179869184.
+// inUnits converts base units in the message of a denial: 17179869184 to 16Gi.
 func (c *Env) inUnits(err error, message string) string {
 	decision, _ := client.DecisionOf(err)
 	for _, v := range decision.GetViolations() {
@@ -238,15 +237,16 @@ func ErrorText(err error) string {
 // field, and the message names the node.
 var messageField = regexp.MustCompile(`^(any_of\[\d+\]\.)?claims\[\d+\]\.(node|tree): `)
 
-// printViolations prints every limit that a denial names.
 func (c *Env) printViolations(decision *quoratev1.Decision) {
 	for _, v := range decision.GetViolations() {
 		c.Messagef("  %s", c.Units.ViolationText(v))
 	}
+	if n := decision.GetOtherViolations(); n > 0 {
+		c.Messagef("  and %d more limits", n)
+	}
 	c.printHolders(decision)
 }
 
-// printBreaches prints every policy rule that a configuration would break.
 func (c *Env) printBreaches(problem *quoratev1.Problem) {
 	for _, b := range problem.GetBreaches() {
 		c.Messagef("  %s  %s: %s (policy %s)", Place{b.GetTree(), b.GetNode()}, b.GetResource(),
@@ -254,7 +254,7 @@ func (c *Env) printBreaches(problem *quoratev1.Problem) {
 	}
 }
 
-// printCredentialHints prints commands that show or repair what a server objected to in the caller's credential.
+// printCredentialHints prints commands that show or repair the caller's credential.
 func (c *Env) printCredentialHints(err error) {
 	if c.Token.Unused {
 		return

@@ -168,8 +168,8 @@ func (f *follower) write(shown, said []byte) error {
 	return nil
 }
 
-// linkReports tells on standard error when servers cease to answer or know no leader, and when they do again. It may
-// be used concurrently.
+// linkReports tells on standard error when servers cease to answer or know no leader, and when they do again. It is
+// safe for concurrent use.
 type linkReports struct {
 	mu             sync.Mutex
 	out            io.Writer
@@ -201,7 +201,7 @@ func (r *linkReports) noteAnswer(m *quoratev1.WatchChangesResponse) {
 	r.isAway, r.leader, r.heard = false, m.GetLeaderKnown(), true
 }
 
-// printf writes a line. The lock must be held.
+// printf needs the lock to be held.
 func (r *linkReports) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(r.out, format+"\n", printableArgs(args, printableText)...) // a failure cannot be reported
 }

@@ -70,7 +70,6 @@ func newHelpCmd() *cobra.Command {
 	}
 }
 
-// suggestions names commands and topics that are spelled similarly; empty if there are none.
 func suggestions(root *cobra.Command, args []string) string {
 	names := root.SuggestionsFor(args[0])
 	for _, sub := range root.Commands() {

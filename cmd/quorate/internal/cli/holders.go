@@ -42,11 +42,11 @@ func (u Units) BlockerTexts(level *quoratev1.LevelHolders, list []*quoratev1.Blo
 			text += ": " + u.LevelAmount(level, amount)
 		}
 		text += " at " + PlaceOf(level.GetTree(), b.GetNode()).String()
-		for _, of := range []struct{ what, name string }{
+		for _, party := range []struct{ what, name string }{
 			{"user", b.GetUser()}, {"application", b.GetApplication()}, {"owner", b.GetOwner()},
 		} {
-			if of.name != "" {
-				text += ", " + of.what + " " + of.name
+			if party.name != "" {
+				text += ", " + party.what + " " + party.name
 			}
 		}
 		text += ", since " + FormatTime(b.GetSince())

@@ -10,7 +10,6 @@ import (
 
 var errNoNames = errors.New("this answer has no names: use -o json with --jq")
 
-// nameLines writes one name per line, as other commands take it.
 func nameLines(names []string) ([]byte, error) {
 	if names == nil {
 		return nil, errNoNames

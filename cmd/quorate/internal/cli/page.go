@@ -70,8 +70,8 @@ func (p *Page) Table(rows [][]string) error {
 
 var errNoTable = errors.New("this answer has no table: use -o json")
 
-// csv writes the tables as comma-separated values (RFC 4180), with an empty line between them. Unprintable characters
-// are escaped as in tables, because such files are shown on terminals too; -o json has the exact values.
+// csv follows RFC 4180, with an empty line between tables. Unprintable characters are escaped as in tables, because
+// such files are shown on terminals too; -o json has the exact values.
 func (p *Page) csv() ([]byte, error) {
 	if len(p.tables) == 0 {
 		return nil, errNoTable

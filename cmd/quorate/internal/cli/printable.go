@@ -38,7 +38,6 @@ func escapeUnprintable(text, keep string) string {
 	return shown.String()
 }
 
-// printableArgs applies show to the texts among the arguments of a format.
 func printableArgs(args []any, show func(string) string) []any {
 	shown := make([]any, len(args))
 	for i, arg := range args {
@@ -58,8 +57,8 @@ func printableArgs(args []any, show func(string) string) []any {
 
 // IsInteractive reports whether output goes to a terminal that can repaint a line.
 func IsInteractive(talk io.Writer) bool {
-	file, is := talk.(*os.File)
-	if !is {
+	file, isFile := talk.(*os.File)
+	if !isFile {
 		return false
 	}
 	info, err := file.Stat()
@@ -68,8 +67,8 @@ func IsInteractive(talk io.Writer) bool {
 
 // IsTerminal reports whether a stream is a terminal, and not only a device such as /dev/null.
 func IsTerminal(stream any) bool {
-	file, is := stream.(*os.File)
-	return is && term.IsTerminal(int(file.Fd()))
+	file, isFile := stream.(*os.File)
+	return isFile && term.IsTerminal(int(file.Fd()))
 }
 
 // ClipLine shortens a text to at most that many characters.

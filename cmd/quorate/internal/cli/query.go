@@ -9,7 +9,6 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// query is the expression of --jq.
 type query struct {
 	code *gojq.Code
 }
@@ -25,7 +24,7 @@ func compileQuery(expression string) (*query, error) {
 	return nil, fmt.Errorf("--jq %q is not a jq expression: %w", expression, err)
 }
 
-// run applies the query to a JSON text. Each result is a line: texts as they are, everything else as JSON.
+// run writes each result on a line: texts as they are, everything else as JSON.
 func (q *query) run(text []byte) ([]byte, error) {
 	var value any
 	if err := json.Unmarshal(text, &value); err != nil {
@@ -37,13 +36,13 @@ func (q *query) run(text []byte) ([]byte, error) {
 		if !more {
 			return lines.Bytes(), nil
 		}
-		if failed, is := result.(error); is {
+		if failed, isError := result.(error); isError {
 			if halted := (*gojq.HaltError)(nil); errors.As(failed, &halted) && halted.Value() == nil {
 				return lines.Bytes(), nil
 			}
 			return nil, Usagef("--jq: %v", failed)
 		}
-		if line, is := result.(string); is {
+		if line, isText := result.(string); isText {
 			lines.WriteString(line + "\n")
 			continue
 		}

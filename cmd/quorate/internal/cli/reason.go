@@ -67,7 +67,6 @@ func drainText(r *quoratev1.EndReason, at string) string {
 	return text + reasonClause(r.GetText())
 }
 
-// withReason appends the reason to a text, if there is one.
 func (u Units) withReason(text string, r *quoratev1.EndReason) string {
 	if why := u.ReasonText(r); why != "" {
 		return text + ": " + why

@@ -16,7 +16,8 @@ type tlsOptions struct {
 	serverName string
 }
 
-// AddFlags adds the flags, with the environment as default. The server has settings of the same names.
+// AddFlags adds the flags, with the environment as default. A server has settings of the same names, and variables of
+// its own.
 func (o *tlsOptions) AddFlags(flags *pflag.FlagSet) {
 	for _, f := range []struct {
 		to         *string
@@ -29,13 +30,12 @@ func (o *tlsOptions) AddFlags(flags *pflag.FlagSet) {
 		{&o.serverName, "tls-server-name", "`NAME` that the certificates of servers must have, instead of the host of " +
 			"--server"},
 	} {
-		variable := "QUORATE_" + strings.ToUpper(strings.ReplaceAll(f.name, "-", "_"))
+		variable := ClientPrefix + strings.ToUpper(strings.ReplaceAll(f.name, "-", "_"))
 		flags.StringVar(f.to, f.name, os.Getenv(variable), f.help+" (environment: "+variable+")")
 		flags.Lookup(f.name).DefValue = "" // help is the same in every shell
 	}
 }
 
-// isSet reports whether any flag is set.
 func (o *tlsOptions) isSet() bool { return *o != (tlsOptions{}) }
 
 // clientConfig is nil if no flag is set.

@@ -39,7 +39,6 @@ func (o *tokenOptions) AddFlags(flags *pflag.FlagSet) {
 		"send secrets over http to other machines too, where the network can read them")
 }
 
-// clientOptions are the options of a client that presents the token.
 func (o *tokenOptions) clientOptions() ([]client.Option, error) {
 	token := o.fromEnvironment()
 	var options []client.Option
@@ -71,12 +70,10 @@ func (o *tokenOptions) fromEnvironment() string {
 	return os.Getenv(tokenVariable)
 }
 
-// isSet reports whether the command has a token.
 func (o *tokenOptions) isSet() bool {
 	return !o.Unused && (o.file != "" || os.Getenv(tokenVariable) != "")
 }
 
-// origin says where the token is from.
 func (o *tokenOptions) origin() string {
 	if o.file != "" {
 		return o.file
@@ -108,7 +105,6 @@ func (c *Env) CheckSecretsAreEncrypted() error {
 	return nil
 }
 
-// isLoopback reports whether a host is this machine by its name or address.
 func isLoopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()

@@ -29,14 +29,14 @@ func (u Units) blockerText(v *quoratev1.Violation) string {
 	}
 	isWhole := v.GetSeen() == quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED
 	if v.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_QUEUE {
-		who := "1 request comes first"
+		ahead := "1 request comes first"
 		switch {
 		case !isWhole:
-			who = "other requests come first"
+			ahead = "other requests come first"
 		case v.GetUsed() != 1:
-			who = strconv.FormatInt(v.GetUsed(), 10) + " requests come first"
+			ahead = strconv.FormatInt(v.GetUsed(), 10) + " requests come first"
 		}
-		return at + "  " + cmp.Or(LimitText(v), "everything") + ": " + who
+		return at + "  " + cmp.Or(LimitText(v), "everything") + ": " + ahead
 	}
 	amount := func(n int64) string { return u.FormatAmount(v.GetTree(), v.GetResource(), n) }
 	numbers := "requested " + amount(v.GetRequested()) + ", missing " + amount(v.GetMissing())
@@ -84,7 +84,7 @@ type limitOf interface {
 
 // itemOf is the state or the name of requested items, in brackets; raises have none.
 func itemOf(l limitOf) string {
-	if v, is := l.(interface{ GetItem() string }); is && v.GetItem() != "" {
+	if v, ok := l.(interface{ GetItem() string }); ok && v.GetItem() != "" {
 		return " (" + v.GetItem() + ")"
 	}
 	return ""

@@ -89,7 +89,7 @@ func parseAdminMap(flags []string) (map[string]string, error) {
 			continue
 		}
 		subject := user
-		if account, is := strings.CutPrefix(user, access.AccountIssuer+"/"); is {
+		if account, isAccount := strings.CutPrefix(user, access.AccountIssuer+"/"); isAccount {
 			subject = "account " + account
 		} else if !strings.Contains(user, " ") {
 			subject = "user " + user
@@ -102,20 +102,19 @@ func parseAdminMap(flags []string) (map[string]string, error) {
 	return users, nil
 }
 
-// withoutAdmins returns the trees that name admins, with bindings instead.
 func withoutAdmins(trees []*quoratev1.Tree, users map[string]string) ([]*quoratev1.Tree, error) {
 	unmapped := map[string]bool{}
 	var changed []*quoratev1.Tree
 	for _, t := range trees {
-		has := len(t.GetAdmins()) > 0
+		hasAdmins := len(t.GetAdmins()) > 0
 		t.Bindings = adoptInto(t.GetBindings(), t.GetAdmins(), users, unmapped)
 		t.Admins = nil
 		for _, n := range t.GetNodes() {
-			has = has || len(n.GetAdmins()) > 0
+			hasAdmins = hasAdmins || len(n.GetAdmins()) > 0
 			n.Bindings = adoptInto(n.GetBindings(), n.GetAdmins(), users, unmapped)
 			n.Admins = nil
 		}
-		if has {
+		if hasAdmins {
 			changed = append(changed, t)
 		}
 	}
@@ -131,7 +130,6 @@ func withoutAdmins(trees []*quoratev1.Tree, users map[string]string) ([]*quorate
 	return changed, nil
 }
 
-// adoptInto adds a binding of admins to those of a node.
 func adoptInto(
 	bindings []*quoratev1.Binding, admins []string, users map[string]string, unmapped map[string]bool,
 ) []*quoratev1.Binding {

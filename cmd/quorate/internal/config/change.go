@@ -16,7 +16,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// changeOptions are common to all commands that change the configuration.
 type changeOptions struct {
 	*cli.Env
 	dryRun   bool
@@ -27,7 +26,6 @@ type changeOptions struct {
 	allowed  removalsFlag
 }
 
-// changeAnswer is what every call that changes the configuration answers.
 type changeAnswer interface {
 	proto.Message
 	GetResult() *quoratev1.ConfigurationResult
@@ -69,7 +67,7 @@ func (o *changeOptions) addFlags(cmd *cobra.Command) {
 	o.addMetaFlags(cmd)
 }
 
-// addConfirmation adds --yes, for changes that ask a person before they are made.
+// addConfirmation adds --yes, for changes that ask for confirmation at a terminal.
 func (o *changeOptions) addConfirmation(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.isSure, "yes", false, "do not ask at a terminal before something is deleted or undone")
 }
@@ -80,7 +78,7 @@ func (o *changeOptions) addAllowRemovals(cmd *cobra.Command) {
 		"consent to the removal of this many trees and nodes; needed if a tree goes, or more than half of its nodes")
 }
 
-// confirm asks a person at a terminal whether to go on. Scripts are not asked: --dry-run shows what a change would do.
+// confirm asks only at a terminal. Scripts are not asked: --dry-run shows what a change would do.
 func (o *changeOptions) confirm(what string) error {
 	if o.isSure || o.dryRun {
 		return nil
@@ -122,7 +120,6 @@ func (f *revisionFlag) String() string {
 // Type is shown in help texts.
 func (f *revisionFlag) Type() string { return "N" }
 
-// printResult prints what a change did, or would do.
 func (o *changeOptions) printResult(answer changeAnswer) error {
 	result := answer.GetResult()
 	printSummary(o.Env, result, o.dryRun)
@@ -132,7 +129,6 @@ func (o *changeOptions) printResult(answer changeAnswer) error {
 	})
 }
 
-// drawResult writes a line for each difference, each exceeded limit and each effect.
 func drawResult(u cli.Units, p *cli.Page, result *quoratev1.ConfigurationResult) {
 	for _, change := range result.GetChanges() {
 		p.Differencef("%s", changeText(u, change))
@@ -244,7 +240,6 @@ func cutAmount(text string) (word string, amount int64, hasAmount bool) {
 	return word, amount, err == nil
 }
 
-// printSummary prints the number of changes and the revision.
 func printSummary(c *cli.Env, result *quoratev1.ConfigurationResult, dryRun bool) {
 	count := len(result.GetChanges())
 	switch {

@@ -36,7 +36,6 @@ var converters = map[string]converter{
 	"zuul":         convertWith(zuul.Convert),
 }
 
-// convertWith adapts the function of a compat package.
 func convertWith(convert func([]byte) (*compat.Conversion, error)) converter {
 	return func(text []byte) ([]*quoratev1.Tree, []string, error) {
 		c, err := convert(text)
@@ -55,7 +54,6 @@ func yunikornConverter(counted []string) converter {
 
 func converterNames() []string { return slices.Sorted(maps.Keys(converters)) }
 
-// formatOptions say how to read the files of another system.
 type formatOptions struct {
 	from    string
 	counted []string

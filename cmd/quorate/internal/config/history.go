@@ -115,7 +115,6 @@ func (o *historyOptions) fetchRevisions(
 	return answer, nil
 }
 
-// revisionRows is the table of revisions without their changes.
 func revisionRows(revisions []*quoratev1.Revision) [][]string {
 	rows := [][]string{{"REVISION", "AT", "ACTOR", "CHANGES", "REASON"}}
 	for _, r := range revisions {
@@ -127,7 +126,6 @@ func revisionRows(revisions []*quoratev1.Revision) [][]string {
 	return rows
 }
 
-// completeRevisions offers the newest revisions with their reasons.
 func completeRevisions(c *cli.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -148,17 +146,17 @@ func completeRevisions(c *cli.Env) cobra.CompletionFunc {
 }
 
 func drawRevision(u cli.Units, p *cli.Page, r *quoratev1.Revision) {
-	by, why, where := "", "", ""
+	actor, reason, place := "", "", ""
 	if r.GetActor() != "" {
-		by = "  " + r.GetActor()
+		actor = "  " + r.GetActor()
 	}
 	if r.GetReason() != "" {
-		why = ": " + r.GetReason()
+		reason = ": " + r.GetReason()
 	}
 	if r.GetSubtree() != nil {
-		where = "  --at " + subtreeText(r.GetSubtree())
+		place = "  --at " + subtreeText(r.GetSubtree())
 	}
-	p.Linef("revision %d  %s%s%s%s", r.GetRevision(), cli.FormatTime(r.GetAt()), where, by, why)
+	p.Linef("revision %d  %s%s%s%s", r.GetRevision(), cli.FormatTime(r.GetAt()), place, actor, reason)
 	if q := r.GetRequest(); q != nil {
 		p.Linef("  request %d of %s, approved by %s", q.GetId(), q.GetAsker(), strings.Join(q.GetApprovers(), ", "))
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// holdOptions are those of hold, drain and resume.
 type holdOptions struct {
 	changeOptions
 	at                string
@@ -95,7 +94,6 @@ that a drain has revoked stay revoked.`,
 	return cmd
 }
 
-// newRequest reads the flags.
 func (o *holdOptions) newRequest() (*quoratev1.HoldNodeRequest, error) {
 	if o.span != "" && o.until != "" {
 		return nil, cli.Usagef("--for and --until exclude each other: say how long the hold lasts, or when it ends")
@@ -117,7 +115,7 @@ func (o *holdOptions) newRequest() (*quoratev1.HoldNodeRequest, error) {
 	return r, nil
 }
 
-// parseMillis reads a span; an empty text is 0.
+// parseMillis returns 0 for an empty text.
 func parseMillis(flag, text string) (int64, error) {
 	if text == "" {
 		return 0, nil

@@ -44,7 +44,6 @@ func (h holderName) names(entry *quoratev1.PrincipalLimit) []string {
 	return entry.GetUsers()
 }
 
-// find returns where the name is.
 func (h holderName) find(entries []*quoratev1.PrincipalLimit) namePosition {
 	for i, e := range entries {
 		if at := slices.Index(h.names(e), h.name); at >= 0 {
@@ -58,12 +57,12 @@ func (h holderName) find(entries []*quoratev1.PrincipalLimit) namePosition {
 func (h holderName) replace(
 	entries []*quoratev1.PrincipalLimit, p namePosition, own *quoratev1.PrincipalLimit,
 ) []*quoratev1.PrincipalLimit {
-	is := entries[p.entry]
-	if own != nil && sameLimits(own, is) {
+	entry := entries[p.entry]
+	if own != nil && sameLimits(own, entry) {
 		return entries // splitting it would change nothing but the text
 	}
-	names := h.names(is)
-	parts := h.split(is, names[:p.name], own, names[p.name+1:])
+	names := h.names(entry)
+	parts := h.split(entry, names[:p.name], own, names[p.name+1:])
 	return slices.Concat(entries[:p.entry], parts, entries[p.entry+1:])
 }
 
@@ -73,7 +72,7 @@ func (h holderName) insert(
 ) []*quoratev1.PrincipalLimit {
 	p := h.wildcard().find(entries)
 	if !p.isFound() {
-		return slices.Concat(entries, []*quoratev1.PrincipalLimit{h.only(own)})
+		return slices.Concat(entries, []*quoratev1.PrincipalLimit{h.entryForName(own)})
 	}
 	names := h.names(entries[p.entry])
 	parts := h.split(entries[p.entry], names[:p.name], own, names[p.name:])
@@ -83,7 +82,7 @@ func (h holderName) insert(
 // split makes an entry for some names of an entry, one for this name if own is not nil, and one for other names. Names
 // of the other kind stay together, in the first of the entries for names before or after.
 func (h holderName) split(
-	is *quoratev1.PrincipalLimit, before []string, own *quoratev1.PrincipalLimit, after []string,
+	entry *quoratev1.PrincipalLimit, before []string, own *quoratev1.PrincipalLimit, after []string,
 ) []*quoratev1.PrincipalLimit {
 	switch {
 	case own == nil:
@@ -92,7 +91,7 @@ func (h holderName) split(
 		before, after = nil, slices.Concat(before, after)
 	}
 	var parts []*quoratev1.PrincipalLimit
-	first := h.withNames(is, before, true)
+	first := h.withNames(entry, before, true)
 	if len(before) == 0 && len(after) > 0 {
 		first = nil
 	}
@@ -100,24 +99,24 @@ func (h holderName) split(
 		parts = append(parts, first)
 	}
 	if own != nil {
-		parts = append(parts, h.only(own))
+		parts = append(parts, h.entryForName(own))
 	}
 	if len(after) > 0 {
-		parts = append(parts, h.withNames(is, after, first == nil))
+		parts = append(parts, h.withNames(entry, after, first == nil))
 	}
 	return parts
 }
 
-// only is an entry for nothing but this name.
-func (h holderName) only(own *quoratev1.PrincipalLimit) *quoratev1.PrincipalLimit {
+// entryForName is an entry for nothing but this name.
+func (h holderName) entryForName(own *quoratev1.PrincipalLimit) *quoratev1.PrincipalLimit {
 	return h.withNames(own, []string{h.name}, false)
 }
 
 // withNames is an entry with other names of this kind, and with or without those of the other kind.
 func (h holderName) withNames(
-	is *quoratev1.PrincipalLimit, names []string, keepOthers bool,
+	old *quoratev1.PrincipalLimit, names []string, keepOthers bool,
 ) *quoratev1.PrincipalLimit {
-	entry := proto.CloneOf(is)
+	entry := proto.CloneOf(old)
 	users, groups := &entry.Users, &entry.Groups
 	if h.kind == groupHolder {
 		users, groups = groups, users
@@ -129,9 +128,9 @@ func (h holderName) withNames(
 	return entry
 }
 
-// sameLimits is true if two entries have the same limits, whatever names they are for.
+// sameLimits ignores the names that the entries are for.
 func sameLimits(a, b *quoratev1.PrincipalLimit) bool {
-	is, was := proto.CloneOf(a), proto.CloneOf(b)
-	is.Users, is.Groups, was.Users, was.Groups = nil, nil, nil, nil
-	return proto.Equal(is, was)
+	first, second := proto.CloneOf(a), proto.CloneOf(b)
+	first.Users, first.Groups, second.Users, second.Groups = nil, nil, nil, nil
+	return proto.Equal(first, second)
 }

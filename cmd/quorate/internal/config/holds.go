@@ -60,7 +60,6 @@ func listHolds(ctx context.Context, c *cli.Env, at string) error {
 	return c.Print(answer, func(p *cli.Page) error { return p.Table(holdRows(c.Units, answer)) })
 }
 
-// holdRows is the table of holds, one per row.
 func holdRows(u cli.Units, answer *quoratev1.ListHoldsResponse) [][]string {
 	rows := [][]string{{"NODE", "REQUESTS", "DRAIN", "SINCE", "ENDS", "USED", "ACTOR", "REASON"}}
 	for _, h := range answer.GetHolds() {
@@ -91,7 +90,6 @@ func drainText(h *quoratev1.NodeHold) string {
 	return ""
 }
 
-// waitDrained waits until nothing belongs to the node any more.
 func (o *holdOptions) waitDrained(ctx context.Context) error {
 	at, err := cli.ParsePlace(o.at)
 	if err != nil {
@@ -119,7 +117,7 @@ func (o *holdOptions) waitDrained(ctx context.Context) error {
 	}
 }
 
-// leftAt says what is left at a node on hold; empty for nothing.
+// leftAt returns an empty text if nothing is left at a node on hold.
 func (o *holdOptions) leftAt(ctx context.Context, quorate *client.Client, at cli.Place) (string, error) {
 	answer, err := quorate.Trees.ListHolds(ctx, &quoratev1.ListHoldsRequest{Tree: at.Tree, Node: at.Node})
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/quorate/quorate/internal/manifest"
 )
 
-// limitRequestOptions are those of all commands about requests for limits.
 type limitRequestOptions struct {
 	*cli.Env
 	reason string
@@ -89,7 +88,6 @@ func (o *limitRequestOptions) request(ctx context.Context, place string, pairs [
 	})
 }
 
-// connected calls fn with a client.
 func (o *limitRequestOptions) connected(
 	ctx context.Context, fn func(context.Context, *client.Client) error,
 ) error {
@@ -305,7 +303,6 @@ func parseRequestID(text string) (uint64, error) {
 	return number, nil
 }
 
-// drawRequest writes a request with what it would change.
 func (o *limitRequestOptions) drawRequest(p *cli.Page, r *quoratev1.LimitRequest) {
 	at := cli.PlaceOf(r.GetPlace().GetTree(), r.GetPlace().GetNode())
 	state := strings.ToLower(strings.TrimPrefix(r.GetState().String(), "LIMIT_REQUEST_STATE_"))
@@ -313,8 +310,8 @@ func (o *limitRequestOptions) drawRequest(p *cli.Page, r *quoratev1.LimitRequest
 	for _, resource := range slices.Sorted(maps.Keys(r.GetLimits())) {
 		unit := o.Units[at.Tree][resource]
 		text := resource + ": "
-		if is := r.GetPresent()[resource]; is != nil {
-			text += limitText(is, unit) + " -> "
+		if present := r.GetPresent()[resource]; present != nil {
+			text += limitText(present, unit) + " -> "
 		}
 		p.Linef("  %s%s", text, limitText(r.GetLimits()[resource], unit))
 	}
@@ -344,7 +341,6 @@ func limitText(limit *quoratev1.Limit, unit quoratev1.Unit) string {
 	return manifest.FormatLimit(limit, unit)
 }
 
-// approvers are the users who approved, in brackets.
 func approvers(r *quoratev1.LimitRequest) string {
 	var names []string
 	for _, a := range r.GetApprovals() {

@@ -122,7 +122,6 @@ func (o *limitsSetOptions) runLimitsSet(ctx context.Context) error {
 	})
 }
 
-// newEdit reads the flags that say whose limits change.
 func (o *limitsSetOptions) newEdit() (*limitEdit, error) {
 	edit := &limitEdit{}
 	switch {
@@ -151,7 +150,7 @@ func (e *limitEdit) checkAdvisory() error {
 	return nil
 }
 
-// parseMostApplications reads a number of applications; nil if there is none, and 0 for no limit.
+// parseMostApplications returns nil for no number, and 0 for no limit.
 func parseMostApplications(text string) (*int64, error) {
 	switch text {
 	case "":
@@ -167,7 +166,6 @@ func parseMostApplications(text string) (*int64, error) {
 	return &most, nil
 }
 
-// parseLimits reads pairs such as cores=120 in the units of a tree.
 func parseLimits(units cli.Units, at cli.Place, pairs []string) (map[string]*quoratev1.Limit, error) {
 	limits := map[string]*quoratev1.Limit{}
 	for _, text := range pairs {

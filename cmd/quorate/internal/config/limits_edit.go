@@ -59,14 +59,14 @@ func (o *limitsSetOptions) editedText(
 	ctx context.Context, quorate *client.Client, at cli.Place, edit *limitEdit,
 ) (*quoratev1.ApplyTreesRequest, string, error) {
 	subtree := &quoratev1.Subtree{Tree: at.Tree, Node: at.Node}
-	is, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{At: subtree})
+	response, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{At: subtree})
 	if err != nil {
 		return nil, "", err
 	}
-	if len(is.GetTrees()) != 1 {
-		return nil, "", fmt.Errorf("the server answered %d trees for %s instead of one", len(is.GetTrees()), at)
+	if len(response.GetTrees()) != 1 {
+		return nil, "", fmt.Errorf("the server answered %d trees for %s instead of one", len(response.GetTrees()), at)
 	}
-	text := is.GetTrees()[0]
+	text := response.GetTrees()[0]
 	note, err := edit.edit(text, at, o.Units)
 	if err != nil {
 		return nil, "", err
@@ -78,7 +78,7 @@ func (o *limitsSetOptions) editedText(
 		request.Trees, request.Subtree = []*quoratev1.Tree{text}, nil
 	}
 	if request.ExpectedRevision == nil {
-		request.ExpectedRevision = new(is.GetRevision())
+		request.ExpectedRevision = new(response.GetRevision())
 	}
 	return request, note, nil
 }
@@ -103,7 +103,6 @@ func limitsAt(text *quoratev1.Tree, at cli.Place) (nodeLimits, error) {
 	return nodeLimits{}, fmt.Errorf("the text of %s that the server answered lacks its node", at)
 }
 
-// edit changes the limits in the text of a subtree.
 func (e *limitEdit) edit(text *quoratev1.Tree, at cli.Place, units cli.Units) (note string, err error) {
 	n, err := limitsAt(text, at)
 	if err != nil {
@@ -138,7 +137,6 @@ func (e *limitEdit) registerResources(text *quoratev1.Tree, units cli.Units) {
 	}
 }
 
-// editPrincipals changes the limits of one user or group, and leaves those of all others as they are.
 func (e *limitEdit) editPrincipals(entries []*quoratev1.PrincipalLimit) ([]*quoratev1.PrincipalLimit, string, error) {
 	own, wildcard := e.holder.find(entries), e.holder.wildcard().find(entries)
 	if !own.isFound() && e.onlyRemoves() {

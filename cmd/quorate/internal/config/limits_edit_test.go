@@ -26,14 +26,14 @@ func unlimited() *quoratev1.Limit {
 func entriesText(entries []*quoratev1.PrincipalLimit) string {
 	var list []string
 	for _, e := range entries {
-		var who []string
+		var names []string
 		if len(e.GetUsers()) > 0 {
-			who = append(who, "users "+strings.Join(e.GetUsers(), " "))
+			names = append(names, "users "+strings.Join(e.GetUsers(), " "))
 		}
 		if len(e.GetGroups()) > 0 {
-			who = append(who, "groups "+strings.Join(e.GetGroups(), " "))
+			names = append(names, "groups "+strings.Join(e.GetGroups(), " "))
 		}
-		list = append(list, strings.Join(who, ", ")+": "+ruleText(e))
+		list = append(list, strings.Join(names, ", ")+": "+ruleText(e))
 	}
 	return strings.Join(list, "; ")
 }
@@ -170,15 +170,15 @@ func TestEditLeavesOthers(t *testing.T) {
 			t.Fatal("the entries that were passed have changed")
 		}
 		for _, kind := range []holderKind{userHolder, groupHolder} {
-			was, is := namedRules(kind, entries), namedRules(kind, after)
+			rulesBefore, rulesAfter := namedRules(kind, entries), namedRules(kind, after)
 			if kind == holder.kind {
-				was, is = withoutName(was, holder.name), withoutName(is, holder.name)
+				rulesBefore, rulesAfter = withoutName(rulesBefore, holder.name), withoutName(rulesAfter, holder.name)
 			}
 			if kind == userHolder {
-				slices.Sort(was)
-				slices.Sort(is)
+				slices.Sort(rulesBefore)
+				slices.Sort(rulesAfter)
 			}
-			if !slices.Equal(was, is) {
+			if !slices.Equal(rulesBefore, rulesAfter) {
 				t.Fatalf("%s of %v: %s became %s", kind, holder, before, entriesText(after))
 			}
 			checkWildcardLast(t, kind, after)

@@ -56,7 +56,7 @@ type limitsGetOptions struct {
 	replaced map[string]bool
 }
 
-// shownLimits is what "limits get" prints as JSON and YAML. Amounts are in base units.
+// shownLimits is the JSON and YAML of "limits get". Amounts are in base units.
 type shownLimits struct {
 	Tree     string       `json:"tree"`
 	Node     string       `json:"node"`
@@ -67,7 +67,6 @@ type shownLimits struct {
 	Scheduled []shownSchedule `json:"scheduled,omitempty"`
 }
 
-// shownSchedule is one scheduled limit.
 type shownSchedule struct {
 	ID      string `json:"id"`
 	Limits  string `json:"limits"`
@@ -79,7 +78,6 @@ type shownSchedule struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// shownLimit is one limit.
 type shownLimit struct {
 	// Of is node, user, group or below.
 	Of   string `json:"of"`
@@ -111,7 +109,7 @@ func (o *limitsGetOptions) run(ctx context.Context, place string) error {
 		return err
 	}
 	defer cancel()
-	is, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{
+	response, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{
 		Read: o.ReadOptions(), At: &quoratev1.Subtree{Tree: o.at.Tree, Node: o.at.Node},
 	})
 	if err != nil {
@@ -123,13 +121,13 @@ func (o *limitsGetOptions) run(ctx context.Context, place string) error {
 	if err != nil {
 		return err
 	}
-	o.ReportAge(is.GetRead())
+	o.ReportAge(response.GetRead())
 	scheduled, err := scheduledAt(ctx, quorate, o.at, o.ReadOptions())
 	if err != nil {
 		return err
 	}
 	o.replaced = replacedLimits(scheduled)
-	shown, err := o.collect(ctx, quorate, is, usage)
+	shown, err := o.collect(ctx, quorate, response, usage)
 	if err != nil {
 		return err
 	}
@@ -152,11 +150,11 @@ func (o *limitsGetOptions) run(ctx context.Context, place string) error {
 	})
 }
 
-// collect joins the answers of a server.
 func (o *limitsGetOptions) collect(
-	ctx context.Context, quorate *client.Client, is *quoratev1.GetConfigurationResponse, usage *quoratev1.GetUsageResponse,
+	ctx context.Context, quorate *client.Client, response *quoratev1.GetConfigurationResponse,
+	usage *quoratev1.GetUsageResponse,
 ) (*shownLimits, error) {
-	shown := &shownLimits{Tree: o.at.Tree, Node: o.at.Node, Revision: is.GetRevision(), Limits: []shownLimit{}}
+	shown := &shownLimits{Tree: o.at.Tree, Node: o.at.Node, Revision: response.GetRevision(), Limits: []shownLimit{}}
 	o.Units = cli.Units{}
 	for _, n := range usage.GetNodes() {
 		shown.Policy = n.GetPolicy()
@@ -165,7 +163,7 @@ func (o *limitsGetOptions) collect(
 		}
 		shown.Limits = append(shown.Limits, o.nodeLimitsOf(n)...)
 	}
-	for _, text := range is.GetTrees() {
+	for _, text := range response.GetTrees() {
 		if err := o.addConfigured(ctx, quorate, text, shown); err != nil {
 			return nil, err
 		}
@@ -173,7 +171,6 @@ func (o *limitsGetOptions) collect(
 	return shown, nil
 }
 
-// addConfigured adds the limits of users and groups, and the defaults.
 func (o *limitsGetOptions) addConfigured(
 	ctx context.Context, quorate *client.Client, text *quoratev1.Tree, shown *shownLimits,
 ) error {
@@ -251,7 +248,6 @@ func replacedLimits(scheduled []*quoratev1.ScheduledLimit) map[string]bool {
 	return replaced
 }
 
-// nodeLimitsOf are the limits of the node itself.
 func (o *limitsGetOptions) nodeLimitsOf(n *quoratev1.NodeUsage) []shownLimit {
 	var list []shownLimit
 	for _, r := range n.GetResources() {
@@ -279,7 +275,7 @@ func (o *limitsGetOptions) nodeLimitsOf(n *quoratev1.NodeUsage) []shownLimit {
 	return list
 }
 
-// holderLimits are the limits of the users or groups that the node names, in the order of the configuration.
+// holderLimits keeps the order of the configuration.
 func (o *limitsGetOptions) holderLimits(
 	kind holderKind, entries []*quoratev1.PrincipalLimit, used map[string]*quoratev1.PrincipalNode,
 ) []shownLimit {
@@ -287,11 +283,11 @@ func (o *limitsGetOptions) holderLimits(
 	for _, entry := range entries {
 		for _, name := range (holderName{kind: kind}).names(entry) {
 			counts := used != nil && (kind == groupHolder || name != quota.Wildcard) // the user * is each user separately
-			is := &quoratev1.PrincipalNode{
+			node := &quoratev1.PrincipalNode{
 				Limits: entry.GetLimits(), MaxApplications: entry.GetApplications(), Used: used[name].GetUsed(),
 				Applications: used[name].GetApplications(),
 			}
-			list = append(list, limitsOf(string(kind), name, is, counts)...)
+			list = append(list, limitsOf(string(kind), name, node, counts)...)
 		}
 	}
 	return list
@@ -308,7 +304,6 @@ func (o *limitsGetOptions) othersLimits() []shownLimit {
 	return list
 }
 
-// limitsOf are the limits of one user or group.
 func limitsOf(kind, name string, n *quoratev1.PrincipalNode, counts bool) []shownLimit {
 	var list []shownLimit
 	add := func(limit shownLimit, most, used int64) {
@@ -327,10 +322,8 @@ func limitsOf(kind, name string, n *quoratev1.PrincipalNode, counts bool) []show
 	return list
 }
 
-// overOf is how far a use exceeds a limit.
 func overOf(most, used int64) int64 { return max(0, used-most) }
 
-// rows are the lines of the table.
 func (o *limitsGetOptions) rows(limits []shownLimit) [][]string {
 	rows := [][]string{{"OF", "RESOURCE", "LIMIT", "USED", "OVER"}}
 	if len(o.replaced) > 0 {
@@ -338,21 +331,21 @@ func (o *limitsGetOptions) rows(limits []shownLimit) [][]string {
 	}
 	before := ""
 	for _, l := range limits {
-		of := l.Of
+		holder := l.Of
 		if l.Name != "" {
-			of += " " + l.Name
+			holder += " " + l.Name
 		}
-		row := []string{of, cmp.Or(l.Resource, "applications"), o.limitText(l), "", ""}
+		row := []string{holder, cmp.Or(l.Resource, "applications"), o.limitText(l), "", ""}
 		if l.Used != nil {
 			row[3] = o.number(l, *l.Used)
 		}
 		if l.Over > 0 {
 			row[4] = o.number(l, l.Over) + " over"
 		}
-		if of == before {
+		if holder == before {
 			row[0] = ""
 		}
-		before = of
+		before = holder
 		if len(o.replaced) > 0 {
 			row = append(row, o.numberText(l, l.InForce), l.InForceUntil)
 		}
@@ -372,7 +365,6 @@ func (o *limitsGetOptions) limitText(l shownLimit) string {
 	return text
 }
 
-// numberText writes a limit in the unit of its resource.
 func (o *limitsGetOptions) numberText(l shownLimit, text string) string {
 	if word, n, hasAmount := cutAmount(text); hasAmount {
 		return word + o.number(l, n)
@@ -389,7 +381,7 @@ func (o *limitsGetOptions) number(l shownLimit, n int64) string {
 
 // limitNumber writes a limit in base units.
 func limitNumber(limit *quoratev1.Limit) string {
-	if amount, is := limit.GetValue().(*quoratev1.Limit_Amount); is {
+	if amount, isAmount := limit.GetValue().(*quoratev1.Limit_Amount); isAmount {
 		return strconv.FormatInt(amount.Amount, 10)
 	}
 	return manifest.FormatLimit(limit, quoratev1.Unit_UNIT_COUNT)

@@ -22,7 +22,6 @@ import (
 // scheduleFlags are those that make "limits set" schedule limits.
 type scheduleFlags struct{ from, until, every, id string }
 
-// runSchedule schedules the limits of the command.
 func (o *limitsSetOptions) runSchedule(ctx context.Context, at cli.Place) error {
 	request, err := o.scheduleRequest(at)
 	if err != nil {
@@ -56,7 +55,6 @@ func (o *limitsSetOptions) runSchedule(ctx context.Context, at cli.Place) error 
 	})
 }
 
-// scheduleRequest is the request without its adjustments, which need the units of the tree.
 func (o *limitsSetOptions) scheduleRequest(at cli.Place) (*quoratev1.ScheduleLimitsRequest, error) {
 	switch f := o.schedule; {
 	case o.user != "" || o.group != "" || o.applications != "":
@@ -102,7 +100,7 @@ func parseTime(flag, text string) (*timestamppb.Timestamp, error) {
 // capWord stands before the amount of a cap.
 const capWord = "cap:"
 
-// parseAdjustments reads pairs such as cores=200, cores=+50 and cores=cap:10 in the units of a tree.
+// parseAdjustments reads pairs such as cores=200, cores=+50 and cores=cap:10.
 func parseAdjustments(
 	units cli.Units, at cli.Place, pairs []string,
 ) (map[string]*quoratev1.LimitAdjustment, error) {
@@ -253,7 +251,6 @@ func runLimitsCancel(ctx context.Context, c *cli.Env, request *quoratev1.CancelS
 	})
 }
 
-// scheduledText is a scheduled limit in one line.
 func scheduledText(u cli.Units, s *quoratev1.ScheduledLimit) string {
 	return fmt.Sprintf("%s  %s  %s", s.GetId(), cli.PlaceOf(s.GetTree(), s.GetNode()), u.ScheduledText(s))
 }

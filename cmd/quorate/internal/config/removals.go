@@ -26,7 +26,6 @@ type removals struct {
 // nodeCounter answers how many nodes a tree has before a change that adds and removes so many.
 type nodeCounter func(tree string, added, removed int) (int, error)
 
-// findRemovals reads them from the result of a plan.
 func findRemovals(result *quoratev1.ConfigurationResult, before nodeCounter) (removals, error) {
 	var r removals
 	type count struct{ added, removed int }
@@ -57,16 +56,15 @@ func findRemovals(result *quoratev1.ConfigurationResult, before nodeCounter) (re
 		if r.needConsent || n.removed == 0 {
 			continue
 		}
-		had, err := before(tree, n.added, n.removed)
+		existing, err := before(tree, n.added, n.removed)
 		if err != nil {
 			return r, err
 		}
-		r.needConsent = 2*n.removed > had
+		r.needConsent = 2*n.removed > existing
 	}
 	return r, nil
 }
 
-// text names what goes.
 func (r removals) text() string {
 	named := r.places[:min(len(r.places), maxRemovalsNamed)]
 	text := strings.Join(named, ", ")

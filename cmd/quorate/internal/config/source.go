@@ -20,7 +20,6 @@ import (
 	"github.com/quorate/quorate/internal/manifest"
 )
 
-// sourceOptions are common to the commands that read a configuration.
 type sourceOptions struct {
 	formatOptions
 	files []string
@@ -80,7 +79,7 @@ func (o *sourceOptions) readAll(c *cli.Env) (*manifest.Manifest, error) {
 	return all, o.at.limitTo(all, o.prune)
 }
 
-// expandFolders replaces each folder by the manifests directly in it, by name.
+// expandFolders replaces each folder by the manifests directly in it, in the order of their names.
 func expandFolders(files []string) ([]string, error) {
 	var all []string
 	for _, file := range files {
@@ -110,7 +109,6 @@ func expandFolders(files []string) ([]string, error) {
 // manifestSuffixes are the ends of the names of manifests in a folder.
 var manifestSuffixes = []string{".yaml", ".yml", ".json"}
 
-// namesIn are the names of a manifest with their kind.
 func namesIn(m *manifest.Manifest) []string {
 	var names []string
 	if m.Access != nil {

@@ -6,7 +6,6 @@ import (
 	"github.com/quorate/quorate/internal/manifest"
 )
 
-// subtreeFlag is a node that may be absent.
 type subtreeFlag struct {
 	value *quoratev1.Subtree
 }
@@ -41,8 +40,8 @@ func (f *subtreeFlag) limitTo(m *manifest.Manifest, prune bool) error {
 	at := f.String()
 	switch {
 	case f.value == nil && m.At != nil:
-		is := subtreeText(m.At)
-		return cli.Usagef("the manifest is the text of %s alone: apply it with --at %s", is, is)
+		own := subtreeText(m.At)
+		return cli.Usagef("the manifest is the text of %s alone: apply it with --at %s", own, own)
 	case f.value == nil:
 		return nil
 	case prune:

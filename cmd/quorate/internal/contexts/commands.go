@@ -85,7 +85,7 @@ func newRemoveCmd(c *cli.Env) *cobra.Command {
 	}
 }
 
-// change changes the contexts of the user and keeps them, unless edit returns an error.
+// change does not save the contexts if edit returns an error.
 func change(edit func(*cli.Contexts) error) error {
 	all, err := cli.LoadContexts()
 	if err != nil {

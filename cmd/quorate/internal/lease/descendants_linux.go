@@ -61,7 +61,6 @@ func (d *descendants) running(job int) []int {
 	return list
 }
 
-// process is what is read of a process.
 type process struct {
 	pid, parent int
 	hasEnded    bool
@@ -94,7 +93,7 @@ func runningProcesses() []process {
 // The fields that statOf returns.
 const stateField, parentField, startField = 0, 1, 19
 
-// statOf returns the fields of a process after its name.
+// statOf returns the fields of /proc/PID/stat after the name of the process.
 func statOf(pid int) ([]string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

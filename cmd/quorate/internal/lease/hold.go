@@ -99,7 +99,6 @@ func (o *leaseHoldOptions) checkFlags() error {
 	return o.jobLeaseOptions.checkFlags()
 }
 
-// held is what a keeper reports once its lease is granted.
 type held struct {
 	// Variables are NAME=VALUE pairs for the job.
 	Variables []string `json:"variables"`
@@ -146,7 +145,6 @@ func (o *leaseHoldOptions) startKeeper(ctx context.Context) error {
 	return nil
 }
 
-// keeperCommand is the command line of this process again, in a session of its own.
 func (o *leaseHoldOptions) keeperCommand(reported, confirmed *os.File) (*exec.Cmd, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -170,7 +168,6 @@ func keeperError(err error) error {
 
 var errKeeperEnded = errors.New("the request was withdrawn")
 
-// passOn gives the variables to the job.
 func (o *leaseHoldOptions) passOn(got held) error {
 	var text strings.Builder
 	if o.envFile == "" {
@@ -194,7 +191,6 @@ func (o *leaseHoldOptions) passOn(got held) error {
 	return nil
 }
 
-// notifySignals passes signals to a channel until the returned function is called.
 func notifySignals(signals chan<- os.Signal) (stop func()) {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	return func() { signal.Stop(signals) }

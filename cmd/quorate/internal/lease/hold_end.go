@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
@@ -51,7 +52,7 @@ func (o *leaseEndOptions) runEnd(ctx context.Context) error {
 		return cli.Usagef("%s and %s are not set: quorate lease hold prints them, or appends them to --env-file",
 			keeperPathVariable, leaseVariable)
 	}
-	how, known, err := askKeeper(ctx, folder, 2*o.Timeout) // it may need one to reach a server
+	end, known, err := askKeeper(ctx, folder, 2*o.Timeout) // it may need one to reach a server
 	if err == nil && !known {
 		o.Messagef("the keeper of %s has ended without a trace; asking the servers", id)
 		return errors.Join(o.releaseWithoutKeeper(ctx, id, variables[fenceVariable]), removeFolder(folder))
@@ -59,15 +60,14 @@ func (o *leaseEndOptions) runEnd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !how.Released {
-		o.Messagef("quorate: the lease %s ended before this command: %s", id, how.Text)
+	if !end.Released {
+		o.Messagef("quorate: the lease %s ended before this command: %s", id, end.Text)
 		return errors.Join(removeFolder(folder), &cli.ExitError{Code: cli.ExitLeaseLost, Ours: true})
 	}
-	o.Messagef("%s", how.Text)
+	o.Messagef("%s", end.Text)
 	return nil
 }
 
-// removeFolder removes the folder of a keeper, if it looks like one.
 func removeFolder(folder string) error {
 	if err := os.Remove(filepath.Join(folder, outcomeFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove what the keeper left: %w", err)
@@ -79,17 +79,24 @@ func removeFolder(folder string) error {
 
 // releaseWithoutKeeper releases a lease whose keeper was killed. The job had its lease until now if the allocation of
 // the same grant is still held.
-func (o *leaseEndOptions) releaseWithoutKeeper(ctx context.Context, id, fence string) error {
+func (o *leaseEndOptions) releaseWithoutKeeper(ctx context.Context, id, fenceText string) error {
+	fence, err := strconv.ParseUint(fenceText, 10, 64)
+	if err != nil || fence == 0 {
+		return cli.Usagef("%s is %q, which is not a fence: quorate lease hold sets it", fenceVariable, fenceText)
+	}
 	quorate, ctx, cancel, err := o.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: id})
-	if err != nil {
+	answer, err := quorate.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: id, Fence: fence})
+	switch problem, _ := client.ProblemOf(err); {
+	case problem.GetReason() == "FENCE_MISMATCH":
+		o.Messagef("quorate: the lease %s ended before this command: another grant has its id", id)
+		return &cli.ExitError{Code: cli.ExitLeaseLost, Ours: true}
+	case err != nil:
 		return err
-	}
-	if answer.GetRepeated() || strconv.FormatUint(answer.GetAllocation().GetFence(), 10) != fence {
+	case answer.GetRepeated():
 		o.Messagef("quorate: the lease %s ended before this command: %s", id, cli.StateText(answer.GetAllocation()))
 		return &cli.ExitError{Code: cli.ExitLeaseLost, Ours: true}
 	}
@@ -100,7 +107,6 @@ func (o *leaseEndOptions) releaseWithoutKeeper(ctx context.Context, id, fence st
 // mostEnvFile bounds the size of --env-file.
 const mostEnvFile = 1 << 20
 
-// variables are those of the environment, or of --env-file.
 func (o *leaseEndOptions) variables() (map[string]string, error) {
 	found := map[string]string{}
 	names := []string{keeperPathVariable, leaseVariable, fenceVariable}

@@ -55,12 +55,12 @@ The data of items may contain credentials: it is shown only with --data, and onl
 	return cmd
 }
 
-func (o *itemsOptions) runItems(ctx context.Context, which string) error {
-	tree, resource, named := strings.Cut(which, ":")
+func (o *itemsOptions) runItems(ctx context.Context, argument string) error {
+	tree, resource, named := strings.Cut(argument, ":")
 	filtered := o.state != "" || o.owner != "" || o.name != "" || o.data || o.limit != 0
 	switch {
 	case named && (tree == "" || resource == ""):
-		return cli.Usagef("%q is not a resource: write TREE for all resources of a tree, or TREE:RESOURCE", which)
+		return cli.Usagef("%q is not a resource: write TREE for all resources of a tree, or TREE:RESOURCE", argument)
 	case tree == "" && !o.counts:
 		return cli.Usagef(
 			"name a tree: quorate items TREE, or TREE:RESOURCE; --counts without a name counts those of " +
@@ -82,7 +82,7 @@ func (o *itemsOptions) runItems(ctx context.Context, which string) error {
 	})
 }
 
-// concernsItems is true if items of a resource, or of any if it is empty, may have changed, or how many requests wait.
+// concernsItems includes, with withQueue, changes in the number of waiting requests. An empty resource is any.
 func concernsItems(m *quoratev1.WatchChangesResponse, resource string, withQueue bool) bool {
 	return slices.ContainsFunc(m.GetTrees(), func(c *quoratev1.TreeChanges) bool {
 		return c.GetMany() || withQueue && c.GetQueue() ||
@@ -150,7 +150,6 @@ func itemRows(items []*quoratev1.Item, nowMs int64) [][]string {
 	return rows
 }
 
-// itemNotes says when an item will be removed.
 func itemNotes(item *quoratev1.Item, nowMs int64) string {
 	switch {
 	case item.GetLeaving():

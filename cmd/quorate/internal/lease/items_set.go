@@ -90,11 +90,11 @@ allocations shrink, or end with their last item. This is for holders without a T
 	return cmd
 }
 
-func (o *itemsResetOptions) runItemsReset(ctx context.Context, which string) error {
-	tree, resource, _ := strings.Cut(which, ":")
+func (o *itemsResetOptions) runItemsReset(ctx context.Context, argument string) error {
+	tree, resource, _ := strings.Cut(argument, ":")
 	switch {
 	case tree == "" || resource == "":
-		return cli.Usagef("%q is not a resource: write TREE:RESOURCE", which)
+		return cli.Usagef("%q is not a resource: write TREE:RESOURCE", argument)
 	case o.state == "" || o.to == "":
 		return cli.Usagef("name the items and their new state: --state STATE --to STATE")
 	}

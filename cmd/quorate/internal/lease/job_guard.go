@@ -37,7 +37,6 @@ func lookUpJob(c *cli.Env, args []string) (*exec.Cmd, error) {
 	return job, nil
 }
 
-// cannotStart reports why, with the exit code that shells use.
 func cannotStart(c *cli.Env, err error) error {
 	c.Messagef("quorate: the command cannot be started: %v", err)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +84,7 @@ func (w *jobGuard) runJob(job *exec.Cmd, environment []string) error {
 	}
 }
 
-// forwardSignal sends a signal to the process group of the command. A group that has ended is not an error.
+// forwardSignal takes a group that has ended as success.
 func (w *jobGuard) forwardSignal(job *exec.Cmd, s os.Signal) {
 	err := syscall.Kill(-job.Process.Pid, syscall.Signal(signalNumber(s)))
 	if err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -103,7 +102,7 @@ func (w *jobGuard) signalAll(job *exec.Cmd, s syscall.Signal) {
 	}
 }
 
-// isGone reports whether no process of the group and no other descendant is left. The command itself has ended.
+// isGone is for a command that has ended itself: no process of its group and no other descendant is left.
 func (w *jobGuard) isGone(job *exec.Cmd) bool {
 	return len(w.others.running(job.Process.Pid)) == 0 &&
 		errors.Is(syscall.Kill(-job.Process.Pid, 0), syscall.ESRCH)
@@ -171,7 +170,6 @@ func (w *jobGuard) timeLeft() time.Duration {
 	return max(0, min(w.killAfter, time.Until(w.lease.Ends())))
 }
 
-// jobResult is the exit code of the command as an error.
 func (w *jobGuard) jobResult(job *exec.Cmd, err error) error {
 	failed := (*exec.ExitError)(nil)
 	switch {
@@ -180,7 +178,7 @@ func (w *jobGuard) jobResult(job *exec.Cmd, err error) error {
 	case !errors.As(err, &failed):
 		return err
 	}
-	if status, is := job.ProcessState.Sys().(syscall.WaitStatus); is && status.Signaled() {
+	if status, ok := job.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return &cli.ExitError{Code: exitSignal + int(status.Signal())}
 	}
 	return &cli.ExitError{Code: job.ProcessState.ExitCode()}
@@ -190,8 +188,8 @@ func (w *jobGuard) jobResult(job *exec.Cmd, err error) error {
 // group cannot read from it. Ctrl-C then reaches the command directly. Ctrl-Z is ignored, because no shell could
 // continue the command. The returned function takes the terminal back.
 func lendTerminal(in io.Reader, job *exec.Cmd) (takeBack func()) {
-	file, is := in.(*os.File)
-	if !is {
+	file, isFile := in.(*os.File)
+	if !isFile {
 		return func() {}
 	}
 	terminal := int(file.Fd())

@@ -73,7 +73,6 @@ func (o *jobLeaseOptions) checkFlags() error {
 	return o.CheckClaims()
 }
 
-// acquireLease waits for the lease. A signal interrupts the wait.
 func (o *jobLeaseOptions) acquireLease(ctx context.Context, signals <-chan os.Signal) (*client.Lease, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

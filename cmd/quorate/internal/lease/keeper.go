@@ -36,7 +36,6 @@ type outcome struct {
 	Text string `json:"text"`
 }
 
-// keeper holds a granted lease until something ends it.
 type keeper struct {
 	*leaseHoldOptions
 	lease  *client.Lease
@@ -79,7 +78,6 @@ func (o *leaseHoldOptions) keep(ctx context.Context) error {
 	return nil
 }
 
-// listen waits for calls of "quorate lease end".
 func (k *keeper) listen() (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "unix", filepath.Join(k.folder, socketFile))
 	if err != nil {
@@ -88,7 +86,7 @@ func (k *keeper) listen() (net.Listener, error) {
 	return listener, nil
 }
 
-// report tells the command that started this process about the grant, and waits until it has passed the variables on.
+// report waits until the command that started this process has passed the variables on.
 func (k *keeper) report(reported *os.File, answered <-chan error) error {
 	variables := append(k.jobEnvironment(k.lease), keeperPathVariable+"="+k.folder)
 	text, err := json.Marshal(held{variables, fmt.Sprintf("leased %s under fence %d",
@@ -121,12 +119,12 @@ func (k *keeper) hold(signals <-chan os.Signal, listener net.Listener) {
 	for {
 		select {
 		case call := <-calls:
-			how := outcome{Released: true, Text: "released"}
+			end := outcome{Released: true, Text: "released"}
 			if k.lease.Context().Err() != nil { // it was lost at the same time
 				k.terminateJob()
-				how = outcome{Text: context.Cause(k.lease.Context()).Error()}
+				end = outcome{Text: context.Cause(k.lease.Context()).Error()}
 			}
-			k.end(how, call)
+			k.end(end, call)
 			return
 		case <-deadline:
 			k.end(outcome{Text: fmt.Sprintf("the lease was released after its --deadline of %v", k.deadline)}, nil)
@@ -163,22 +161,22 @@ func acceptCalls(listener net.Listener, calls chan<- net.Conn) {
 
 // end releases the lease, and tells the caller, or leaves behind, what has happened. What is left behind comes first:
 // who asks while the servers are called must learn that the lease has ended.
-func (k *keeper) end(how outcome, call net.Conn) {
+func (k *keeper) end(result outcome, call net.Conn) {
 	if call == nil {
-		if text, err := json.Marshal(how); err == nil {
+		if text, err := json.Marshal(result); err == nil {
 			_ = os.WriteFile(filepath.Join(k.folder, outcomeFile), text, 0o600) // without it, lease end asks the servers
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), k.Timeout)
 	defer cancel()
 	if err := k.lease.Release(ctx); err != nil {
-		how.Text += fmt.Sprintf("; no server has confirmed the release, so it ends within %v: %s", cli.FormatSpan(k.TTL),
+		result.Text += fmt.Sprintf("; no server has confirmed the release, so it ends within %v: %s", cli.FormatSpan(k.TTL),
 			cli.ErrorText(err))
 	}
 	if call == nil {
 		return
 	}
-	if text, err := json.Marshal(how); err == nil {
+	if text, err := json.Marshal(result); err == nil {
 		_, _ = call.Write(append(text, '\n'))
 	}
 	_ = call.Close()
@@ -218,17 +216,17 @@ func (k *keeper) isAnyRunning(starts map[int]string) bool {
 // returned, and known is false if there is none.
 func askKeeper(
 	ctx context.Context, folder string, patience time.Duration,
-) (how outcome, known bool, err error) {
+) (result outcome, known bool, err error) {
 	text, err := callKeeper(ctx, folder, patience)
 	if err != nil {
 		if text, err = os.ReadFile(filepath.Join(folder, outcomeFile)); err != nil {
-			return how, false, nil //nolint:nilerr // the keeper was killed
+			return result, false, nil //nolint:nilerr // the keeper was killed
 		}
 	}
-	if err := json.Unmarshal(text, &how); err != nil {
-		return how, false, fmt.Errorf("read the answer of the keeper: %w", err)
+	if err := json.Unmarshal(text, &result); err != nil {
+		return result, false, fmt.Errorf("read the answer of the keeper: %w", err)
 	}
-	return how, true, nil
+	return result, true, nil
 }
 
 func callKeeper(ctx context.Context, folder string, patience time.Duration) ([]byte, error) {

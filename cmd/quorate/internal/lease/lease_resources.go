@@ -26,7 +26,6 @@ type runResources struct {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// resourceFlag is --resource, which adds items and optionally a variable for their names.
 type resourceFlag struct {
 	resources *runResources
 }
@@ -59,7 +58,6 @@ func (f resourceFlag) String() string { return "" }
 // Type is shown in help texts.
 func (f resourceFlag) Type() string { return "RESOURCE[=VARIABLE]" }
 
-// countFlag is --count.
 type countFlag struct {
 	resources *runResources
 }
@@ -151,7 +149,6 @@ func (r *runResources) placeResources(known cli.Units) error {
 	return nil
 }
 
-// treeOf finds the only tree that has items of a resource.
 func treeOf(u cli.Units, resource string) (string, error) {
 	itemized := map[string]bool{}
 	var trees []string
@@ -176,7 +173,6 @@ func treeOf(u cli.Units, resource string) (string, error) {
 		strings.Join(trees, ", "), resource)
 }
 
-// itemVariables are the variables with the names of items.
 func (r *runResources) itemVariables(a *quoratev1.Allocation) []string {
 	var variables []string
 	for _, variable := range slices.Sorted(maps.Keys(r.variables)) {

@@ -125,15 +125,13 @@ func (o *leaseRunOptions) checkFlags() error {
 	return o.jobLeaseOptions.checkFlags()
 }
 
-// signalNumber is the number of a signal.
 func signalNumber(s os.Signal) int {
-	if number, is := s.(syscall.Signal); is {
+	if number, ok := s.(syscall.Signal); ok {
 		return int(number)
 	}
 	return 0
 }
 
-// lostText is the reason why a command is ended.
 func lostText(cause error, grace time.Duration) string {
 	return fmt.Sprintf("%v; the command has %s to end", cause, cli.RoundSpan(grace.Milliseconds()))
 }

@@ -117,7 +117,6 @@ func (o *queueOptions) fetchQueue(
 	}
 }
 
-// drawQueue writes the requests, with one blocker per row.
 func (o *queueOptions) drawQueue(p *cli.Page, all *quoratev1.ListWaitingResponse) error {
 	u, requests := o.Units, all.GetRequests()
 	if len(requests) == 0 {

@@ -130,7 +130,6 @@ func parsePosition(text string, request *quoratev1.WatchAllocationsRequest) erro
 	return nil
 }
 
-// printEvents prints one change on one line.
 func (o *watchOptions) printEvents(m *quoratev1.WatchAllocationsResponse) error {
 	if !o.IsTable() {
 		text, err := cli.JSONLine(m)
@@ -144,7 +143,6 @@ func (o *watchOptions) printEvents(m *quoratev1.WatchAllocationsResponse) error 
 	return o.Write([]byte(cli.Printable(line) + "\n"))
 }
 
-// eventText says what has happened, in one word and in all.
 func (o *watchOptions) eventText(m *quoratev1.WatchAllocationsResponse) (what, text string) {
 	if c := m.GetCrossing(); c != nil {
 		return map[bool]string{true: "cleared", false: "crossed"}[c.GetCleared()], o.Units.CrossingText(c)
@@ -165,12 +163,10 @@ func (o *watchOptions) eventText(m *quoratev1.WatchAllocationsResponse) (what, t
 	return strings.ToLower(strings.TrimPrefix(m.GetChange().String(), "ALLOCATION_CHANGE_")), strings.Join(words, "  ")
 }
 
-// eventWord is the kind of an event, as "quorate events --kind" has it.
 func eventWord(e *quoratev1.Event) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(e.GetKind().String(), "EVENT_KIND_"), "_", "-"))
 }
 
-// nodeEventText says what has happened to a node.
 func (o *watchOptions) nodeEventText(e *quoratev1.Event) string {
 	if e.GetScheduled() == nil {
 		return cli.PlaceOf(e.GetTree(), e.GetNode()).String()
@@ -199,7 +195,6 @@ func revisionText(r *quoratev1.Revision) string {
 	return text
 }
 
-// changeText describes how an allocation ended, or why it will end.
 func (o *watchOptions) changeText(m *quoratev1.WatchAllocationsResponse) string {
 	a := m.GetAllocation()
 	switch m.GetChange() {

@@ -34,7 +34,6 @@ const (
 	gossipPortOffset = 200
 )
 
-// devOptions are the flags of dev.
 type devOptions struct {
 	dataDir, httpAddr, logLevel string
 	boskosAddr, boskosConfig    string
@@ -79,7 +78,6 @@ Without --data-dir the data is in a temporary folder that is removed at the end.
 	return command
 }
 
-// runDev runs until ctx ends.
 func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) {
 	resources, err := o.readBoskos(logs)
 	if err != nil {
@@ -130,7 +128,6 @@ func runDev(ctx context.Context, o devOptions, out, logs io.Writer) (err error) 
 // devCluster is the name of the cluster of all nodes.
 const devCluster = "dev"
 
-// devSettings are the settings of all nodes.
 func devSettings(ctx context.Context, o devOptions, dir string) ([]server.Settings, error) {
 	addresses, err := devAddresses(ctx, o.httpAddr, o.nodes)
 	if err != nil {
@@ -174,7 +171,6 @@ func makeDevFiles(s server.Settings) error {
 	return nil
 }
 
-// makeDevFile writes a file that only its owner can read, unless it exists or the path is empty.
 func makeDevFile(path, line string) error {
 	if path == "" {
 		return nil
@@ -220,7 +216,7 @@ func devAddresses(ctx context.Context, first string, nodes int) ([]string, error
 	return addresses, nil
 }
 
-// startDev starts all nodes. With an error it returns the nodes that were started before, which the caller must stop.
+// startDev returns with an error the nodes that were started before, which the caller must stop.
 func startDev(
 	ctx context.Context, nodes []server.Settings, o devOptions, logger hclog.Logger,
 ) ([]*server.Server, error) {
@@ -277,7 +273,6 @@ func stopDev(ctx context.Context, running []*server.Server) error {
 	return errors.Join(faults...)
 }
 
-// printDev prints the addresses.
 func printDev(out io.Writer, running []*server.Server, dir string, lasting bool) {
 	fate := "removed at the end"
 	if lasting {

@@ -35,7 +35,6 @@ func (o devOptions) readBoskos(notes io.Writer) ([]*quoratev1.Tree, error) {
 	return conversion.Trees, nil
 }
 
-// applyBoskos applies the converted trees.
 func applyBoskos(ctx context.Context, running []*server.Server, trees []*quoratev1.Tree) error {
 	if len(trees) == 0 {
 		return nil

@@ -45,7 +45,7 @@ func newHealthcheckCmd(c *cli.Env) *cobra.Command {
 ask only whether its process works.
 
 The address and the certificates are those of the server: they come from the file of --config and from the same
-QUORATE_… environment variables as for "quorate server", so that a container needs no settings for its health check. The
+QUORATE_SERVER_… variables as for "quorate server", so that a container needs no settings for its health check. The
 certificate of the node is presented, and no other server is accepted. With --server or --tls-… flags, or
 QUORATE_SERVER, that server is asked, as by any other command, but only once.
 
@@ -89,7 +89,6 @@ func (o *healthcheckOptions) runHealthcheck(ctx context.Context, flags *pflag.Fl
 	})
 }
 
-// probe is the server of this machine, or that of the command line.
 func (o *healthcheckOptions) probe(flags *pflag.FlagSet) (server.Probe, error) {
 	if !isServerNamed(flags) {
 		settings := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -105,7 +104,6 @@ func (o *healthcheckOptions) probe(flags *pflag.FlagSet) (server.Probe, error) {
 	return o.namedProbe()
 }
 
-// isServerNamed reports whether the command line or the environment says which server to ask.
 func isServerNamed(flags *pflag.FlagSet) bool {
 	named := []string{"server", "context", "tls-ca", "tls-cert", "tls-key", "tls-server-name"}
 	return slices.ContainsFunc(named, flags.Changed) || os.Getenv(cli.ServerVariable) != "" ||
@@ -117,7 +115,6 @@ func (o *healthcheckOptions) namedProbe() (server.Probe, error) {
 	return server.Probe{URL: address, TLS: secure}, err
 }
 
-// health is what a server says of itself.
 type health struct {
 	Server  string `json:"server"`
 	State   string `json:"state"`
@@ -161,7 +158,7 @@ func (o *healthcheckOptions) askHealth(ctx context.Context, probe server.Probe) 
 	return health{Server: probe.URL, State: state, Warning: warning}, nil
 }
 
-// directClient asks a server without a proxy.
+// directClient ignores the proxies of the environment.
 func directClient(secure *tls.Config) *http.Client {
 	return &http.Client{
 		Transport:     &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true},

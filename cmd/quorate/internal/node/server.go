@@ -23,8 +23,8 @@ func newServerCmd(env *cli.Env) *cobra.Command {
 		Short: "Run one node of a cluster",
 		Long: `Run one node of a cluster until SIGTERM or SIGINT, which hand over the leadership and stop it cleanly.
 
-Settings come from flags, from QUORATE_… environment variables (--data-dir is QUORATE_DATA_DIR) and from the YAML file
-that --config names, whose keys are the names of the flags; flags override the environment, which overrides the file.
+Settings come from flags, from environment variables (--data-dir is QUORATE_SERVER_DATA_DIR) and from the YAML file that
+--config names, whose keys are the names of the flags; flags override the environment, which overrides the file.
 SIGHUP reads them again; docs/server.md lists the settings that change while the server runs.`,
 		Example: `  quorate server --id n1 --data-dir /var/lib/quorate
   quorate server --id n1 --data-dir d1 --http-addr 127.0.0.1:7101 --raft-addr 127.0.0.1:7201 \
@@ -59,7 +59,6 @@ func settingsLoader(flags *pflag.FlagSet) func() (server.Settings, error) {
 	}
 }
 
-// checkServer reports whether a node would start with the settings.
 func checkServer(load func() (server.Settings, error), out io.Writer) error {
 	s, err := load()
 	if err != nil {

@@ -18,14 +18,12 @@ import (
 // bundleFolder is the top folder of the archive.
 const bundleFolder = "quorate-debug"
 
-// bundle writes an archive.
 type bundle struct {
 	zip      *gzip.Writer
 	tar      *tar.Writer
 	manifest bundleManifest
 }
 
-// bundleManifest lists what is in the archive, and what is missing.
 type bundleManifest struct {
 	Collected   time.Time      `json:"collected"`
 	By          string         `json:"by"`
@@ -62,7 +60,6 @@ func newBundle(to io.Writer, version string) *bundle {
 	}}
 }
 
-// countMembers is the number of members with at least one file.
 func (m bundleManifest) countMembers() int {
 	count := 0
 	for _, member := range m.Members {
@@ -90,7 +87,6 @@ func (b *bundle) putFile(name string, content []byte) error {
 // fileNames matches names that are accepted from servers; they cannot point outside the folder of the archive.
 var fileNames = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
 
-// putMember adds the files of a member, or the reason why there are none.
 func (b *bundle) putMember(id string, answer *quoratev1.GetDiagnosticsResponse, failed error) error {
 	member := bundleMember{ID: id, Files: []bundleFile{}, Missing: []bundleMissing{}}
 	if failed != nil {
@@ -114,7 +110,6 @@ func (b *bundle) putMember(id string, answer *quoratev1.GetDiagnosticsResponse, 
 	return nil
 }
 
-// closeArchive writes the manifest and ends the archive.
 func (b *bundle) closeArchive() error {
 	text, err := json.MarshalIndent(b.manifest, "", "  ")
 	if err != nil {

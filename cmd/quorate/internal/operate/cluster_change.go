@@ -13,7 +13,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// memberOptions are the flags of a change of one member.
 type memberOptions struct {
 	*cli.Env
 
@@ -21,13 +20,12 @@ type memberOptions struct {
 	missingOK bool
 }
 
-// memberChange is what all membership calls answer.
 type memberChange interface {
 	proto.Message
 	GetChanged() bool
 }
 
-// changeMember makes one change and prints done, or already if nothing had to change.
+// changeMember prints done, or already if nothing had to change.
 func (o *memberOptions) changeMember(
 	ctx context.Context, done, already string, call func(context.Context, *client.Client) (memberChange, error),
 ) error {
@@ -75,8 +73,8 @@ If the servers have auto-join=false, --id adds a waiting node, and "quorate clus
 			}
 			return o.changeMember(cmd.Context(), "found a node at "+args[0], "the node at "+args[0]+" is known",
 				func(ctx context.Context, quorate *client.Client) (memberChange, error) {
-					whom := &quoratev1.JoinMemberRequest_GossipAddress{GossipAddress: args[0]}
-					return quorate.Cluster.JoinMember(ctx, &quoratev1.JoinMemberRequest{Whom: whom})
+					address := &quoratev1.JoinMemberRequest_GossipAddress{GossipAddress: args[0]}
+					return quorate.Cluster.JoinMember(ctx, &quoratev1.JoinMemberRequest{Whom: address})
 				})
 		},
 	}
@@ -185,7 +183,7 @@ func (o *memberOptions) removeMember(ctx context.Context, id string) error {
 	})
 }
 
-// isMember reports whether a node has a seat in the list, which shows nothing to a caller without the right to read it.
+// isMember reports whether a node is in the list. The list is empty for a caller without the right to read it.
 func isMember(list *quoratev1.ListMembersResponse, id string) bool {
 	return slices.ContainsFunc(list.GetMembers(), func(m *quoratev1.MemberHealth) bool {
 		return m.GetId() == id &&

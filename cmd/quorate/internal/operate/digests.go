@@ -131,7 +131,7 @@ func digestRows(members []*quoratev1.MemberDigest) [][]string {
 	return rows
 }
 
-// checkDigests is an error if states differ; it names the members whose states are not that of a majority.
+// checkDigests names the members whose states are not that of a majority.
 func checkDigests(members []*quoratev1.MemberDigest) error {
 	var wrong []string
 	for _, m := range members {

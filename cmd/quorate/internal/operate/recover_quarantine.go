@@ -16,7 +16,6 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-// quarantineOptions are the flags of the commands about a stopped node in quarantine.
 type quarantineOptions struct {
 	*cli.Env
 	dataDir string

@@ -114,24 +114,22 @@ func (p *progress) Write(data []byte) (int, error) {
 	p.done += uint64(len(data))
 	if p.errOut != nil && time.Since(p.shownAt) >= progressEvery {
 		p.shownAt, p.shown = time.Now(), true
-		of := ""
+		total := ""
 		if p.total > 0 {
-			of = " of " + bytesText(p.total)
+			total = " of " + bytesText(p.total)
 		}
 		// A failure cannot be reported.
-		_, _ = fmt.Fprintf(p.errOut, "\r\x1b[K%s %s%s", p.what, bytesText(p.done), of)
+		_, _ = fmt.Fprintf(p.errOut, "\r\x1b[K%s %s%s", p.what, bytesText(p.done), total)
 	}
 	return len(data), nil
 }
 
-// clearLine removes the progress line.
 func (p *progress) clearLine() {
 	if p.shown {
 		fmt.Fprint(p.errOut, "\r\x1b[K") //nolint:errcheck // a failure cannot be reported
 	}
 }
 
-// bytesText is a size for people.
 func bytesText(n uint64) string {
 	switch {
 	case n < 1<<10:

@@ -32,7 +32,6 @@ A damaged backup is refused with a description of the damage. No server is asked
 	}
 }
 
-// readBackup verifies a file.
 func readBackup(path string) (backup.Contents, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -78,7 +78,6 @@ func (o *restoreOptions) runRestore(ctx context.Context, path string) error {
 	})
 }
 
-// checkConfirmation asks for confirmation, unless --yes was given.
 func (o *restoreOptions) checkConfirmation(name string, contents backup.Contents) error {
 	if o.yes {
 		return nil
@@ -119,7 +118,6 @@ func (o *restoreOptions) sendBackup(
 	return quorate.RestoreBackup(ctx, confirmation, &shownReader{file, shown})
 }
 
-// shownReader shows the progress of reading a file.
 type shownReader struct {
 	*os.File
 

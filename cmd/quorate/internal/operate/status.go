@@ -117,7 +117,6 @@ func ledgerSize(s *quoratev1.GetStatusResponse) string {
 	return formatMebibytes(s.GetLedgerBytes()) + " of " + formatMebibytes(s.GetLedgerBytesLimit()) + " MiB"
 }
 
-// formatMebibytes writes a size with one decimal.
 func formatMebibytes(n int64) string { return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) }
 
 func memberRows(members []*quoratev1.Member) [][]string {

@@ -24,7 +24,6 @@ const (
 // localHosts are the loopback names of a machine.
 var localHosts = []string{"localhost", "127.0.0.1", "::1"}
 
-// makeOptions are the flags of the commands that create certificates.
 type makeOptions struct {
 	*cli.Env
 	cluster, out string
@@ -196,7 +195,6 @@ func (o *makeOptions) addOut(cmd *cobra.Command) {
 	o.addDays(cmd)
 }
 
-// issueCertificate creates one certificate, signed by the authority in a folder.
 func (o *makeOptions) issueCertificate(dir, name string, issue func(*pki.Authority) (pki.Pair, error)) error {
 	if o.days <= 0 {
 		return cli.Usagef("--days must be more than 0")

@@ -14,7 +14,6 @@ import (
 	"github.com/quorate/quorate/internal/pki"
 )
 
-// certificateFacts describe a certificate.
 type certificateFacts struct {
 	Subject     string    `json:"subject"`
 	Role        string    `json:"role"`

@@ -15,7 +15,6 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// webhookOptions are those of all commands about webhooks.
 type webhookOptions struct {
 	*cli.Env
 	reason string
@@ -43,7 +42,6 @@ deliver what their owner may see.`,
 	return cmd
 }
 
-// connected calls fn with a client.
 func (o *webhookOptions) connected(ctx context.Context, fn func(context.Context, *client.Client) error) error {
 	quorate, ctx, cancel, err := o.Connect(ctx)
 	if err != nil {
@@ -64,7 +62,6 @@ func (o *webhookOptions) list(ctx context.Context) error {
 	})
 }
 
-// webhookRows is the table of webhooks, one per row.
 func webhookRows(list []*quoratev1.Webhook) [][]string {
 	rows := [][]string{{
 		"NAME", "URL", "OWNER", "STATE", "CURSOR", "BEHIND", "DELIVERED", "GAPS", "FAILING SINCE", "LAST ERROR",
@@ -98,7 +95,6 @@ func formatPosition(p *quoratev1.EventPosition) string {
 	return fmt.Sprintf("%d:%d", p.GetIndex(), p.GetNumber())
 }
 
-// parsePosition reads what formatPosition writes.
 func parsePosition(text string) (*quoratev1.EventPosition, error) {
 	index, number, hasNumber := strings.Cut(text, ":")
 	i, err := strconv.ParseUint(index, 10, 64)

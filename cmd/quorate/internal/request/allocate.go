@@ -131,7 +131,6 @@ func (o *allocateOptions) buildRequest(
 	return o.BuildMessage(ctx, o.Env, quorate)
 }
 
-// waitsForGrant reports whether the command blocks until the grant.
 func (o *allocateOptions) waitsForGrant() bool { return o.Wait > 0 && !o.async && !o.dryRun }
 
 // sendRequest makes the request. A waiting request may take longer than one call.
@@ -218,8 +217,6 @@ func (o *allocateOptions) printQueued(answer *quoratev1.AllocateResponse) error 
 		cli.ShellWord(answer.GetAllocation().GetId()), cli.FormatSpan(cmp.Or(o.Keep, defaultKeep)))}
 }
 
-// drawPlacements writes what would be held of ranges, the nodes where claims would be counted, if they differ from the
-// requested ones, and the allocations that would be preempted.
 func drawPlacements(u cli.Units, p *cli.Page, decision *quoratev1.Decision) {
 	if number := decision.GetAlternative(); number > 0 {
 		p.Linef("%s would be given", cli.AlternativeText(number))

@@ -68,13 +68,11 @@ func (o *ListOptions) addFilters(flags *pflag.FlagSet) {
 		"only those with this label `name=value`; may be repeated, all must match")
 }
 
-// isSet reports whether any filter was given.
 func (o *ListOptions) isSet(flags *pflag.FlagSet) bool {
 	return slices.ContainsFunc([]string{"at", "tree", "node", "user", "application", "owner", "prefix", "label"},
 		flags.Changed)
 }
 
-// request is the first page of what the flags select.
 func (o *ListOptions) request() (*quoratev1.ListAllocationsRequest, error) {
 	state, known := listedStates[o.state]
 	switch {

@@ -26,7 +26,6 @@ func (o *changeOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only report whether it would be granted")
 }
 
-// changeAnswer is what the answers of all changes have.
 type changeAnswer interface {
 	proto.Message
 	GetAllocation() *quoratev1.Allocation
@@ -35,7 +34,6 @@ type changeAnswer interface {
 	GetLedgerTimeMs() int64
 }
 
-// print shows a granted change. word says what was done.
 func (o *changeOptions) print(answer changeAnswer, word string, parts ...*quoratev1.Allocation) error {
 	switch {
 	case answer.GetRepeated():
@@ -60,7 +58,6 @@ func (o *changeOptions) print(answer changeAnswer, word string, parts ...*quorat
 	})
 }
 
-// draw writes the allocation after the change, and its parts.
 func (o *changeOptions) draw(p *cli.Page, answer changeAnswer, parts []*quoratev1.Allocation) error {
 	if len(parts) == 0 {
 		return o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetLedgerTimeMs())
@@ -173,7 +170,7 @@ func (o *resizeOptions) runResize(ctx context.Context, id string) error {
 	return o.print(answer, "resized")
 }
 
-// blocks is true if the command stays until a waiting resize is done.
+// blocks is true for a command that waits until its resize is done.
 func (o *resizeOptions) blocks() bool { return o.wait > 0 && !o.async && !o.dryRun }
 
 // sendResize makes the request. One that waits may take longer than one call.
@@ -247,7 +244,6 @@ func (o *changeOptions) runTransfer(ctx context.Context, id, from, to string) er
 	return o.print(answer, "transferred")
 }
 
-// parseMove reads two nodes of one tree.
 func parseMove(from, to string) (source, target cli.Place, err error) {
 	if source, err = cli.ParsePlace(from); err != nil {
 		return source, target, err
@@ -331,7 +327,6 @@ func (o *splitOptions) runSplit(ctx context.Context, id, part string) error {
 	return o.print(answer, "split", answer.GetParts()...)
 }
 
-// source is the claim that the amounts are taken from.
 func (o *splitOptions) source(ctx context.Context, quorate *client.Client, id string) (cli.Place, error) {
 	if o.from == "" {
 		return o.onlyClaim(ctx, quorate, id, "--from")

@@ -30,7 +30,6 @@ type TypedClaim struct {
 	Picks   []*quoratev1.ItemPick
 }
 
-// atFlag is --at, which begins a claim.
 type atFlag struct {
 	claims *Claims
 }
@@ -51,7 +50,6 @@ func (f atFlag) String() string { return "" }
 // Type is shown in help texts.
 func (f atFlag) Type() string { return "TREE:node/path" }
 
-// amountFlag is --amount, which adds to the last claim.
 type amountFlag struct {
 	claims *Claims
 }
@@ -106,7 +104,7 @@ func (f orFlag) String() string { return "" }
 // Type is that of a flag without a value.
 func (f orFlag) Type() string { return "bool" }
 
-// checkClaims finds missing parts before a server is asked.
+// checkClaims finds missing parts before a server is called.
 func (c *Claims) checkClaims() error {
 	if len(c.List) == 0 {
 		return cli.Usagef("name what to allocate, and where: --at TREE:node/path --amount RESOURCE=AMOUNT, or --item " +
@@ -124,7 +122,7 @@ func (c *Claims) checkClaims() error {
 	return nil
 }
 
-// addTo parses the amounts in the units of their trees, and adds the claims or the alternatives to a request.
+// addTo parses the amounts in the units of their trees.
 func (c *Claims) addTo(request *quoratev1.AllocateRequest, known cli.Units) error {
 	begin := 0
 	for _, end := range append(c.ors[:len(c.ors):len(c.ors)], len(c.List)) {
@@ -153,9 +151,9 @@ func (c *Claims) buildMessages(list []TypedClaim, known cli.Units) ([]*quoratev1
 	return messages, nil
 }
 
-func (c TypedClaim) buildMessage(known cli.Units, by *scale) (*quoratev1.Claim, error) {
+func (c TypedClaim) buildMessage(known cli.Units, factor *scale) (*quoratev1.Claim, error) {
 	message := &quoratev1.Claim{Tree: c.At.Tree, Node: c.At.Node, Items: c.Picks}
-	if by != nil && len(c.Picks) > 0 {
+	if factor != nil && len(c.Picks) > 0 {
 		return nil, cli.Usagef("--at %s: --scale multiplies amounts, and items have none; ask for them without --scale", c.At)
 	}
 	for _, resource := range slices.Sorted(maps.Keys(c.amounts)) {
@@ -168,16 +166,15 @@ func (c TypedClaim) buildMessage(known cli.Units, by *scale) (*quoratev1.Claim, 
 			return nil, cli.Usagef("--at %s: %s is an itemized resource: write --item %s=%s", c.At,
 				resource, resource, text)
 		}
-		if err := addAmount(message, resource, text, unit, by); err != nil {
+		if err := addAmount(message, resource, text, unit, factor); err != nil {
 			return nil, cli.Usagef("--at %s, amount of %q: %v", c.At, resource, err)
 		}
 	}
 	return message, nil
 }
 
-// addAmount adds one amount or one range to a claim.
-func addAmount(claim *quoratev1.Claim, resource, text string, unit quoratev1.Unit, by *scale) error {
-	amounts, err := parseAmounts(text, unit, by)
+func addAmount(claim *quoratev1.Claim, resource, text string, unit quoratev1.Unit, factor *scale) error {
+	amounts, err := parseAmounts(text, unit, factor)
 	switch {
 	case err != nil:
 		return err
@@ -193,7 +190,6 @@ func addAmount(claim *quoratev1.Claim, resource, text string, unit quoratev1.Uni
 	return nil
 }
 
-// labelPairs reads --label name=value flags.
 func labelPairs(list []string) (map[string]string, error) { return ParsePairs("--label", list) }
 
 // ParsePairs reads name=value flags, each name once.

@@ -18,7 +18,6 @@ import (
 // fromQuotaManager is the one format of other systems that describes a request.
 const fromQuotaManager = "quota-manager"
 
-// checkFile checks the flags that belong to a request from a file.
 func (o *allocateOptions) checkFile() error {
 	switch {
 	case o.from == "" && o.file != "":

@@ -97,7 +97,6 @@ func (o *eventsOptions) runEvents(ctx context.Context) error {
 	return o.Print(all, func(p *cli.Page) error { return p.Table(eventRows(o.Units, all.GetEvents())) })
 }
 
-// fetchEvents joins pages into one answer, up to --limit.
 func (o *eventsOptions) fetchEvents(
 	ctx context.Context, quorate *client.Client, kind quoratev1.EventKind,
 ) (*quoratev1.ListEventsResponse, error) {
@@ -124,7 +123,6 @@ func (o *eventsOptions) fetchEvents(
 	}
 }
 
-// eventObject is what an event is about: an allocation, or a node.
 func eventObject(e *quoratev1.Event) string {
 	if e.GetTree() != "" {
 		return cli.PlaceOf(e.GetTree(), e.GetNode()).String()
@@ -132,7 +130,6 @@ func eventObject(e *quoratev1.Event) string {
 	return e.GetId()
 }
 
-// eventRows is the table of events, one per row.
 func eventRows(u cli.Units, events []*quoratev1.Event) [][]string {
 	rows := [][]string{{"NUMBER", "AT", "WHAT", "ID", "BY", "WHY"}}
 	for _, e := range events {

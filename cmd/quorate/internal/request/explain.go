@@ -162,7 +162,6 @@ func drawExplanation(u cli.Units, p *cli.Page, answer *quoratev1.ExplainResponse
 	return nil
 }
 
-// drawCertainBy writes when a waiting request is granted at the latest.
 func drawCertainBy(p *cli.Page, answer *quoratev1.ExplainResponse) {
 	waiting := answer.GetAllocation().GetWaiting()
 	if resize := answer.GetAllocation().GetResize(); resize != nil {
@@ -210,7 +209,6 @@ func drawBlockers(p *cli.Page, before string, texts []string, others int64) {
 	}
 }
 
-// drawRemedy writes the commands that would admit the request.
 func drawRemedy(u cli.Units, p *cli.Page, decision *quoratev1.Decision) {
 	remedy := decision.GetRemedy()
 	heading := remedyHeading(decision)
@@ -234,16 +232,17 @@ func drawRemedy(u cli.Units, p *cli.Page, decision *quoratev1.Decision) {
 
 // remedyHeading says what the commands lead to. What they free goes to the requests before it first.
 func remedyHeading(decision *quoratev1.Decision) string {
-	who := "It"
+	subject := "It"
 	if number := decision.GetRemedy().GetAlternative(); number > 0 {
-		who = "Its " + cli.AlternativeText(number)
+		subject = "Its " + cli.AlternativeText(number)
 	}
 	if slices.ContainsFunc(decision.GetHolders(), func(l *quoratev1.LevelHolders) bool {
 		return len(l.GetAhead()) > 0 || l.GetOtherAhead() > 0
 	}) {
-		return "Without the requests before it, " + strings.ToLower(who[:1]) + who[1:] + " would be granted after all of:"
+		return "Without the requests before it, " + strings.ToLower(subject[:1]) + subject[1:] +
+			" would be granted after all of:"
 	}
-	return who + " would be granted after all of:"
+	return subject + " would be granted after all of:"
 }
 
 // raiseText is the command that raises a limit, or a comment if no command can.

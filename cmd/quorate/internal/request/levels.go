@@ -16,7 +16,6 @@ var levelVerdicts = map[quoratev1.LevelVerdict]string{
 	quoratev1.LevelVerdict_LEVEL_VERDICT_UNCHECKED:   "not checked",
 }
 
-// drawLevels writes a table of the limits that a request passes.
 func drawLevels(u cli.Units, p *cli.Page, answer *quoratev1.ExplainResponse) error {
 	if len(answer.GetLevels()) == 0 {
 		return nil

@@ -44,23 +44,23 @@ func parsePick(text string) (*quoratev1.ItemPick, error) {
 	if end < 0 {
 		end = len(text)
 	}
-	what, which := text[:end], text[end:]
-	resource, state, stated := strings.Cut(what, "@")
+	resourceText, choice := text[:end], text[end:]
+	resource, state, stated := strings.Cut(resourceText, "@")
 	if resource == "" || stated && state == "" {
 		return nil, cli.Usagef("%q does not name items: write RESOURCE, RESOURCE=COUNT, RESOURCE:NAME,NAME, or "+
 			"RESOURCE@STATE and the same", text)
 	}
 	pick := &quoratev1.ItemPick{Resource: resource, State: state, Count: 1}
 	switch {
-	case strings.HasPrefix(which, "="):
-		count, err := strconv.ParseInt(which[1:], 10, 64)
+	case strings.HasPrefix(choice, "="):
+		count, err := strconv.ParseInt(choice[1:], 10, 64)
 		if err != nil || count < 1 || count > MaxItems {
 			return nil, cli.Usagef("%q asks for %q items: write a number from 1 to %d, or names after a colon", text,
-				which[1:], MaxItems)
+				choice[1:], MaxItems)
 		}
 		pick.Count = count
-	case strings.HasPrefix(which, ":"):
-		pick.Names = strings.Split(which[1:], ",")
+	case strings.HasPrefix(choice, ":"):
+		pick.Names = strings.Split(choice[1:], ",")
 		if slices.Contains(pick.GetNames(), "") {
 			return nil, cli.Usagef("%q names an item without a name: write RESOURCE:NAME,NAME", text)
 		}

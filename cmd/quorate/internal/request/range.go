@@ -25,15 +25,15 @@ func cutRange(text string) (least, most, step string) {
 }
 
 // parseAmounts reads an amount, or a range with a step. An amount has no step.
-func parseAmounts(text string, unit quoratev1.Unit, by *scale) (*quoratev1.AmountRange, error) {
+func parseAmounts(text string, unit quoratev1.Unit, factor *scale) (*quoratev1.AmountRange, error) {
 	switch {
 	case !isRange(text):
 		amount, err := manifest.ParseQuantity(text, unit)
-		if err != nil || by == nil || amount == 0 {
+		if err != nil || factor == nil || amount == 0 {
 			return &quoratev1.AmountRange{Least: amount}, err
 		}
-		return by.multiply(amount)
-	case by != nil:
+		return factor.multiply(amount)
+	case factor != nil:
 		return nil, errors.New("--scale makes a range of it already; write one amount")
 	}
 	var numbers [3]int64
@@ -54,7 +54,6 @@ func parseAmounts(text string, unit quoratev1.Unit, by *scale) (*quoratev1.Amoun
 // scale is how many times all amounts of a request are wanted, from least to most.
 type scale struct{ least, most, step int64 }
 
-// scaleFlag is --scale.
 type scaleFlag struct{ claims *Claims }
 
 // Set reads LEAST..MOST[/STEP].

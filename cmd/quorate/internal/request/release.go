@@ -16,6 +16,7 @@ import (
 
 type releaseOptions struct {
 	*cli.Env
+	fence  uint64
 	items  []string
 	state  string
 	filter ListOptions
@@ -44,6 +45,7 @@ With --item only these items are released; the allocation keeps the rest, and en
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.items, "item", nil, "release only the item `TREE:RESOURCE:NAME`; may be repeated")
+	flags.Uint64Var(&o.fence, "fence", 0, "fence that it must have (default: any)")
 	flags.StringVar(&o.state, "state", "", "new state of its items (default: the setting of the resource)")
 	flags.BoolVar(&o.isSure, "yes", false, "do not ask at a terminal before everything is released that filters match")
 	o.filter.addFilters(flags)
@@ -52,14 +54,14 @@ With --item only these items are released; the allocation keeps the rest, and en
 
 func (o *releaseOptions) runRelease(cmd *cobra.Command, ids []string) error {
 	isFiltered := o.filter.isSet(cmd.Flags())
-	isSingle := o.state != "" || len(o.items) > 0
+	isSingle := o.state != "" || len(o.items) > 0 || o.fence != 0
 	switch {
 	case len(ids) == 0 && !isFiltered:
 		return cli.Usagef("name the ids of allocations, or filters such as --label name=value")
 	case len(ids) > 0 && isFiltered:
 		return cli.Usagef("name either ids or filters")
 	case isSingle && len(ids) != 1:
-		return cli.Usagef("--item and --state need exactly one id")
+		return cli.Usagef("--item, --state and --fence need exactly one id")
 	case len(ids) == 1:
 		return o.releaseOne(cmd.Context(), ids[0])
 	}
@@ -68,16 +70,20 @@ func (o *releaseOptions) runRelease(cmd *cobra.Command, ids []string) error {
 		return err
 	}
 	defer cancel()
+	requests := make([]*quoratev1.ReleaseRequest, len(ids))
+	for i, id := range ids {
+		requests[i] = &quoratev1.ReleaseRequest{Id: id}
+	}
 	if isFiltered {
-		if ids, err = o.selectIDs(ctx, quorate); err != nil || len(ids) == 0 {
+		if requests, err = o.selectMatches(ctx, quorate); err != nil || len(requests) == 0 {
 			return err
 		}
 	}
-	return o.releaseAll(ctx, quorate, ids)
+	return o.releaseAll(ctx, quorate, requests)
 }
 
 func (o *releaseOptions) releaseOne(ctx context.Context, id string) error {
-	request := &quoratev1.ReleaseRequest{Id: id, ItemState: o.state}
+	request := &quoratev1.ReleaseRequest{Id: id, Fence: o.fence, ItemState: o.state}
 	for _, text := range o.items {
 		item, err := ParseItem(text)
 		if err != nil {
@@ -99,8 +105,11 @@ func (o *releaseOptions) releaseOne(ctx context.Context, id string) error {
 	return o.Print(answer, func(p *cli.Page) error { return o.Units.DrawAllocation(p, answer.GetAllocation(), 0) })
 }
 
-// selectIDs returns the ids that the filters match, once a person at a terminal has agreed to end them.
-func (o *releaseOptions) selectIDs(ctx context.Context, quorate *client.Client) ([]string, error) {
+// selectMatches returns releases of what the filters match, once a person at a terminal has agreed to end it. They have
+// the fences of what was listed, so that nothing else is ended if it has the id meanwhile.
+func (o *releaseOptions) selectMatches(
+	ctx context.Context, quorate *client.Client,
+) ([]*quoratev1.ReleaseRequest, error) {
 	request, err := o.filter.request()
 	if err != nil {
 		return nil, err
@@ -110,34 +119,38 @@ func (o *releaseOptions) selectIDs(ctx context.Context, quorate *client.Client) 
 		return nil, err
 	}
 	var ids []string
+	var requests []*quoratev1.ReleaseRequest
 	for _, a := range all.GetAllocations() {
 		ids = append(ids, a.GetId())
+		requests = append(requests, &quoratev1.ReleaseRequest{Id: a.GetId(), Fence: a.GetFence()})
 	}
 	if len(ids) == 0 {
 		o.Messagef("no allocation matches; nothing was released")
 		return nil, nil
 	}
 	if o.isSure {
-		return ids, nil
+		return requests, nil
 	}
 	const named = 10
 	shown := strings.Join(ids[:min(len(ids), named)], ", ")
 	if len(ids) > named {
 		shown += ", ..."
 	}
-	return ids, o.Confirm(fmt.Sprintf("This would release %d allocations: %s.", len(ids), shown))
+	return requests, o.Confirm(fmt.Sprintf("This would release %d allocations: %s.", len(ids), shown))
 }
 
-// releaseBatch is how many ids are sent at once; the servers allow 1,000.
+// releaseBatch is how many releases are sent at once; the servers allow 1,000.
 const releaseBatch = 500
 
 // releaseAll ends allocations in their order and prints them. Its error is the first failure, if there is one.
-func (o *releaseOptions) releaseAll(ctx context.Context, quorate *client.Client, ids []string) error {
+func (o *releaseOptions) releaseAll(
+	ctx context.Context, quorate *client.Client, requests []*quoratev1.ReleaseRequest,
+) error {
 	all, failed := &quoratev1.BatchReleaseResponse{}, error(nil)
-	for batch := range slices.Chunk(ids, releaseBatch) {
-		answer, err := quorate.Allocations.BatchRelease(ctx, &quoratev1.BatchReleaseRequest{Ids: batch})
+	for batch := range slices.Chunk(requests, releaseBatch) {
+		answer, err := quorate.Allocations.BatchRelease(ctx, &quoratev1.BatchReleaseRequest{Requests: batch})
 		if err != nil {
-			return fmt.Errorf("%d of %d allocations were released before this: %w", len(all.GetOutcomes()), len(ids), err)
+			return fmt.Errorf("%d of %d allocations were released before this: %w", len(all.GetOutcomes()), len(requests), err)
 		}
 		all.Outcomes = append(all.Outcomes, answer.GetOutcomes()...)
 	}
@@ -146,13 +159,13 @@ func (o *releaseOptions) releaseAll(ctx context.Context, quorate *client.Client,
 	for i, outcome := range all.GetOutcomes() {
 		if failure := outcome.GetFailure(); failure != nil {
 			err := client.FailureError(failure)
-			o.Messagef("%s: %s", ids[i], cli.ErrorText(err))
+			o.Messagef("%s: %s", requests[i].GetId(), cli.ErrorText(err))
 			failed = cmp.Or(failed, err)
 			continue
 		}
-		ended, names = append(ended, outcome.GetReleased().GetAllocation()), append(names, ids[i])
+		ended, names = append(ended, outcome.GetReleased().GetAllocation()), append(names, requests[i].GetId())
 	}
-	o.Messagef("released %d of %d", len(ended), len(ids))
+	o.Messagef("released %d of %d", len(ended), len(requests))
 	o.LearnUnitsForTable(ctx, quorate)
 	err := o.PrintNamed(all, func() []string { return names }, func(p *cli.Page) error {
 		return p.Table(o.Units.AllocationRows(ended...))

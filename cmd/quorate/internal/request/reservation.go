@@ -11,7 +11,8 @@ import (
 )
 
 func newConfirmCmd(c *cli.Env) *cobra.Command {
-	return &cobra.Command{
+	fence := uint64(0)
+	cmd := &cobra.Command{
 		Use:   "confirm ID",
 		Short: "Confirm a reservation",
 		Long: `Turn a reservation into an allocation that lasts until it is released. Repeating it is safe. A
@@ -19,17 +20,21 @@ reservation that has expired cannot be confirmed.`,
 		Example: `  quorate allocate --id job-3 --reserve 5m --at cern:atlas/physics --amount cores=1
   quorate confirm job-3`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return confirmReservation(cmd.Context(), c, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return confirmReservation(cmd.Context(), c, &quoratev1.ConfirmRequest{Id: args[0], Fence: fence})
+		},
 	}
+	cmd.Flags().Uint64Var(&fence, "fence", 0, "fence that it must have (default: any)")
+	return cmd
 }
 
-func confirmReservation(ctx context.Context, c *cli.Env, id string) error {
+func confirmReservation(ctx context.Context, c *cli.Env, request *quoratev1.ConfirmRequest) error {
 	quorate, ctx, cancel, err := c.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Allocations.Confirm(ctx, &quoratev1.ConfirmRequest{Id: id})
+	answer, err := quorate.Allocations.Confirm(ctx, request)
 	if err != nil {
 		return err
 	}
@@ -43,7 +48,8 @@ func confirmReservation(ctx context.Context, c *cli.Env, id string) error {
 }
 
 func newCancelCmd(c *cli.Env) *cobra.Command {
-	return &cobra.Command{
+	fence := uint64(0)
+	cmd := &cobra.Command{
 		Use:   "cancel ID",
 		Short: "Cancel a reservation and restore what it preempted",
 		Long: `End a reservation. If nothing else has changed in its trees since, the state before it is restored.
@@ -51,17 +57,21 @@ Otherwise the allocations that it preempted or moved are restored if all of them
 stay as they are if not. Repeating it is safe. A confirmed reservation is ended by "quorate release".`,
 		Example: `  quorate cancel job-3`,
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return cancelReservation(cmd.Context(), c, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return cancelReservation(cmd.Context(), c, &quoratev1.CancelRequest{Id: args[0], Fence: fence})
+		},
 	}
+	cmd.Flags().Uint64Var(&fence, "fence", 0, "fence that it must have (default: any)")
+	return cmd
 }
 
-func cancelReservation(ctx context.Context, c *cli.Env, id string) error {
+func cancelReservation(ctx context.Context, c *cli.Env, request *quoratev1.CancelRequest) error {
 	quorate, ctx, cancel, err := c.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Allocations.Cancel(ctx, &quoratev1.CancelRequest{Id: id})
+	answer, err := quorate.Allocations.Cancel(ctx, request)
 	if err != nil {
 		return err
 	}

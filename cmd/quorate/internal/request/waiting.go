@@ -54,7 +54,7 @@ func (w *WaitingLine) ReportProgress(at client.Progress) {
 	w.repaint()
 }
 
-// repaint must be called with mu held.
+// repaint needs mu to be held.
 func (w *WaitingLine) repaint() {
 	text := fmt.Sprintf("waiting %v, %s", time.Since(w.began).Truncate(time.Second), w.shown)
 	if !w.terminal {
@@ -93,7 +93,6 @@ func (w *WaitingLine) Close() {
 	w.shown = ""
 }
 
-// progressText is the position and everything that blocks the request.
 func progressText(u cli.Units, at client.Progress) string {
 	var blocks []string
 	for _, v := range at.Decision.GetViolations() {

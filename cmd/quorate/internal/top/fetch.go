@@ -34,7 +34,6 @@ const (
 	paneCount
 )
 
-// pane is a list of rows, or why there is none.
 type pane struct {
 	rows    []row
 	problem string
@@ -48,7 +47,6 @@ type row struct {
 	percent int
 }
 
-// fetcher reads one snapshot.
 type fetcher struct {
 	client  *client.Client
 	units   cli.Units
@@ -75,12 +73,11 @@ func (f *fetcher) fetch(ctx context.Context) snapshot {
 	return s
 }
 
-// read asks for a state that has at least what the message told of; it needs no leader.
+// read asks for a state at least as new as the message; it needs no leader.
 func (f *fetcher) read() *quoratev1.ReadOptions {
 	return &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE, MinIndex: f.now.GetIndex()}
 }
 
-// clusterText is the cluster in one line.
 func (f *fetcher) clusterText(ctx context.Context) string {
 	text := fmt.Sprintf("%s answers  revision %d  index %d", f.now.GetServedBy(), f.now.GetRevision(), f.now.GetIndex())
 	if !f.now.GetLeaderKnown() {
@@ -103,7 +100,6 @@ func (f *fetcher) clusterText(ctx context.Context) string {
 	return text
 }
 
-// nodes are the fullest nodes of the first trees, tree by tree.
 func (f *fetcher) nodes(ctx context.Context) ([]row, error) {
 	list, err := f.client.Trees.ListTrees(ctx, &quoratev1.ListTreesRequest{Read: f.read()})
 	if err != nil {
@@ -153,7 +149,6 @@ func percentOf(r *quoratev1.ResourceUsage) int {
 	return int(min(999, float64(r.GetSubtree())/float64(limit.Amount)*100))
 }
 
-// waiting are the requests that wait, the oldest first.
 func (f *fetcher) waiting(ctx context.Context) ([]row, error) {
 	answer, err := f.client.Allocations.ListWaiting(ctx,
 		&quoratev1.ListWaitingRequest{PageSize: mostRows, Read: f.read()})

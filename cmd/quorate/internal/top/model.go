@@ -13,7 +13,6 @@ type (
 	linkMsg     string
 )
 
-// model is what the screen shows, and what is selected.
 type model struct {
 	snapshot
 	width, height int
@@ -70,7 +69,6 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// typeFilter changes the filter by a key.
 func (m *model) typeFilter(name, text string) {
 	switch name {
 	case "enter":

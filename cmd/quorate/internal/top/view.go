@@ -45,7 +45,6 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// draw returns the lines of the screen, each of at most its width.
 func (m *model) draw() string {
 	if m.width < leastWidth || m.height < leastHeight {
 		return ansi.Truncate(fmt.Sprintf("top needs a terminal of %dx%d or more", leastWidth, leastHeight), m.width, "…")
@@ -174,7 +173,6 @@ func (m *model) styled(style, text string) string {
 	return style + text + styleReset
 }
 
-// fit cuts the screen to its height.
 func (m *model) fit(lines []string) string {
 	for i := range lines {
 		lines[i] = ansi.Truncate(lines[i], m.width, "…")

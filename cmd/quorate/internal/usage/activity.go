@@ -93,7 +93,6 @@ func (o *activityOptions) runActivity(ctx context.Context, args []string) error 
 	return o.Print(answer, func(p *cli.Page) error { return o.printActivity(p, answer) })
 }
 
-// parse reads the arguments and checks the flags.
 func (o *activityOptions) parse(args []string) error {
 	for _, arg := range args {
 		at, err := cli.ParsePlace(arg)
@@ -159,7 +158,6 @@ func (o *activityOptions) printActivity(p *cli.Page, answer *quoratev1.GetActivi
 	return p.Table(activityRows(answer.GetSteps(), o.resource != ""))
 }
 
-// lastSteps are the steps that end within a span before the end of the last one.
 func lastSteps(steps []*quoratev1.ActivityStep, span time.Duration) []*quoratev1.ActivityStep {
 	for i, step := range steps {
 		if steps[len(steps)-1].GetFrom().AsTime().Sub(step.GetFrom().AsTime()) < span {
@@ -191,7 +189,6 @@ func activityRows(steps []*quoratev1.ActivityStep, items bool) [][]string {
 	return rows
 }
 
-// waitText is a time in the queue; empty if no request waited.
 func waitText(ms int64) string {
 	if ms == 0 {
 		return ""

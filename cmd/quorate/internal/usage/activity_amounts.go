@@ -12,7 +12,7 @@ import (
 // amountsHeading is that of amountRows.
 var amountsHeading = []string{"AT", "RESOURCE", "USED", "LIMIT", "HIGHEST", "WAITING", "CURVE"}
 
-// amountRows has a row for each resource of a node: the amounts of the last step, the highest use, and the use of all
+// amountRows has a row for each resource of a node: the amounts of the last step, the highest use, and the use over all
 // steps as a curve.
 func amountRows(at cli.Place, steps []*quoratev1.ActivityStep) [][]string {
 	var rows [][]string

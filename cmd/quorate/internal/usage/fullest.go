@@ -58,7 +58,6 @@ func (o *usageOptions) runFullest(ctx context.Context) error {
 	})
 }
 
-// treeNode is a node of one of several trees.
 type treeNode struct {
 	at   cli.Place
 	node *quoratev1.NodeUsage
@@ -69,8 +68,8 @@ type treeNode struct {
 func largestShare(n *quoratev1.NodeUsage) *big.Rat {
 	largest := big.NewRat(-1, 1)
 	for _, r := range n.GetResources() {
-		limit, is := cmp.Or(r.GetEffective(), r.GetLimit()).GetValue().(*quoratev1.Limit_Amount)
-		if !is {
+		limit, isAmount := cmp.Or(r.GetEffective(), r.GetLimit()).GetValue().(*quoratev1.Limit_Amount)
+		if !isAmount {
 			continue
 		}
 		share := big.NewRat(0, 1)

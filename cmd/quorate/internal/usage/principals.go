@@ -76,7 +76,6 @@ func (o *principalsOptions) runPrincipals(ctx context.Context) error {
 	})
 }
 
-// fetchPrincipals joins all pages into one answer.
 func (o *principalsOptions) fetchPrincipals(
 	ctx context.Context, quorate *client.Client,
 ) (*quoratev1.ListPrincipalsResponse, error) {
@@ -116,19 +115,18 @@ func principalRows(u cli.Units, tree string, p *quoratev1.PrincipalUsage) [][]st
 	return rows
 }
 
-// memberRows has a row for each resource that a member of a group uses.
 func memberRows(u cli.Units, tree string, node *quoratev1.PrincipalNode) [][]string {
 	var rows [][]string
 	for _, m := range node.GetMembers() {
-		who := "user " + m.GetUser()
+		member := "user " + m.GetUser()
 		for _, resource := range slices.Sorted(maps.Keys(m.GetUsed())) {
 			used := u.FormatAmount(tree, resource, m.GetUsed()[resource])
-			rows = append(rows, []string{"", who, resource, used, "", ""})
-			who = ""
+			rows = append(rows, []string{"", member, resource, used, "", ""})
+			member = ""
 		}
 		if running := m.GetApplications(); len(running) > 0 {
 			count := strconv.Itoa(len(running))
-			rows = append(rows, []string{"", who, "applications", count, "", strings.Join(running, " ")})
+			rows = append(rows, []string{"", member, "applications", count, "", strings.Join(running, " ")})
 		}
 	}
 	if more := node.GetMoreMembers(); more > 0 {

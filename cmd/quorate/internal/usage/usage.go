@@ -148,7 +148,6 @@ func (o *usageOptions) reportHolds(at cli.Place, nodes []*quoratev1.NodeUsage) {
 	}
 }
 
-// fetchUsage joins all pages into one answer.
 func (o *usageOptions) fetchUsage(
 	ctx context.Context, quorate *client.Client, at cli.Place,
 ) (*quoratev1.GetUsageResponse, error) {
@@ -205,7 +204,6 @@ func indentName(top, path string) string {
 	return strings.Repeat("  ", len(names)) + names[len(names)-1]
 }
 
-// usageColumns are the numbers of one resource; -o wide has more of them.
 func (o *usageOptions) usageColumns(r *quoratev1.ResourceUsage) []string {
 	columns := usageColumns(r)
 	if o.Output != cli.OutputWide {
@@ -215,7 +213,7 @@ func (o *usageOptions) usageColumns(r *quoratev1.ResourceUsage) []string {
 	return append(columns, usedShare(r), amount(r.GetBorrowed()), amount(r.GetLends()))
 }
 
-// usedShare is the use in per cent of the limit in force, rounded down; "-" without a limit.
+// usedShare is in per cent of the limit in force, rounded down; "-" without a limit.
 func usedShare(r *quoratev1.ResourceUsage) string {
 	limit := r.GetLimit()
 	if limit == nil {

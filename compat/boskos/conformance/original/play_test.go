@@ -8,7 +8,6 @@ import (
 
 const root = "../../../.."
 
-// play lets the front end's own test play the recorded exchanges against a server.
 func play(t *testing.T, url string) {
 	t.Helper()
 	args := []string{"test", "-count=1", "-run", "^TestExchanges$", "./compat/boskos", "-args", "-at", url}

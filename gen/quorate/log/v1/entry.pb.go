@@ -3301,10 +3301,12 @@ func (x *ClaimList) GetClaims() []*Claim {
 
 // Release ends an allocation, or returns some of its items.
 type Release struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Items         []*ItemName            `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
-	ItemState     string                 `protobuf:"bytes,3,opt,name=item_state,json=itemState,proto3" json:"item_state,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Items     []*ItemName            `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
+	ItemState string                 `protobuf:"bytes,3,opt,name=item_state,json=itemState,proto3" json:"item_state,omitempty"`
+	// 0 is not checked.
+	Fence         uint64 `protobuf:"varint,4,opt,name=fence,proto3" json:"fence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3358,6 +3360,13 @@ func (x *Release) GetItemState() string {
 		return x.ItemState
 	}
 	return ""
+}
+
+func (x *Release) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
 }
 
 // ItemName names an item.
@@ -3686,8 +3695,10 @@ func (x *ResetItems) GetTo() string {
 
 // Confirm makes a reservation a held allocation.
 type Confirm struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// 0 is not checked.
+	Fence         uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3729,10 +3740,19 @@ func (x *Confirm) GetId() string {
 	return ""
 }
 
+func (x *Confirm) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
 // Cancel ends a reservation.
 type Cancel struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// 0 is not checked.
+	Fence         uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3772,6 +3792,13 @@ func (x *Cancel) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *Cancel) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
 }
 
 // Expire ends the allocations whose time is over.
@@ -5670,12 +5697,13 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06for_ms\x18F \x01(\x03R\x05forMs\x120\n" +
 	"\x06any_of\x18Z \x03(\v2\x19.quorate.log.v1.ClaimListR\x05anyOf\":\n" +
 	"\tClaimList\x12-\n" +
-	"\x06claims\x18\x01 \x03(\v2\x15.quorate.log.v1.ClaimR\x06claims\"h\n" +
+	"\x06claims\x18\x01 \x03(\v2\x15.quorate.log.v1.ClaimR\x06claims\"~\n" +
 	"\aRelease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x05items\x18\x02 \x03(\v2\x18.quorate.log.v1.ItemNameR\x05items\x12\x1d\n" +
 	"\n" +
-	"item_state\x18\x03 \x01(\tR\titemState\"N\n" +
+	"item_state\x18\x03 \x01(\tR\titemState\x12\x14\n" +
+	"\x05fence\x18\x04 \x01(\x04R\x05fence\"N\n" +
 	"\bItemName\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x1a\n" +
 	"\bresource\x18\x02 \x01(\tR\bresource\x12\x12\n" +
@@ -5699,11 +5727,13 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\bresource\x18\x02 \x01(\tR\bresource\x12\x14\n" +
 	"\x05state\x18\x03 \x01(\tR\x05state\x12\x17\n" +
 	"\aidle_ms\x18\x04 \x01(\x03R\x06idleMs\x12\x0e\n" +
-	"\x02to\x18\x05 \x01(\tR\x02to\"\x19\n" +
+	"\x02to\x18\x05 \x01(\tR\x02to\"/\n" +
 	"\aConfirm\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x18\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x04R\x05fence\".\n" +
 	"\x06Cancel\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x1c\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x04R\x05fence\"\x1c\n" +
 	"\x06Expire\x12\x12\n" +
 	"\x04most\x18\x01 \x01(\x03R\x04most\"O\n" +
 	"\x05Limit\x12\x1a\n" +

@@ -111,7 +111,7 @@ type AllocationServiceClient interface {
 	// Release ends an allocation and frees everything it held. It is never refused for a held allocation. Releasing one
 	// that has ended returns the same record again. not_found for an id that is unknown or forgotten.
 	Release(context.Context, *v1.ReleaseRequest) (*v1.ReleaseResponse, error)
-	// BatchRelease ends up to 1,000 allocations in one call, in order, each with an outcome of its own.
+	// BatchRelease carries out up to 1,000 releases in one call, in order, each with an outcome of its own.
 	BatchRelease(context.Context, *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error)
 	// AllocateStream carries many requests and their answers over one connection, for callers that send thousands a
 	// second. Requests are numbered by the caller; answers carry the number, and come in any order. The server joins the
@@ -501,7 +501,7 @@ type AllocationServiceHandler interface {
 	// Release ends an allocation and frees everything it held. It is never refused for a held allocation. Releasing one
 	// that has ended returns the same record again. not_found for an id that is unknown or forgotten.
 	Release(context.Context, *v1.ReleaseRequest) (*v1.ReleaseResponse, error)
-	// BatchRelease ends up to 1,000 allocations in one call, in order, each with an outcome of its own.
+	// BatchRelease carries out up to 1,000 releases in one call, in order, each with an outcome of its own.
 	BatchRelease(context.Context, *v1.BatchReleaseRequest) (*v1.BatchReleaseResponse, error)
 	// AllocateStream carries many requests and their answers over one connection, for callers that send thousands a
 	// second. Requests are numbered by the caller; answers carry the number, and come in any order. The server joins the

@@ -64,7 +64,7 @@ func (m Map[V]) All() iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) { m.root.visit(yield) }
 }
 
-// with returns the tree with a new node; n may be nil. All nodes on the way are copies.
+// with copies all nodes on the way; n may be nil.
 func (n *node[V]) with(added *node[V]) *node[V] {
 	if n == nil {
 		return added
@@ -92,7 +92,7 @@ func (n *node[V]) with(added *node[V]) *node[V] {
 // isAbove orders ranks, and keys of equal rank.
 func isAbove[V any](a, b *node[V]) bool { return a.rank > b.rank || a.rank == b.rank && a.key < b.key }
 
-// without returns the tree without a key that it has.
+// without expects that the tree has the key.
 func (n *node[V]) without(key string) *node[V] {
 	if key == n.key {
 		return join(n.left, n.right)
@@ -106,7 +106,7 @@ func (n *node[V]) without(key string) *node[V] {
 	return &c
 }
 
-// join returns the tree of two trees, the first of which has the smaller keys.
+// join expects that all keys of left are smaller.
 func join[V any](left, right *node[V]) *node[V] {
 	switch {
 	case left == nil:
@@ -124,7 +124,7 @@ func join[V any](left, right *node[V]) *node[V] {
 	return &c
 }
 
-// visit yields the tree in order; it returns false if yield did.
+// visit returns false if yield did.
 func (n *node[V]) visit(yield func(string, V) bool) bool {
 	return n == nil || n.left.visit(yield) && yield(n.key, n.value) && n.right.visit(yield)
 }

@@ -96,7 +96,7 @@ func (b *branch[V]) without(shift int, key uint64) *branch[V] {
 	return &changed
 }
 
-// single is the only key of the branch, or nil if it has others.
+// single is nil if the branch has several keys.
 func (b *branch[V]) single() *leaf[V] {
 	var found *leaf[V]
 	for _, c := range b.children {
@@ -110,7 +110,7 @@ func (b *branch[V]) single() *leaf[V] {
 	return found
 }
 
-// visit yields the branch in order; it returns false if yield did.
+// visit returns false if yield did.
 func (b *branch[V]) visit(yield func(uint64, V) bool) bool {
 	for _, c := range b.children {
 		if c.leaf != nil && !yield(c.leaf.key, c.leaf.value) || c.branch != nil && !c.branch.visit(yield) {

@@ -1101,6 +1101,11 @@ class ReleaseRequest(Message):
     item_state: str = ""
     """The state of the returned items; empty means the default of their resource."""
 
+    fence: int = 0
+    """The fence of the grant, so that a late call does not end the next grant under the same id; 0 is not
+    checked. Another fence is refused with FENCE_MISMATCH.
+    """
+
 
 @dataclass
 class ReleaseResponse(Message):
@@ -1120,21 +1125,21 @@ class ReleaseResponse(Message):
 class BatchReleaseRequest(Message):
     """BatchReleaseRequest names the allocations to end."""
 
-    ids: List[str] = _field(default_factory=list)
-    """Each is checked and ended on its own."""
+    requests: List[ReleaseRequest] = _field(default_factory=list)
+    """Each is checked and carried out on its own."""
 
 
 @dataclass
 class BatchReleaseResponse(Message):
-    """BatchReleaseResponse has an outcome for each id, in their order."""
+    """BatchReleaseResponse has an outcome for each request, in their order."""
 
     outcomes: List[ReleaseOutcome] = _field(default_factory=list)
-    """As many as there were ids."""
+    """As many as there were requests."""
 
 
 @dataclass
 class ReleaseOutcome(Message):
-    """ReleaseOutcome is the answer to one id of a batch."""
+    """ReleaseOutcome is the answer to one request of a batch."""
 
     released: Optional[ReleaseResponse] = None
     """The allocation has ended."""
@@ -1234,6 +1239,11 @@ class ConfirmRequest(Message):
     id: str = ""
     """The id given to Allocate."""
 
+    fence: int = 0
+    """The fence of the grant, so that a late call does not confirm the next grant under the same id; 0 is not
+    checked. Another fence is refused with FENCE_MISMATCH.
+    """
+
 
 @dataclass
 class ConfirmResponse(Message):
@@ -1255,6 +1265,11 @@ class CancelRequest(Message):
 
     id: str = ""
     """The id given to Allocate."""
+
+    fence: int = 0
+    """The fence of the grant, so that a late call does not end the next grant under the same id; 0 is not
+    checked. Another fence is refused with FENCE_MISMATCH.
+    """
 
 
 @dataclass
@@ -1481,7 +1496,7 @@ class AllocationService(Service):
     def batch_release(
         self, request: BatchReleaseRequest, timeout: Optional[float] = None
     ) -> BatchReleaseResponse:
-        """BatchRelease ends up to 1,000 allocations in one call, in order, each with an outcome of its own.
+        """BatchRelease carries out up to 1,000 releases in one call, in order, each with an outcome of its own.
         """
         return self.call_unary("BatchRelease", request, BatchReleaseResponse, timeout)
 

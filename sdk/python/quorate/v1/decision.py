@@ -104,7 +104,10 @@ class LevelVerdict(str, Enum):
 @dataclass
 class Decision(Message):
     """Decision is the answer to a request with its reasons. The same type serves grants, denials and dry runs.
-    It travels as a typed error detail with every resource_exhausted answer.
+    It travels as a typed error detail with every resource_exhausted answer that is a denial. Over gRPC, where
+    errors travel in a trailer of which common clients accept 8 KiB, the status with its details has at most 4
+    KiB: what does not fit is left out and counted, and the explanation is left out because the text of the
+    error is the same. Explain tells the whole decision, and over Connect and gRPC-Web errors have it, too.
     """
 
     outcome: Outcome = Outcome.UNSPECIFIED
@@ -112,8 +115,11 @@ class Decision(Message):
 
     violations: List[Violation] = _field(default_factory=list)
     """The limits that the request would break, at every level of every tree, not only the first: claims in the
-    order of the request, levels from the claimed node up to the root, resources by name. At most the first
-    128 are listed; the explanation says how many there are. Empty when granted.
+    order of the request, levels from the claimed node up to the root, resources by name. Empty when granted.
+
+    If other_violations is not 0, those listed are the most useful ones, at most 128, in the order of their
+    use: first those that stop the request whatever is released (never_fits, holds), then of each resource the
+    one at which most is missing, then others.
     """
 
     never_fits: bool = False
@@ -122,7 +128,9 @@ class Decision(Message):
     """
 
     explanation: str = ""
-    """A sentence that explains the decision, for people."""
+    """A sentence that explains the decision, for people. Empty in an error over gRPC: it is the text of the
+    error.
+    """
 
     placements: List[Placement] = _field(default_factory=list)
     """Where each claim is counted (or, in a dry run, would be), in the order of the request. Empty when denied.
@@ -150,6 +158,15 @@ class Decision(Message):
     """The number of the alternative in any_of that is granted, from 1; 0 if the request has none or is not
     granted. The violations of other decisions have their own.
     """
+
+    other_violations: int = 0
+    """The number of violations that are not listed."""
+
+    other_holders: int = 0
+    """The number of entries of holders that are left out; not 0 only in errors over gRPC."""
+
+    other_preempted: int = 0
+    """The number of entries of preempted that are left out; not 0 only in errors over gRPC."""
 
 
 @dataclass
@@ -612,6 +629,9 @@ class Problem(Message):
     """The node at which it is missing, as TREE or TREE:node/path; empty for the cluster. WhoCan tells who has it
     there.
     """
+
+    other_breaches: int = 0
+    """The number of breaches that are left out; not 0 only over gRPC, see Decision."""
 
 
 @dataclass

@@ -416,9 +416,9 @@ class ApplyTreesRequest(Message):
     """Dry run: report what would change or be refused, and change nothing."""
 
     expected_revision: Optional[int] = None
-    """If set and not the present configuration revision, the change is refused: failed_precondition with the
-    reason REVISION_MISMATCH. With at, it is refused only if a later revision changed something in that
-    subtree, or gave it another path, or if the history does not reach back to it.
+    """If set and not the present configuration revision, the change is refused: aborted with the reason
+    REVISION_MISMATCH. With at, it is refused only if a later revision changed something in that subtree, or
+    gave it another path, or if the history does not reach back to it.
     """
 
     actor: str = ""
@@ -597,8 +597,8 @@ class SetLimitsRequest(Message):
     """Dry run: report what would change or be refused, and change nothing."""
 
     expected_revision: Optional[int] = None
-    """If set and not the present configuration revision, the change is refused: failed_precondition with the
-    reason REVISION_MISMATCH.
+    """If set and not the present configuration revision, the change is refused: aborted with the reason
+    REVISION_MISMATCH.
     """
 
     actor: str = ""
@@ -632,8 +632,8 @@ class DeleteTreeRequest(Message):
     """Dry run: report what would change or be refused, and change nothing."""
 
     expected_revision: Optional[int] = None
-    """If set and not the present configuration revision, the change is refused: failed_precondition with the
-    reason REVISION_MISMATCH.
+    """If set and not the present configuration revision, the change is refused: aborted with the reason
+    REVISION_MISMATCH.
     """
 
     actor: str = ""
@@ -1007,8 +1007,8 @@ class MoveNodeRequest(Message):
     """Dry run: report what would change or be refused, and change nothing."""
 
     expected_revision: Optional[int] = None
-    """If set and not the present configuration revision, the change is refused: failed_precondition with the
-    reason REVISION_MISMATCH.
+    """If set and not the present configuration revision, the change is refused: aborted with the reason
+    REVISION_MISMATCH.
     """
 
     actor: str = ""
@@ -1045,8 +1045,8 @@ class HoldNodeRequest(Message):
     """Dry run: report what would change or be refused, and change nothing."""
 
     expected_revision: Optional[int] = None
-    """If set and not the present configuration revision, the change is refused: failed_precondition with the
-    reason REVISION_MISMATCH.
+    """If set and not the present configuration revision, the change is refused: aborted with the reason
+    REVISION_MISMATCH.
     """
 
     actor: str = ""
@@ -1096,8 +1096,8 @@ class ResumeNodeRequest(Message):
     """Dry run: report what would change or be refused, and change nothing."""
 
     expected_revision: Optional[int] = None
-    """If set and not the present configuration revision, the change is refused: failed_precondition with the
-    reason REVISION_MISMATCH.
+    """If set and not the present configuration revision, the change is refused: aborted with the reason
+    REVISION_MISMATCH.
     """
 
     actor: str = ""
@@ -1164,8 +1164,8 @@ class SetMaintenanceRequest(Message):
     """Dry run: report what would change or be refused, and change nothing."""
 
     expected_revision: Optional[int] = None
-    """If set and not the present configuration revision, the change is refused: failed_precondition with the
-    reason REVISION_MISMATCH.
+    """If set and not the present configuration revision, the change is refused: aborted with the reason
+    REVISION_MISMATCH.
     """
 
     actor: str = ""
@@ -1199,8 +1199,8 @@ class RollBackRequest(Message):
     """Dry run: report what would change or be refused, and change nothing."""
 
     expected_revision: Optional[int] = None
-    """If set and not the present configuration revision, the change is refused: failed_precondition with the
-    reason REVISION_MISMATCH.
+    """If set and not the present configuration revision, the change is refused: aborted with the reason
+    REVISION_MISMATCH.
     """
 
     actor: str = ""
@@ -1467,6 +1467,9 @@ class ScheduleLimitsResponse(Message):
     repeated_request: bool = False
     """True if it was scheduled already."""
 
+    index: int = 0
+    """Log index that reflects this answer, for ReadOptions.min_index."""
+
 
 @dataclass
 class CancelScheduledLimitRequest(Message):
@@ -1491,6 +1494,9 @@ class CancelScheduledLimitResponse(Message):
 
     limit: Optional[ScheduledLimit] = None
     """The scheduled limit as it was."""
+
+    index: int = 0
+    """Log index that reflects this answer, for ReadOptions.min_index."""
 
 
 @dataclass

@@ -77,6 +77,9 @@ class RaiseLevelResponse(Message):
     level: int = 0
     """The level of the cluster now."""
 
+    index: int = 0
+    """Log index that reflects this answer, for ReadOptions.min_index."""
+
 
 @dataclass
 class CheckpointRequest(Message):

@@ -76,7 +76,7 @@ interface ActionProps {
 }
 
 function ActionDialog({ action, allocation, done, close }: ActionProps) {
-  const carryOut = async () => done(await call(action, allocation.id));
+  const carryOut = async () => done(await call(action, allocation));
   const word = wordFor(action, allocation.state);
   return (
     <ConfirmDialog title={`${word}: ${allocation.id}`} button={word} carryOut={carryOut} close={close}>
@@ -85,14 +85,15 @@ function ActionDialog({ action, allocation, done, close }: ActionProps) {
   );
 }
 
-async function call(action: Action, id: string): Promise<string> {
+// call carries an action out on the allocation that is shown, not on another one that has its id meanwhile.
+async function call(action: Action, { id, fence }: Allocation): Promise<string> {
   switch (action) {
     case "release":
-      return (await api.allocations.release({ id })).repeated ? "It had ended before." : "Released.";
+      return (await api.allocations.release({ id, fence })).repeated ? "It had ended before." : "Released.";
     case "confirm":
-      return (await api.allocations.confirm({ id })).repeated ? "It was held before." : "Confirmed.";
+      return (await api.allocations.confirm({ id, fence })).repeated ? "It was held before." : "Confirmed.";
     case "cancel": {
-      const { restored } = await api.allocations.cancel({ id });
+      const { restored } = await api.allocations.cancel({ id, fence });
       return restored.length ? `Cancelled. Held again: ${restored.join(", ")}.` : "Cancelled.";
     }
   }

@@ -1,0 +1,4 @@
+package main
+
+// Execute is execute, for the tests with real servers.
+var Execute = execute
