@@ -60,7 +60,7 @@ func (d *testServer) checkSecret(t *testing.T, secret string, shown *quoratev1.T
 		t.Fatalf("the book has %+v, %v", record, found)
 	}
 	if shown.GetId() != token.ID().String() || !strings.Contains(secret, shown.GetId()) ||
-		shown.GetAccount() != record.Account || shown.GetEnds().AsTime().UnixMilli() != record.Ends {
+		shown.GetAccount() != record.Account || shown.GetEndsAt().AsTime().UnixMilli() != record.Ends {
 		t.Errorf("shown %v, want %+v", shown, record)
 	}
 	return record
@@ -250,7 +250,7 @@ func TestTokensEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := time.Until(made.GetToken().GetEnds().AsTime()).Round(time.Hour); got != want {
+		if got := time.Until(made.GetToken().GetEndsAt().AsTime()).Round(time.Hour); got != want {
 			t.Errorf("the token lives %s, want %s", got, want)
 		}
 	}
@@ -306,16 +306,16 @@ func TestRefusalsOverTheAPI(t *testing.T) {
 	client := d.accessAs(admin)
 	leaked := &quoratev1.RefusedCredential{
 		Kind: quoratev1.RefusedKind_REFUSED_KIND_USER, Name: "github/1", Reason: "it leaked",
-		Until: timestamppb.New(time.Now().Add(time.Hour).Truncate(time.Millisecond)),
+		EndsAt: timestamppb.New(time.Now().Add(time.Hour).Truncate(time.Millisecond)),
 	}
 	answer, err := client.RefuseCredential(t.Context(), &quoratev1.RefuseCredentialRequest{Refused: leaked})
 	if err != nil || answer.GetIndex() == 0 {
 		t.Fatalf("refused %v, %v", answer, err)
 	}
 	bad := proto.CloneOf(leaked)
-	bad.Until = nil
+	bad.EndsAt = nil
 	_, err = client.RefuseCredential(t.Context(), &quoratev1.RefuseCredentialRequest{Refused: bad})
-	wantRefused(t, err, connect.CodeInvalidArgument, "refused.until", "not a time to end")
+	wantRefused(t, err, connect.CodeInvalidArgument, "refused.ends_at", "not a time to end")
 	bad = proto.CloneOf(leaked)
 	bad.Name = "me"
 	_, err = client.RefuseCredential(t.Context(), &quoratev1.RefuseCredentialRequest{Refused: bad})
@@ -389,7 +389,7 @@ func TestWhoAmIAndCanI(t *testing.T) {
 	d := accessNode(t, access.Guarded)
 	d.treeBindings(t)
 	me, err := d.accessAs(byToken(operatorToken)).WhoAmI(t.Context(), &quoratev1.WhoAmIRequest{})
-	if err != nil || me.GetUser() != "account/ops" || me.GetKind() != "account" || me.GetEnds() == nil ||
+	if err != nil || me.GetUser() != "account/ops" || me.GetKind() != "account" || me.GetEndsAt() == nil ||
 		me.GetMode() != quoratev1.AccessMode_ACCESS_MODE_GUARDED ||
 		!slices.Contains(me.GetClusterVerbs(), "cluster.operate") ||
 		slices.Contains(me.GetClusterVerbs(), "access.read") || me.GetRead().GetServedBy() != "n1" {

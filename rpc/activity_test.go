@@ -54,7 +54,7 @@ func TestGetActivity(t *testing.T) {
 	}
 	want := &quoratev1.GetActivityResponse{
 		Steps: []*quoratev1.ActivityStep{{
-			From: timestamppb.New(noon), Held: 1, Waiting: 2, Granted: 3, Released: 4, Lost: 5, LongestWaitMs: 6,
+			BeginsAt: timestamppb.New(noon), Held: 1, Waiting: 2, Granted: 3, Released: 4, Lost: 5, LongestWaitMs: 6,
 			States: map[string]int64{"free": 7},
 		}},
 		Read: &quoratev1.ReadInfo{
@@ -111,7 +111,7 @@ func TestActivityOfSeveralNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []*quoratev1.ActivitySeries{{}, {Node: "physics", Steps: []*quoratev1.ActivityStep{{
-		From: timestamppb.New(noon),
+		BeginsAt: timestamppb.New(noon),
 		Amounts: map[string]*quoratev1.ActivityAmount{
 			"cores": {
 				Unit: quoratev1.Unit_UNIT_COUNT, Used: 4, Waiting: 2,

@@ -170,7 +170,7 @@ func TestAuditRecordsInPages(t *testing.T) {
 		"place":   {&quoratev1.ListRecordsRequest{Place: &quoratev1.Place{Tree: "cern", Node: "cms"}}, 1250},
 		"nowhere": {&quoratev1.ListRecordsRequest{Place: &quoratev1.Place{Tree: "cern", Node: "cm"}}, 0},
 		"since": {&quoratev1.ListRecordsRequest{
-			Since: timestamppb.New(since.Add(2490 * time.Millisecond)),
+			BeginsAt: timestamppb.New(since.Add(2490 * time.Millisecond)),
 		}, 10},
 		"refused": {&quoratev1.ListRecordsRequest{Refused: true}, 0},
 		"after":   {&quoratev1.ListRecordsRequest{After: 2495}, 5},

@@ -40,7 +40,7 @@ func TestDenialsNameHolders(t *testing.T) {
 				t.Errorf("the holders are %v", groups)
 			}
 			if list := d.GetHolders()[0].GetAllocations(); len(list) != 2 || list[0].GetId() != "of-ann" ||
-				list[0].GetAmount() != 12 || list[0].GetSince() == nil {
+				list[0].GetAmount() != 12 || list[0].GetBeganAt() == nil {
 				t.Errorf("the allocations are %v", list)
 			}
 		})

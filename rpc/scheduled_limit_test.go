@@ -32,7 +32,7 @@ func setCores(n int64) map[string]*quoratev1.LimitAdjustment {
 func lessHiggs() *quoratev1.ScheduleLimitsRequest {
 	return &quoratev1.ScheduleLimitsRequest{
 		Id: "less", Place: &quoratev1.Place{Tree: "cern", Node: "physics/higgs"}, Adjustments: setCores(4),
-		From: afterSecond(10), Until: afterSecond(40), Actor: "ann", Reason: "repairs",
+		BeginsAt: afterSecond(10), EndsAt: afterSecond(40), Actor: "ann", Reason: "repairs",
 	}
 }
 
@@ -70,8 +70,8 @@ func TestScheduledLimit(t *testing.T) {
 	for _, r := range []*quoratev1.ScheduleLimitsRequest{dry, lessHiggs(), lessHiggs()} {
 		answer, err := d.trees().ScheduleLimits(t.Context(), r)
 		want := &quoratev1.ScheduledLimit{
-			Id: "less", Tree: "cern", Node: "physics/higgs", Adjustments: setCores(4), From: afterSecond(10),
-			Until: afterSecond(40), Actor: "ann", Reason: "repairs",
+			Id: "less", Tree: "cern", Node: "physics/higgs", Adjustments: setCores(4), BeginsAt: afterSecond(10),
+			EndsAt: afterSecond(40), Actor: "ann", Reason: "repairs",
 		}
 		if err != nil || !proto.Equal(answer.GetLimit(), want) || answer.GetIndex() == 0 {
 			t.Fatalf("scheduled %v, %v", answer, err)
@@ -85,7 +85,7 @@ func TestScheduledLimit(t *testing.T) {
 	d.wantCores(t, "4 of 10, changes: 40")
 	list, err := d.trees().ListScheduledLimits(t.Context(), &quoratev1.ListScheduledLimitsRequest{})
 	if err != nil || len(list.GetLimits()) != 1 || !list.GetLimits()[0].GetInForce() ||
-		!list.GetCivilTime().AsTime().Equal(afterSecond(10).AsTime()) {
+		!list.GetCivilAt().AsTime().Equal(afterSecond(10).AsTime()) {
 		t.Errorf("the list is %v, %v", list, err)
 	}
 	d.startCivil(40)
@@ -120,11 +120,11 @@ func TestCancelScheduledLimit(t *testing.T) {
 	d := oneNode(t)
 	d.startCivil(0)
 	r := lessHiggs()
-	r.From = nil
+	r.BeginsAt = nil
 	for again := range 2 {
 		answer, err := d.trees().ScheduleLimits(t.Context(), r)
 		if err != nil || !answer.GetLimit().GetInForce() || answer.GetRepeatedRequest() != (again == 1) ||
-			answer.GetLimit().GetFrom().AsTime().Unix() != 1_000 {
+			answer.GetLimit().GetBeginsAt().AsTime().Unix() != 1_000 {
 			t.Fatalf("scheduled from now on: %v, %v", answer, err)
 		}
 		d.startCivil(5)
@@ -160,22 +160,22 @@ func TestScheduledLimitsAreRefused(t *testing.T) {
 		code   connect.Code
 		text   string
 	}{
-		"it is over":  {func(*quoratev1.ScheduleLimitsRequest) {}, connect.CodeInvalidArgument, "until"},
-		"no end":      {func(r *quoratev1.ScheduleLimitsRequest) { r.Until = nil }, connect.CodeInvalidArgument, "until"},
+		"it is over":  {func(*quoratev1.ScheduleLimitsRequest) {}, connect.CodeInvalidArgument, "ends_at"},
+		"no end":      {func(r *quoratev1.ScheduleLimitsRequest) { r.EndsAt = nil }, connect.CodeInvalidArgument, "ends_at"},
 		"no tree":     {func(r *quoratev1.ScheduleLimitsRequest) { r.Place.Tree = "" }, connect.CodeInvalidArgument, "place"},
 		"nothing":     {func(r *quoratev1.ScheduleLimitsRequest) { r.Adjustments = nil }, connect.CodeInvalidArgument, "adjustments"},
 		"not a value": {func(r *quoratev1.ScheduleLimitsRequest) { r.Adjustments["cores"].Value = nil }, connect.CodeInvalidArgument, "adjustments"},
 		"no node": {func(r *quoratev1.ScheduleLimitsRequest) {
-			r.Until, r.Place.Node = afterSecond(90), "x"
+			r.EndsAt, r.Place.Node = afterSecond(90), "x"
 		}, connect.CodeNotFound, "x"},
 		"no rule": {func(r *quoratev1.ScheduleLimitsRequest) {
 			r.Every = "someday"
 		}, connect.CodeInvalidArgument, `every: "someday" are not days`},
 		"no window": {func(r *quoratev1.ScheduleLimitsRequest) {
 			r.Every = "daily 20:00-21:00"
-		}, connect.CodeInvalidArgument, `until: no window of "daily 20:00-21:00 UTC" is left before 1970-01-01T00:17:20Z`},
+		}, connect.CodeInvalidArgument, `ends_at: no window of "daily 20:00-21:00 UTC" is left before 1970-01-01T00:17:20Z`},
 		"above the parent": {func(r *quoratev1.ScheduleLimitsRequest) {
-			r.Until, r.Adjustments = afterSecond(90), setCores(21)
+			r.EndsAt, r.Adjustments = afterSecond(90), setCores(21)
 		}, connect.CodeFailedPrecondition, "from 1970-01-01T00:16:50Z on"},
 	} {
 		r := lessHiggs()
@@ -192,7 +192,7 @@ func TestRecurringLimit(t *testing.T) {
 	d := oneNode(t)
 	d.startCivil(50)
 	r := lessHiggs()
-	r.From, r.Until, r.Every = nil, timestamppb.New(time.Date(1970, 1, 9, 12, 0, 0, 0, time.UTC)),
+	r.BeginsAt, r.EndsAt, r.Every = nil, timestamppb.New(time.Date(1970, 1, 9, 12, 0, 0, 0, time.UTC)),
 		"Weekdays  18:00-08:00 Europe/Zurich"
 	for again := range 2 {
 		answer, err := d.trees().ScheduleLimits(t.Context(), r)
@@ -210,11 +210,11 @@ func TestRecurringLimit(t *testing.T) {
 		"1970-01-08T17:00:00Z"
 	var begins []string
 	for _, w := range limit.GetWindows()[1:] {
-		begins = append(begins, w.GetFrom().AsTime().Format(time.RFC3339))
+		begins = append(begins, w.GetBeginsAt().AsTime().Format(time.RFC3339))
 	}
 	if got := strings.Join(begins, " "); got != want || limit.GetEvery() != "weekdays 18:00-08:00 Europe/Zurich" ||
-		!limit.GetInForce() || limit.GetFrom().AsTime().Unix() != 1_050 || limit.GetUntil().AsTime().Unix() != 7*60*60 ||
-		!proto.Equal(limit.GetRuleEnds(), r.GetUntil()) || limit.GetRuleBegins() != nil {
+		!limit.GetInForce() || limit.GetBeginsAt().AsTime().Unix() != 1_050 || limit.GetEndsAt().AsTime().Unix() != 7*60*60 ||
+		!proto.Equal(limit.GetRuleEndsAt(), r.GetEndsAt()) || limit.GetRuleBeginsAt() != nil {
 		t.Errorf("the limit is %v; it begins at\n%s, want\n%s", limit, got, want)
 	}
 }
@@ -225,10 +225,10 @@ func TestRulesBeginNow(t *testing.T) {
 	const day = 24 * 60 * 60 * 1000
 	d.node.applyAt(0, quota.SetCivilOffset{Offset: 1000 * day})
 	r := lessHiggs()
-	r.Until, r.Every = nil, "daily 01:00-02:00"
+	r.EndsAt, r.Every = nil, "daily 01:00-02:00"
 	answer, err := d.trees().ScheduleLimits(t.Context(), r)
 	if windows := answer.GetLimit().GetWindows(); err != nil || len(windows) != quota.MaxWindows ||
-		windows[0].GetFrom().AsTime().UnixMilli() != 1000*day+60*60*1000 {
+		windows[0].GetBeginsAt().AsTime().UnixMilli() != 1000*day+60*60*1000 {
 		t.Errorf("scheduled %v, %v", answer, err)
 	}
 }
@@ -238,7 +238,7 @@ func TestSkippedWindowsAreShown(t *testing.T) {
 	d := oneNode(t)
 	d.startCivil(0)
 	r := lessHiggs()
-	r.Every, r.Until, r.Adjustments = "daily 01:00-02:00", nil, setCores(15)
+	r.Every, r.EndsAt, r.Adjustments = "daily 01:00-02:00", nil, setCores(15)
 	if _, err := d.trees().ScheduleLimits(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestSkippedWindowsAreShown(t *testing.T) {
 		t.Fatalf("the list is %v, %v", list, err)
 	}
 	skipped := list.GetLimits()[0].GetSkipped()[0]
-	from, until := skipped.GetFrom().AsTime().UnixMilli(), skipped.GetUntil().AsTime().UnixMilli()
+	from, until := skipped.GetBeginsAt().AsTime().UnixMilli(), skipped.GetEndsAt().AsTime().UnixMilli()
 	if from != int64(window.From) || until != int64(window.Until) ||
 		skipped.GetReason() != "policy strict of cern:physics forbids it for cores" {
 		t.Errorf("skipped %v", skipped)

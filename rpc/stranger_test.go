@@ -82,7 +82,7 @@ var strangersBodies = map[string][]string{
 	"/quorate.v1.TreeService/RollBack": {`{"revision": "1"}`, `{"revision": "99"}`},
 	"/quorate.v1.TreeService/ScheduleLimits": {
 		`{"id": "s", "place": {"tree": "cern", "node": "physics"},
-			"adjustments": {"cores": {"set": "10"}}, "until": "2100-01-01T00:00:00Z"}`,
+			"adjustments": {"cores": {"set": "10"}}, "endsAt": "2100-01-01T00:00:00Z"}`,
 	},
 	"/quorate.v1.TreeService/SetLimits": {
 		`{"tree": "cern", "node": "physics", "limits": {"cores": {"amount": "10"}}}`,

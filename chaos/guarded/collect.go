@@ -137,7 +137,7 @@ func (c *caller) followRecords(ctx context.Context) {
 func toRecord(shown *quoratev1.AuditRecord) Record {
 	full := audit.Record{
 		Chain: audit.ChainName(shown.GetChain()), Number: shown.GetNumber(), Index: shown.GetIndex(),
-		TimeMs: shown.GetLedgerTimeMs(), WallMs: shown.GetAt().AsTime().UnixMilli(), Server: shown.GetServer(),
+		TimeMs: shown.GetRecordedLedgerMs(), WallMs: shown.GetRecordedAt().AsTime().UnixMilli(), Server: shown.GetServer(),
 		Kind: audit.Kind(shown.GetKind()), Action: shown.GetAction(), Actor: audit.Actor{
 			Kind: shown.GetActor().GetKind(), User: shown.GetActor().GetUser(),
 			Credential: shown.GetActor().GetCredential(), Via: shown.GetActor().GetVia(),

@@ -62,7 +62,7 @@ func (c *caller) callSchedule(ctx context.Context, want history.ScheduledLimit) 
 			Adjustments: map[string]*quoratev1.LimitAdjustment{
 				want.Resource: {Value: &quoratev1.LimitAdjustment_Set{Set: want.Amount}},
 			},
-			From: timestamppb.New(time.UnixMilli(want.From)), Until: timestamppb.New(time.UnixMilli(want.Until)),
+			BeginsAt: timestamppb.New(time.UnixMilli(want.From)), EndsAt: timestamppb.New(time.UnixMilli(want.Until)),
 			Actor: "chaos", Reason: c.workload,
 		})
 		o.Repeated = answer.GetRepeatedRequest()
@@ -92,13 +92,13 @@ func ScheduledOf(answer *quoratev1.ListScheduledLimitsResponse) (all []history.S
 		for resource, a := range l.GetAdjustments() {
 			all = append(all, history.ScheduledLimit{
 				Limit: history.Limit{Tree: l.GetTree(), Node: l.GetNode(), Resource: resource, Amount: a.GetSet()},
-				ID:    l.GetId(), From: l.GetFrom().AsTime().UnixMilli(), Until: l.GetUntil().AsTime().UnixMilli(),
+				ID:    l.GetId(), From: l.GetBeginsAt().AsTime().UnixMilli(), Until: l.GetEndsAt().AsTime().UnixMilli(),
 				InForce: l.GetInForce(),
 			})
 		}
 	}
-	if answer.GetCivilTime() != nil {
-		civil = answer.GetCivilTime().AsTime().UnixMilli()
+	if answer.GetCivilAt() != nil {
+		civil = answer.GetCivilAt().AsTime().UnixMilli()
 	}
 	return all, civil
 }

@@ -131,7 +131,7 @@ var matrixCalls = []matrixCall{
 	{"TreeService/RollBack", "", `{"revision": "1", "dryRun": true}`},
 	{
 		"TreeService/ScheduleLimits", "a b root s other",
-		`{"id": "NEW", "place": {PLACE}, "adjustments": {"cores": {"set": "10"}}, "until": "2100-01-01T00:00:00Z", "dryRun": true}`,
+		`{"id": "NEW", "place": {PLACE}, "adjustments": {"cores": {"set": "10"}}, "endsAt": "2100-01-01T00:00:00Z", "dryRun": true}`,
 	},
 	{"TreeService/SetLimits", "a b root s other", `{PLACE, "limits": {"cores": {"amount": "10"}}, "dryRun": true}`},
 	{"TreeService/SetMaintenance", "root other", `{"tree": TREE, "on": true, "dryRun": true}`},

@@ -129,7 +129,7 @@ func TestSpansBeginNow(t *testing.T) {
 	before := time.Now().Truncate(time.Second)
 	code, _, stderr := runQuorate(server, "", "access", "refuse", "user", "corp/ann", "--until", "30d", "--reason", "r")
 	r, ok := f.lastRequest(t).(*quoratev1.RefuseCredentialRequest)
-	until := r.GetRefused().GetUntil().AsTime()
+	until := r.GetRefused().GetEndsAt().AsTime()
 	if code != cli.ExitOK || !ok || until.Before(before.AddDate(0, 0, 30)) || until.After(time.Now().AddDate(0, 0, 30)) {
 		t.Errorf("exit code %d, until %v: %s", code, until, stderr)
 	}

@@ -148,7 +148,7 @@ func TestRequests(t *testing.T) {
 		"access token revoke 0123456789abc --reason r": &quoratev1.RevokeTokenRequest{Id: "0123456789abc", Reason: "r"},
 		"access refuse user corp/ann --issued-before 2026-11-20T12:00:00Z --until 2126-01-01T00:00:00Z --reason r": &quoratev1.RefuseCredentialRequest{
 			Refused: &quoratev1.RefusedCredential{
-				Kind: quoratev1.RefusedKind_REFUSED_KIND_USER, Name: "corp/ann", IssuedBefore: someDay, Until: farFuture,
+				Kind: quoratev1.RefusedKind_REFUSED_KIND_USER, Name: "corp/ann", IssueCutoffAt: someDay, EndsAt: farFuture,
 				Reason: "r",
 			},
 		},

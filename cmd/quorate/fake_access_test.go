@@ -53,7 +53,7 @@ func (f *fake) WhoAmI(ctx context.Context, _ *quoratev1.WhoAmIRequest) (*quorate
 	return &quoratev1.WhoAmIResponse{
 		User: "account/admin", Kind: "account", Groups: []string{"ops", "night-shift"},
 		Mode: quoratev1.AccessMode_ACCESS_MODE_WATCHING, ClusterVerbs: []string{"cluster.read", "access.manage"},
-		Ends: farFuture,
+		EndsAt: farFuture,
 	}, nil
 }
 
@@ -75,7 +75,7 @@ func (f *fake) WhoCan(_ context.Context, r *quoratev1.WhoCanRequest) (*quoratev1
 	return &quoratev1.WhoCanResponse{Bindings: []*quoratev1.PlacedBinding{
 		{Place: r.GetPlace(), Binding: &quoratev1.Binding{
 			Role: "broker", To: []string{"account sim-ci", "group ci"}, MaxPriority: 10, Unpreemptable: true, Ids: "sim/",
-			HoldAs: &quoratev1.HoldAs{Names: []string{"corp/ann", "corp/bob"}}, Until: farFuture,
+			HoldAs: &quoratev1.HoldAs{Names: []string{"corp/ann", "corp/bob"}}, EndsAt: farFuture,
 		}},
 		{Place: &quoratev1.Place{Tree: "cern"}, Binding: &quoratev1.Binding{
 			Role: "node-admin", To: []string{"user corp/peter\x1b"}, HoldAs: &quoratev1.HoldAs{Any: true},
@@ -176,10 +176,10 @@ func (f *fake) ListTokens(_ context.Context, r *quoratev1.ListTokensRequest) (*q
 
 func fakeTokens(account string) []*quoratev1.Token {
 	return []*quoratev1.Token{
-		{Id: "0123456789abc", Account: account, Created: someDay, Ends: farFuture},
-		{Id: "1123456789abc", Account: account, Created: someDay, Ends: farFuture, Revoked: true},
+		{Id: "0123456789abc", Account: account, CreatedAt: someDay, EndsAt: farFuture},
+		{Id: "1123456789abc", Account: account, CreatedAt: someDay, EndsAt: farFuture, Revoked: true},
 		{
-			Id: "2123456789abc", Account: account, Created: longAgo, Ends: longAgo, Verbs: []string{"hold", "usage.read"},
+			Id: "2123456789abc", Account: account, CreatedAt: longAgo, EndsAt: longAgo, Verbs: []string{"hold", "usage.read"},
 			Description: "the old\x1b runner",
 		},
 	}
@@ -208,10 +208,10 @@ func (f *fake) ListRefusedCredentials(
 	return &quoratev1.ListRefusedCredentialsResponse{
 		Read: readInfo(r.GetRead()), Refused: []*quoratev1.RefusedCredential{
 			{
-				Kind: quoratev1.RefusedKind_REFUSED_KIND_USER, Name: "github/456789", Until: farFuture,
-				IssuedBefore: someDay, Reason: "a leaked\x1b runner",
+				Kind: quoratev1.RefusedKind_REFUSED_KIND_USER, Name: "github/456789", EndsAt: farFuture,
+				IssueCutoffAt: someDay, Reason: "a leaked\x1b runner",
 			},
-			{Kind: quoratev1.RefusedKind_REFUSED_KIND_JTI, Issuer: "github", Name: "6f1c", Until: farFuture},
+			{Kind: quoratev1.RefusedKind_REFUSED_KIND_JTI, Issuer: "github", Name: "6f1c", EndsAt: farFuture},
 		},
 	}, nil
 }
@@ -255,8 +255,8 @@ func (f *fake) ListScheduledLimits(
 	context.Context, *quoratev1.ListScheduledLimitsRequest,
 ) (*quoratev1.ListScheduledLimitsResponse, error) {
 	return &quoratev1.ListScheduledLimitsResponse{Limits: []*quoratev1.ScheduledLimit{
-		{Id: "night", Tree: "cern", Node: "atlas", Actor: "account/old-ci", From: farFuture},
-		{Id: "day", Tree: "cern", Node: "atlas", Actor: "account/ci", From: farFuture},
+		{Id: "night", Tree: "cern", Node: "atlas", Actor: "account/old-ci", BeginsAt: farFuture},
+		{Id: "day", Tree: "cern", Node: "atlas", Actor: "account/ci", BeginsAt: farFuture},
 	}}, nil
 }
 

@@ -24,7 +24,7 @@ func (f *fake) GetActivity(_ context.Context, r *quoratev1.GetActivityRequest) (
 	for i := range 13 {
 		answer.Steps = append(
 			answer.Steps, &quoratev1.ActivityStep{
-				From: timestamppb.New(someDay.AsTime().Add(time.Duration(i) * 5 * time.Minute)),
+				BeginsAt: timestamppb.New(someDay.AsTime().Add(time.Duration(i) * 5 * time.Minute)),
 			})
 	}
 	busy := answer.GetSteps()[10:]

@@ -18,7 +18,7 @@ func (f *fake) ListMembers(_ context.Context, r *quoratev1.ListMembersRequest) (
 	f.keepRequest(r)
 	well := func(number int, seat quoratev1.Seat, role quoratev1.Role) *quoratev1.MemberHealth {
 		m := fakeMember(number, seat)
-		m.Role, m.Healthy, m.StableSince = role, true, someDay
+		m.Role, m.Healthy, m.StableSinceAt = role, true, someDay
 		m.LastContact, m.ClockOffset = durationpb.New(12*time.Millisecond), durationpb.New(-3*time.Millisecond)
 		return m
 	}
@@ -27,7 +27,7 @@ func (f *fake) ListMembers(_ context.Context, r *quoratev1.ListMembersRequest) (
 	leader.LastContact, leader.ClockOffset = durationpb.New(0), durationpb.New(0)
 	lost.Problem = "n3 does not answer"
 	fresh := well(4, quoratev1.Seat_SEAT_NON_VOTER, quoratev1.Role_ROLE_FOLLOWER)
-	fresh.TrailingLogs, fresh.StableSince = 4, timestamppb.New(someDay.AsTime().Add(time.Minute))
+	fresh.TrailingLogs, fresh.StableSinceAt = 4, timestamppb.New(someDay.AsTime().Add(time.Minute))
 	removed := fakeMember(5, quoratev1.Seat_SEAT_NONE)
 	removed.Problem = "n5 is not a member and has data"
 	return &quoratev1.ListMembersResponse{

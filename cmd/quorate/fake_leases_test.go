@@ -82,7 +82,7 @@ func waitingRequest(id string, position int64, claims ...*quoratev1.Claim) *quor
 	for _, c := range waits.GetClaims() {
 		c.Items = nil
 	}
-	waits.Waiting = &quoratev1.Waiting{Since: someDay, Position: position, Line: "aws-account at ci:tenants/web"}
+	waits.Waiting = &quoratev1.Waiting{ArrivedAt: someDay, Position: position, Line: "aws-account at ci:tenants/web"}
 	return &quoratev1.WaitingRequest{Allocation: waits, Decision: &quoratev1.Decision{
 		Outcome: quoratev1.Outcome_OUTCOME_WAITING, Explanation: "waiting: 3 things are in the way",
 		Violations: []*quoratev1.Violation{

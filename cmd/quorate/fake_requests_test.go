@@ -149,14 +149,14 @@ func explainedDenial() *quoratev1.Decision {
 				},
 				Allocations: []*quoratev1.Blocker{
 					{
-						Id: "web-1", Node: "atlas/operations/web", User: "sue", Owner: "account/ci", Amount: 40, Since: someDay,
+						Id: "web-1", Node: "atlas/operations/web", User: "sue", Owner: "account/ci", Amount: 40, BeganAt: someDay,
 						ExpiresLedgerMs: fakeNow + 90_000,
 					},
-					{Id: "web-2", Node: "atlas/operations", Application: "build", Amount: 10, Since: someDay},
+					{Id: "web-2", Node: "atlas/operations", Application: "build", Amount: 10, BeganAt: someDay},
 				},
 				OtherAllocations: 3,
 				Ahead: []*quoratev1.Blocker{
-					{Id: "early", Node: "atlas/operations/web", Amount: 30, Since: someDay, Position: 1},
+					{Id: "early", Node: "atlas/operations/web", Amount: 30, BeganAt: someDay, Position: 1},
 				},
 				OtherAhead: 2,
 			},
@@ -190,13 +190,13 @@ func (f *fake) ListEvents(_ context.Context, r *quoratev1.ListEventsRequest) (*q
 	f.keepRequest(r)
 	answer := &quoratev1.ListEventsResponse{Read: readInfo(r.GetRead())}
 	all := []*quoratev1.Event{
-		{Number: 1, Kind: quoratev1.EventKind_EVENT_KIND_DENIED, Id: "big", At: someDay, Decision: explainedDenial()},
+		{Number: 1, Kind: quoratev1.EventKind_EVENT_KIND_DENIED, Id: "big", HappenedAt: someDay, Decision: explainedDenial()},
 		{
-			Number: 2, Kind: quoratev1.EventKind_EVENT_KIND_PREEMPTED, Id: "soft-0", By: "soft-1", At: someDay,
+			Number: 2, Kind: quoratev1.EventKind_EVENT_KIND_PREEMPTED, Id: "soft-0", By: "soft-1", HappenedAt: someDay,
 			Reason: someReason(),
 		},
-		{Number: 3, Kind: quoratev1.EventKind_EVENT_KIND_EXPIRED, Id: "lapsed", At: someDay},
-		{Number: 4, Kind: quoratev1.EventKind_EVENT_KIND_RESTORED, Id: "soft-9", By: "lapsed", At: someDay},
+		{Number: 3, Kind: quoratev1.EventKind_EVENT_KIND_EXPIRED, Id: "lapsed", HappenedAt: someDay},
+		{Number: 4, Kind: quoratev1.EventKind_EVENT_KIND_RESTORED, Id: "soft-9", By: "lapsed", HappenedAt: someDay},
 	}
 	for _, e := range all {
 		if e.GetNumber() <= r.GetAfter() || r.GetKind() != 0 && e.GetKind() != r.GetKind() || r.GetId() != "" &&

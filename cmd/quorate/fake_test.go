@@ -292,18 +292,18 @@ func (f *fake) ListRevisions(_ context.Context,
 	f.keepRequest(r)
 	return &quoratev1.ListRevisionsResponse{Read: readInfo(r.GetRead()), Revisions: []*quoratev1.Revision{
 		{
-			Revision: 7, Actor: "alice", Reason: "a new rack", At: someDay, ChangeCount: 1,
+			Revision: 7, Actor: "alice", Reason: "a new rack", AppliedAt: someDay, ChangeCount: 1,
 			Changes: []*quoratev1.Change{{
 				Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: "tenants", Node: "tenant-1",
 				Field: "limit ram", Before: "8589934592", After: "17179869184",
 			}},
 		},
 		{
-			Revision: 6, Actor: "user corp/ann", Reason: "Peter leaves", At: someDay, ChangeCount: 2,
+			Revision: 6, Actor: "user corp/ann", Reason: "Peter leaves", AppliedAt: someDay, ChangeCount: 2,
 			Changes: fakeRights()[3:], Subtree: &quoratev1.Subtree{Tree: "laboratory", Node: "physics"},
 		},
 		{
-			Revision: 5, At: someDay, ChangeCount: 300,
+			Revision: 5, AppliedAt: someDay, ChangeCount: 300,
 			Changes: []*quoratev1.Change{
 				{Kind: quoratev1.ChangeKind_CHANGE_KIND_ADDED, Tree: "tenants", Field: "label owner", After: "ops"},
 			},

@@ -20,7 +20,7 @@ func awaitCivilTime(t *testing.T, f serverFlags, flags ...string) {
 	t.Helper()
 	args := append([]string{"limits", "scheduled", "-o", "json", "--server", f.baseURL()}, flags...)
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if strings.Contains(runCommand(t, args...).stdout, "civilTime") {
+		if strings.Contains(runCommand(t, args...).stdout, "civilAt") {
 			return
 		}
 	}
@@ -48,7 +48,7 @@ func TestScheduledLimitsOverARealServer(t *testing.T) {
 		{"allocate --id nine --at lab:a --amount cores=9", 3, "denied"},
 		{"limits scheduled cancel help --actor eve", 0, "cancelled: help  lab:a"},
 		{"limits scheduled cancel help --actor eve", 1, "it may have ended"},
-		{"limits scheduled lab:b -o json", 0, "civilTime"},
+		{"limits scheduled lab:b -o json", 0, "civilAt"},
 	})
 	const begin, length = 15 * time.Second, 20 * time.Second // the commands until then take a while on a busy machine
 	from := time.Now().UTC().Add(begin).Truncate(time.Second)

@@ -72,7 +72,7 @@ func (s *server) acquireAt(ctx context.Context, a acquisition, at place, t tenan
 	}
 	allocation := granted.GetAllocation()
 	if allocation.GetState() == quoratev1.AllocationState_ALLOCATION_STATE_WAITING {
-		s.arrivals.noteArrival(allocation.GetId(), allocation.GetWaiting().GetSince().AsTime())
+		s.arrivals.noteArrival(allocation.GetId(), allocation.GetWaiting().GetArrivedAt().AsTime())
 		return nil, notAvailable(a.rtype)
 	}
 	resources := resourcesOf(allocation)

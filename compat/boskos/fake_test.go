@@ -294,7 +294,7 @@ func (f *fake) pick(tree string, r *quoratev1.Resource, pick *quoratev1.ItemPick
 func (f *fake) record(a *fakeAllocation) *quoratev1.Allocation {
 	record := &quoratev1.Allocation{
 		Id: a.request.GetId(), State: a.state, Fence: a.fence, Principal: a.request.GetPrincipal(),
-		Waiting: &quoratev1.Waiting{Since: timestamppb.New(a.since)},
+		Waiting: &quoratev1.Waiting{ArrivedAt: timestamppb.New(a.since)},
 	}
 	for _, claim := range a.request.GetClaims() {
 		held := &quoratev1.HeldClaim{

@@ -127,9 +127,9 @@ func TestAccessSectionAndBindings(t *testing.T) {
 				{
 					Role: "launcher", To: []string{"account ci", "everyone"},
 					HoldAs: &quoratev1.HoldAs{Names: []string{"corp/ann", "corp/atlas"}},
-					Until:  timestamppb.New(newYear.Add(500 * time.Millisecond)),
+					EndsAt: timestamppb.New(newYear.Add(500 * time.Millisecond)),
 				},
-				{Role: "node-admin", To: []string{"user corp/peter"}, Until: timestamppb.New(newYear)},
+				{Role: "node-admin", To: []string{"user corp/peter"}, EndsAt: timestamppb.New(newYear)},
 			}}},
 		}},
 	}
@@ -388,11 +388,11 @@ func TestFormatRefusesAccess(t *testing.T) {
 		`binding 1: "me" is not a subject`: binding(func(b *quoratev1.Binding) { b.To[0] = "me" }),
 		`has no "to"`:                      binding(func(b *quoratev1.Binding) { b.To = nil }),
 		"until is not a whole number of milliseconds after 1970": binding(func(b *quoratev1.Binding) {
-			b.Until = &timestamppb.Timestamp{Nanos: 1_000_001, Seconds: 1}
+			b.EndsAt = &timestamppb.Timestamp{Nanos: 1_000_001, Seconds: 1}
 		}),
-		"binding 1: until is not": binding(func(b *quoratev1.Binding) { b.Until = &timestamppb.Timestamp{} }),
+		"binding 1: until is not": binding(func(b *quoratev1.Binding) { b.EndsAt = &timestamppb.Timestamp{} }),
 		"until is not a": binding(func(b *quoratev1.Binding) {
-			b.Until = &timestamppb.Timestamp{Seconds: 1 << 40}
+			b.EndsAt = &timestamppb.Timestamp{Seconds: 1 << 40}
 		}),
 		"hold_as says any and has names": binding(func(b *quoratev1.Binding) {
 			b.HoldAs = &quoratev1.HoldAs{Any: true, Names: []string{"a"}}

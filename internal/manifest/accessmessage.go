@@ -23,7 +23,7 @@ func bindingMessages(bindings []access.Binding) []*quoratev1.Binding {
 			m.HoldAs = &quoratev1.HoldAs{Any: b.HoldAs.Any, Names: b.HoldAs.Names}
 		}
 		if b.Until != 0 {
-			m.Until = timestamppb.New(time.UnixMilli(b.Until))
+			m.EndsAt = timestamppb.New(time.UnixMilli(b.Until))
 		}
 		messages = append(messages, m)
 	}
@@ -45,10 +45,10 @@ func bindingsOf(messages []*quoratev1.Binding) ([]access.Binding, error) {
 			}
 			b.To = append(b.To, s)
 		}
-		if m.GetUntil() != nil {
-			at := m.GetUntil().AsTime()
+		if m.GetEndsAt() != nil {
+			at := m.GetEndsAt().AsTime()
 			b.Until = at.UnixMilli()
-			if m.GetUntil().CheckValid() != nil || b.Until <= 0 || !time.UnixMilli(b.Until).Equal(at) {
+			if m.GetEndsAt().CheckValid() != nil || b.Until <= 0 || !time.UnixMilli(b.Until).Equal(at) {
 				return nil, fmt.Errorf("binding %d: until is not a whole number of milliseconds after 1970", i+1)
 			}
 		}

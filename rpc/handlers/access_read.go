@@ -106,7 +106,7 @@ func (s AccessService) WhoAmI(ctx context.Context, r *quoratev1.WhoAmIRequest) (
 	caller, wall := s.Access.Caller(ctx), s.Access.Now().UnixMilli()
 	answer := &quoratev1.WhoAmIResponse{User: caller.User, Kind: caller.Kind.String(), Groups: caller.Groups}
 	if ends := s.Access.CredentialEnds(ctx); !ends.IsZero() {
-		answer.Ends = timestamppb.New(ends)
+		answer.EndsAt = timestamppb.New(ends)
 	}
 	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
 		book := v.Book()
@@ -117,7 +117,7 @@ func (s AccessService) WhoAmI(ctx context.Context, r *quoratev1.WhoAmIRequest) (
 		if tokenID, isToken := caller.Token(); isToken {
 			token, _ := book.Token(tokenID) // it exists, or the caller would not have been identified
 			account, _ := book.Account(token.Account)
-			answer.Groups, answer.Ends = slices.Clone(account.Groups), wire.FromToken(token).GetEnds()
+			answer.Groups, answer.EndsAt = slices.Clone(account.Groups), wire.FromToken(token).GetEndsAt()
 		}
 		answer.Mode = wire.FromAccessMode(book.Mode())
 		answer.ClusterVerbs = access.VerbsAt(id, wall, access.Path{book.Cluster()}).Names()

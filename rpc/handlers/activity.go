@@ -110,7 +110,7 @@ func fromActivitySteps(steps []activity.Step) []*quoratev1.ActivityStep {
 
 func fromActivityStep(s activity.Step) *quoratev1.ActivityStep {
 	step := &quoratev1.ActivityStep{
-		From: timestamppb.New(s.From), Held: int64(s.Held), Waiting: int64(s.Waiting),
+		BeginsAt: timestamppb.New(s.From), Held: int64(s.Held), Waiting: int64(s.Waiting),
 		Granted: int64(s.Granted), Released: int64(s.Released), Lost: int64(s.Lost),
 		LongestWaitMs: int64(s.LongestWait),
 		States:        wire.FromCounts(s.States), Amounts: make(map[string]*quoratev1.ActivityAmount, len(s.Amounts)),

@@ -107,7 +107,7 @@ func fromMemberHealth(h cluster.NodeHealth) *quoratev1.MemberHealth {
 			h.ID+" is not a member but has data: it was removed, or belongs to another cluster"
 	}
 	if !h.HealthySince.IsZero() && shown.GetHealthy() {
-		shown.StableSince = timestamppb.New(h.HealthySince)
+		shown.StableSinceAt = timestamppb.New(h.HealthySince)
 	}
 	if !h.Answered {
 		return shown

@@ -67,7 +67,7 @@ func (s TreeService) ListScheduledLimits(
 		for i := range list {
 			answer.Limits = append(answer.Limits, wire.FromScheduledLimit(&list[i]))
 		}
-		answer.CivilTime = wire.FromCivil(v.CivilTime())
+		answer.CivilAt = wire.FromCivil(v.CivilTime())
 		return nil
 	})
 	if err != nil {

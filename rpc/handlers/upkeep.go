@@ -25,9 +25,9 @@ func (u Upkeep) addTo(standing *peerv1.GetStandingResponse) {
 }
 
 func fillUpkeep(shown *quoratev1.Member, standing *peerv1.GetStandingResponse) {
-	shown.CertificateEnds = timestampOrNil(standing.GetCertificateEndsMs())
-	shown.AuthorityEnds = timestampOrNil(standing.GetAuthorityEndsMs())
-	shown.LastBackup = timestampOrNil(standing.GetLastBackupMs())
+	shown.CertificateEndsAt = timestampOrNil(standing.GetCertificateEndsMs())
+	shown.AuthorityEndsAt = timestampOrNil(standing.GetAuthorityEndsMs())
+	shown.LastBackupAt = timestampOrNil(standing.GetLastBackupMs())
 	if every := standing.GetBackupEveryMs(); every > 0 {
 		shown.BackupEvery = durationpb.New(time.Duration(every) * time.Millisecond)
 	}

@@ -48,7 +48,7 @@ func toBindings(field string, list []*quoratev1.Binding) ([]access.Binding, erro
 }
 
 func toBinding(field string, b *quoratev1.Binding) (access.Binding, error) {
-	until, err := toMillis(joinFields(field, "until"), b.GetUntil())
+	until, err := toMillis(joinFields(field, "ends_at"), b.GetEndsAt())
 	if err != nil {
 		return access.Binding{}, err
 	}
@@ -97,7 +97,7 @@ func FromBindings(list []access.Binding) []*quoratev1.Binding {
 // FromBinding shows one binding.
 func FromBinding(b access.Binding) *quoratev1.Binding {
 	shown := &quoratev1.Binding{
-		Role: b.Role, MaxPriority: b.MaxPriority, Unpreemptable: b.Unpreemptable, Ids: b.IDs, Until: fromMillis(b.Until),
+		Role: b.Role, MaxPriority: b.MaxPriority, Unpreemptable: b.Unpreemptable, Ids: b.IDs, EndsAt: fromMillis(b.Until),
 	}
 	for _, s := range b.To {
 		shown.To = append(shown.To, s.String())

@@ -20,7 +20,7 @@ func everyTerm() *quoratev1.Binding {
 	return &quoratev1.Binding{
 		Role: "broker", To: []string{"user corp/ann", "group robots", "account ci", "everyone"}, MaxPriority: 7,
 		Unpreemptable: true, HoldAs: &quoratev1.HoldAs{Names: []string{"corp/ann", "corp/bob"}}, Ids: "sim/",
-		Until: timestamppb.New(time.UnixMilli(1_800_000_000_001)),
+		EndsAt: timestamppb.New(time.UnixMilli(1_800_000_000_001)),
 	}
 }
 
@@ -99,14 +99,14 @@ func TestRefusedAccess(t *testing.T) {
 		return &quoratev1.ApplyTreesRequest{Access: s}
 	}
 	until := func(at *timestamppb.Timestamp) func(*quoratev1.Binding) {
-		return func(b *quoratev1.Binding) { b.Until = at }
+		return func(b *quoratev1.Binding) { b.EndsAt = at }
 	}
 	for want, request := range map[string]*quoratev1.ApplyTreesRequest{
 		`trees[0].nodes[1].bindings[1].to[2]: "me" is not a subject; write "user`: bound(
 			func(b *quoratev1.Binding) { b.To[2] = "me" }),
-		"bindings[1].until: seconds:":   bound(until(&timestamppb.Timestamp{Seconds: 1 << 40})),
-		"bindings[1].until: seconds:-1": bound(until(&timestamppb.Timestamp{Seconds: -1})),
-		"is not a time after 1970":      bound(until(&timestamppb.Timestamp{})),
+		"bindings[1].ends_at: seconds:":   bound(until(&timestamppb.Timestamp{Seconds: 1 << 40})),
+		"bindings[1].ends_at: seconds:-1": bound(until(&timestamppb.Timestamp{Seconds: -1})),
+		"is not a time after 1970":        bound(until(&timestamppb.Timestamp{})),
 		`access.roles[0].verbs[1]: "hodl" is not a verb; allowed are`: section(
 			func(s *quoratev1.AccessSection) { s.Roles[0].Verbs[1] = "hodl" }),
 		"access.issuers[1].keys_file: the issuer has keys-url and keys-file": section(

@@ -43,7 +43,7 @@ func UnauthenticatedError(text string) *connect.Error {
 // accessFields are the fields of package access, which are named as in manifests, that the API names otherwise.
 var accessFields = map[string]string{ //nolint:gosec // names of fields, not secrets
 	"max-priority": "max_priority", "hold-as": "hold_as", "keys-url": "keys_url", "keys-file": "keys_file",
-	"max-age": "max_age_ms", "token-life": "token_life_ms", "issued-before": "issued_before",
+	"max-age": "max_age_ms", "token-life": "token_life_ms", "issued-before": "issue_cutoff_at", "until": "ends_at",
 }
 
 func accessField(path string) string {

@@ -26,8 +26,8 @@ func FromAccount(a access.Account) *quoratev1.Account {
 // FromToken shows the record of a token, without its hash.
 func FromToken(t access.Token) *quoratev1.Token {
 	shown := &quoratev1.Token{
-		Id: t.ID.String(), Account: t.Account, Description: t.Description, Created: fromMillis(t.Created),
-		Ends: fromMillis(t.Ends), Revoked: t.Revoked != 0,
+		Id: t.ID.String(), Account: t.Account, Description: t.Description, CreatedAt: fromMillis(t.Created),
+		EndsAt: fromMillis(t.Ends), Revoked: t.Revoked != 0,
 	}
 	if t.Ceiling != access.AllVerbs {
 		shown.Verbs = t.Ceiling.Names()
@@ -105,15 +105,15 @@ func ToRefused(field string, r *quoratev1.RefusedCredential, now time.Time) (acc
 		return access.Refused{}, err
 	}
 	refused := access.Refused{RefusedKey: key, Reason: r.GetReason()}
-	if refused.IssuedBefore, err = toMillis(joinFields(field, "issued_before"), r.GetIssuedBefore()); err != nil {
+	if refused.IssuedBefore, err = toMillis(joinFields(field, "issue_cutoff_at"), r.GetIssueCutoffAt()); err != nil {
 		return access.Refused{}, err
 	}
-	if refused.Until, err = toMillis(joinFields(field, "until"), r.GetUntil()); err != nil {
+	if refused.Until, err = toMillis(joinFields(field, "ends_at"), r.GetEndsAt()); err != nil {
 		return access.Refused{}, err
 	}
 	if wall := now.UnixMilli(); refused.Until <= wall || refused.Until-wall > access.MaxRefusalSpan {
-		return access.Refused{}, InvalidField(joinFields(field, "until"),
-			"%v is not a time to end; choose a time in the future, at most 3660 days away", r.GetUntil().AsTime())
+		return access.Refused{}, InvalidField(joinFields(field, "ends_at"),
+			"%v is not a time to end; choose a time in the future, at most 3660 days away", r.GetEndsAt().AsTime())
 	}
 	return refused, nil
 }
@@ -121,7 +121,7 @@ func ToRefused(field string, r *quoratev1.RefusedCredential, now time.Time) (acc
 // FromRefused is the inverse of ToRefused.
 func FromRefused(r access.Refused) *quoratev1.RefusedCredential {
 	shown := &quoratev1.RefusedCredential{
-		Issuer: r.Issuer, Name: r.Name, IssuedBefore: fromMillis(r.IssuedBefore), Until: fromMillis(r.Until),
+		Issuer: r.Issuer, Name: r.Name, IssueCutoffAt: fromMillis(r.IssuedBefore), EndsAt: fromMillis(r.Until),
 		Reason: r.Reason,
 	}
 	for kind, known := range refusedKinds {

@@ -144,15 +144,15 @@ func TestAccessFields(t *testing.T) {
 		},
 		"end before 1970": {
 			bindings(&quoratev1.Binding{
-				Role: "viewer", To: []string{"everyone"}, Until: timestamppb.New(time.Unix(-1, 0)),
+				Role: "viewer", To: []string{"everyone"}, EndsAt: timestamppb.New(time.Unix(-1, 0)),
 			}),
-			second + ".until", "not a time after 1970",
+			second + ".ends_at", "not a time after 1970",
 		},
 		"end beyond all years": {
 			bindings(&quoratev1.Binding{
-				Role: "viewer", To: []string{"everyone"}, Until: &timestamppb.Timestamp{Seconds: math.MaxInt64},
+				Role: "viewer", To: []string{"everyone"}, EndsAt: &timestamppb.Timestamp{Seconds: math.MaxInt64},
 			}),
-			second + ".until", "not a time after 1970",
+			second + ".ends_at", "not a time after 1970",
 		},
 		"too many": {
 			func() error {
@@ -223,7 +223,7 @@ func TestAccountsTokensAndRefusalsRoundTrip(t *testing.T) {
 		bad.Until = until
 		var invalid *quota.Error
 		_, err := ToRefused("refused", FromRefused(bad), now)
-		if !errors.As(err, &invalid) || invalid.Field != "refused.until" {
+		if !errors.As(err, &invalid) || invalid.Field != "refused.ends_at" {
 			t.Errorf("until %d: %v", until, err)
 		}
 	}
@@ -234,7 +234,7 @@ func TestAccountsTokensAndRefusalsRoundTrip(t *testing.T) {
 	got := FromToken(token)
 	want := &quoratev1.Token{
 		Id: token.ID.String(), Account: "ci", Description: "d", Verbs: []string{"usage.read", "hold"},
-		Created: timestamppb.New(time.UnixMilli(1)), Ends: timestamppb.New(time.UnixMilli(2)), Revoked: true,
+		CreatedAt: timestamppb.New(time.UnixMilli(1)), EndsAt: timestamppb.New(time.UnixMilli(2)), Revoked: true,
 	}
 	if !proto.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

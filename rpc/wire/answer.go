@@ -185,7 +185,7 @@ func fromWaiting(w *quota.WaitingInfo) *quoratev1.Waiting {
 		return nil
 	}
 	wire := &quoratev1.Waiting{
-		SinceLedgerMs: int64(w.Since), Since: FromWall(w.SinceWall), UntilLedgerMs: int64(w.Until),
+		ArrivedLedgerMs: int64(w.Since), ArrivedAt: FromWall(w.SinceWall), UntilLedgerMs: int64(w.Until),
 		KeepUntilLedgerMs: int64(w.KeepUntil), CertainByLedgerMs: int64(w.CertainBy),
 		Position: int64(w.Position), Line: w.Line,
 	}
@@ -254,7 +254,7 @@ func fromEventKind(kind quota.EventKind) quoratev1.EventKind {
 func FromEvent(e quota.Event) *quoratev1.Event {
 	wire := &quoratev1.Event{
 		Number: e.Number, Kind: fromEventKind(e.Kind), Id: e.ID, By: e.By, Tree: e.Tree, Node: e.Node,
-		LedgerMs: int64(e.Stamp.At), At: FromWall(e.Stamp.Wall),
+		HappenedLedgerMs: int64(e.Stamp.At), HappenedAt: FromWall(e.Stamp.Wall),
 		Crossing:  FromCrossing(e.Crossing, e.Kind == quota.EventCleared),
 		Scheduled: fromScheduledEvent(e.Scheduled),
 		Reason:    fromReason(e.Reason),

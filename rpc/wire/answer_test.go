@@ -101,10 +101,10 @@ func TestDecisionsSayEverything(t *testing.T) {
 			Tree: "t", Node: "a", Resource: "cpu", HolderKind: quoratev1.HolderKind_HOLDER_KIND_USER, Holder: "ann",
 			Others: 3, Groups: []*quoratev1.HolderGroup{{Node: "a/b", User: "ann", Owner: "account/ci", Amount: 4, Claims: 2}},
 			Allocations: []*quoratev1.Blocker{{
-				Id: "j", Node: "a/b", User: "ann", Owner: "o", Amount: 4, ExpiresLedgerMs: 9, Since: FromWall(0),
+				Id: "j", Node: "a/b", User: "ann", Owner: "o", Amount: 4, ExpiresLedgerMs: 9, BeganAt: FromWall(0),
 			}},
 			Ahead: []*quoratev1.Blocker{{
-				Id: "w", Application: "app", SinceLedgerMs: 7, Since: FromWall(1000), Position: 2, Alternative: 3,
+				Id: "w", Application: "app", BeganLedgerMs: 7, BeganAt: FromWall(1000), Position: 2, Alternative: 3,
 			}},
 			OtherAllocations: 5, OtherAhead: 6, Alternative: 7,
 		}},
@@ -206,8 +206,8 @@ func TestEvents(t *testing.T) {
 		Number: 7, Kind: quota.EventDenied, ID: "a", By: "b", Stamp: quota.Stamp{At: 5, Wall: 1000},
 		Decision: &quota.Decision{Violations: []quota.Violation{{Tree: "t", Resource: "cpu", Limit: 1, Requested: 2}}},
 	})
-	if got.GetNumber() != 7 || got.GetId() != "a" || got.GetBy() != "b" || got.GetLedgerMs() != 5 ||
-		!proto.Equal(got.GetAt(), FromWall(1000)) ||
+	if got.GetNumber() != 7 || got.GetId() != "a" || got.GetBy() != "b" || got.GetHappenedLedgerMs() != 5 ||
+		!proto.Equal(got.GetHappenedAt(), FromWall(1000)) ||
 		got.GetDecision().GetViolations()[0].GetMissing() != 1 {
 		t.Errorf("got %v", got)
 	}

@@ -12,7 +12,7 @@ func MatchesAudit(r *quoratev1.ListRecordsRequest, record *audit.Record) bool {
 	case r.GetUser() != "" && record.Actor.User != r.GetUser(),
 		r.GetAction() != "" && record.Action != r.GetAction(),
 		r.GetRefused() && record.Outcome != audit.Refused,
-		r.GetSince() != nil && record.WallMs < r.GetSince().AsTime().UnixMilli(),
+		r.GetBeginsAt() != nil && record.WallMs < r.GetBeginsAt().AsTime().UnixMilli(),
 		place.GetTree() != "" && !record.IsAt(place.GetTree(), place.GetNode()):
 		return false
 	}
@@ -22,8 +22,9 @@ func MatchesAudit(r *quoratev1.ListRecordsRequest, record *audit.Record) bool {
 // FromAuditRecord shows a record.
 func FromAuditRecord(r *audit.Record) *quoratev1.AuditRecord {
 	shown := &quoratev1.AuditRecord{
-		Chain: string(r.Chain), Number: r.Number, Index: r.Index, LedgerTimeMs: r.TimeMs, At: fromMillis(r.WallMs),
-		Server: r.Server, Kind: string(r.Kind), Action: r.Action,
+		Chain: string(r.Chain), Number: r.Number, Index: r.Index, RecordedLedgerMs: r.TimeMs,
+		RecordedAt: fromMillis(r.WallMs),
+		Server:     r.Server, Kind: string(r.Kind), Action: r.Action,
 		Actor: &quoratev1.AuditActor{
 			Kind: r.Actor.Kind, User: r.Actor.User, Credential: r.Actor.Credential, Via: r.Actor.Via,
 		},

@@ -29,7 +29,7 @@ func fromBlockers(list []quota.Blocker) []*quoratev1.Blocker {
 	for _, b := range list {
 		wire = append(wire, &quoratev1.Blocker{
 			Id: b.ID, Node: b.Node, User: b.User, Application: b.Application, Owner: b.Owner, Amount: int64(b.Amount),
-			SinceLedgerMs: int64(b.Since), Since: FromWall(b.SinceWall), ExpiresLedgerMs: int64(b.ExpiresAt),
+			BeganLedgerMs: int64(b.Since), BeganAt: FromWall(b.SinceWall), ExpiresLedgerMs: int64(b.ExpiresAt),
 			Position: int64(b.Position), Alternative: int32(b.Alternative),
 		})
 	}

@@ -96,7 +96,7 @@ func fromRooms(rooms []quota.RoomChange) []*quoratev1.RoomChange {
 // FromRevision converts a revision of the history.
 func FromRevision(r quota.Revision) *quoratev1.Revision {
 	shown := &quoratev1.Revision{
-		Revision: r.Number, Actor: r.Actor, Reason: r.Reason, At: FromWall(r.Wall), RequestId: r.RequestID,
+		Revision: r.Number, Actor: r.Actor, Reason: r.Reason, AppliedAt: FromWall(r.Wall), RequestId: r.RequestID,
 		Changes: fromChanges(r.Changes), ChangeCount: int32(r.ChangeCount), Subtree: fromSubtree(r.Subtree),
 	}
 	if r.Request != nil {

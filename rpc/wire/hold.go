@@ -11,8 +11,9 @@ func FromNodeHold(h *quota.NodeHoldInfo) *quoratev1.NodeHold {
 		return nil
 	}
 	wire := &quoratev1.NodeHold{
-		Tree: h.Tree, Node: h.Node, Deny: h.Deny, UntilLedgerMs: int64(h.Until), Drain: h.Drain, GraceMs: int64(h.Grace),
-		Drained: h.Drained, SinceLedgerMs: int64(h.Since.At), Since: FromWall(h.Since.Wall), Actor: h.Actor, Reason: h.Reason,
+		Tree: h.Tree, Node: h.Node, Deny: h.Deny, EndsLedgerMs: int64(h.Until), Drain: h.Drain, GraceMs: int64(h.Grace),
+		Drained: h.Drained, BeganLedgerMs: int64(h.Since.At), BeganAt: FromWall(h.Since.Wall),
+		Actor: h.Actor, Reason: h.Reason,
 		IsUsed: h.IsUsed, Revoking: h.Revoking,
 	}
 	if len(h.Used) > 0 {

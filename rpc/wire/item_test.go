@@ -148,7 +148,7 @@ func TestLeasesAndWaitingRequestsSayEverything(t *testing.T) {
 		ExpiresLedgerMs: 6, RevokedBy: "b",
 		UserData: map[string]string{"k": "v"}, Priority: -7,
 		Waiting: &quoratev1.Waiting{
-			SinceLedgerMs: 1, Since: FromWall(1000), UntilLedgerMs: 2, KeepUntilLedgerMs: 3,
+			ArrivedLedgerMs: 1, ArrivedAt: FromWall(1000), UntilLedgerMs: 2, KeepUntilLedgerMs: 3,
 			Position: 4, Line: "cpu at t",
 		},
 		Claims: []*quoratev1.HeldClaim{{

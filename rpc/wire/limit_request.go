@@ -49,16 +49,16 @@ func ToLimitRequestFilter(r *quoratev1.ListRequestsRequest) quota.LimitRequestFi
 func FromLimitRequest(r *quota.LimitRequestInfo) *quoratev1.LimitRequest {
 	shown := &quoratev1.LimitRequest{
 		Id: r.Number, Place: FromPlace(r.Tree, r.Node), Limits: fromAllLimits(r.Limits), Asker: r.Asker,
-		Reason: r.Reason, Made: FromWall(r.Made.Wall), Ends: FromWall(r.Made.Wall + int64(r.Ends-r.Made.At)),
+		Reason: r.Reason, MadeAt: FromWall(r.Made.Wall), EndsAt: FromWall(r.Made.Wall + int64(r.Ends-r.Made.At)),
 		ApprovalsNeeded: int32(r.Needed), State: requestStates[r.State], ClosedBy: r.ClosedBy,
 		ClosedReason: r.ClosedReason, Revision: r.Revision, Present: fromAllLimits(r.Present), Digest: r.Digest,
 		MayDecide: r.MayDecide,
 	}
 	for _, a := range r.Approvals {
-		shown.Approvals = append(shown.Approvals, &quoratev1.LimitApproval{User: a.User, Given: FromWall(a.Wall)})
+		shown.Approvals = append(shown.Approvals, &quoratev1.LimitApproval{User: a.User, GivenAt: FromWall(a.Wall)})
 	}
 	if r.State != quota.RequestOpen {
-		shown.Closed = FromWall(r.Closed.Wall)
+		shown.ClosedAt = FromWall(r.Closed.Wall)
 	}
 	return shown
 }

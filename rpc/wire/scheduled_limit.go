@@ -49,11 +49,11 @@ func ToScheduleLimits(
 func setWindows(
 	c *quota.ScheduleLimits, r *quoratev1.ScheduleLimitsRequest, now quota.CivilTime, zones *recurrence.Zones,
 ) error {
-	from, until := toCivil(r.GetFrom()), toCivil(r.GetUntil())
+	from, until := toCivil(r.GetBeginsAt()), toCivil(r.GetEndsAt())
 	switch {
 	case r.GetEvery() != "":
-	case r.GetUntil() == nil:
-		return InvalidField("until", "say when the limits end, or with every when they recur")
+	case r.GetEndsAt() == nil:
+		return InvalidField("ends_at", "say when the limits end, or with every when they recur")
 	default:
 		c.Windows = []quota.CivilWindow{{From: from, Until: until}}
 		return nil
@@ -64,7 +64,7 @@ func setWindows(
 	}
 	c.Rule, c.RuleBegins, c.RuleEnds = rule.String(), from, until
 	if c.Windows = rule.Windows(max(from, now), until, quota.MaxWindows); len(c.Windows) == 0 {
-		return InvalidField("until", "no window of %q is left before %s", c.Rule, until)
+		return InvalidField("ends_at", "no window of %q is left before %s", c.Rule, until)
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func FromScheduledLimit(s *quota.ScheduledLimit) *quoratev1.ScheduledLimit {
 		Reason: s.Reason, InForce: s.InForce,
 	}
 	if len(s.Windows) > 0 {
-		shown.From, shown.Until = FromCivil(s.Windows[0].From), FromCivil(s.Windows[0].Until)
+		shown.BeginsAt, shown.EndsAt = FromCivil(s.Windows[0].From), FromCivil(s.Windows[0].Until)
 	}
 	if s.Rule != "" {
 		setRule(shown, s)
@@ -115,13 +115,13 @@ func FromScheduledLimit(s *quota.ScheduledLimit) *quoratev1.ScheduledLimit {
 }
 
 func setRule(shown *quoratev1.ScheduledLimit, s *quota.ScheduledLimit) {
-	shown.Every, shown.RuleBegins, shown.RuleEnds = s.Rule, FromCivil(s.RuleBegins), FromCivil(s.RuleEnds)
+	shown.Every, shown.RuleBeginsAt, shown.RuleEndsAt = s.Rule, FromCivil(s.RuleBegins), FromCivil(s.RuleEnds)
 	for _, w := range s.Windows {
-		shown.Windows = append(shown.Windows, &quoratev1.CivilWindow{From: FromCivil(w.From), Until: FromCivil(w.Until)})
+		shown.Windows = append(shown.Windows, &quoratev1.CivilWindow{BeginsAt: FromCivil(w.From), EndsAt: FromCivil(w.Until)})
 	}
 	for _, w := range s.Skipped {
 		shown.Skipped = append(shown.Skipped, &quoratev1.SkippedWindow{
-			From: FromCivil(w.From), Until: FromCivil(w.Until), Reason: w.Reason,
+			BeginsAt: FromCivil(w.From), EndsAt: FromCivil(w.Until), Reason: w.Reason,
 		})
 	}
 }

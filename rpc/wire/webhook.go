@@ -37,7 +37,7 @@ func FromWebhook(w *quota.Webhook) *quoratev1.Webhook {
 		shown.Cursor.Number = 0
 	}
 	if w.LastError != "" {
-		shown.FailingSince = FromWall(w.FailingSince.Wall)
+		shown.FailingSinceAt = FromWall(w.FailingSince.Wall)
 	}
 	return shown
 }

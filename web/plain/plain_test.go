@@ -68,7 +68,7 @@ func newFake() (*fakeCluster, *fakeTrees) {
 			Members: []*quoratev1.Member{
 				{
 					Id: "n1", Role: quoratev1.Role_ROLE_LEADER, Voter: true, Reachable: true, AppliedIndex: 90, Version: "v1",
-					FeatureLevel: 9, CertificateEnds: ends,
+					FeatureLevel: 9, CertificateEndsAt: ends,
 				},
 				{Id: "n2", Voter: true, Problem: "the disk is full"},
 				{Id: "n3", Role: quoratev1.Role_ROLE_FOLLOWER, Reachable: true, AppliedIndex: 88, Version: "v1", FeatureLevel: 9},

@@ -115,7 +115,7 @@ func memberSection(s *quoratev1.GetStatusResponse) section {
 		}
 		shown.Rows = append(shown.Rows, []string{
 			m.GetId(), role, m.GetVersion(), strconv.FormatUint(uint64(m.GetFeatureLevel()), 10), applied, behind,
-			timeText(m.GetCertificateEnds()), timeText(m.GetLastBackup()), problem,
+			timeText(m.GetCertificateEndsAt()), timeText(m.GetLastBackupAt()), problem,
 		})
 	}
 	return shown

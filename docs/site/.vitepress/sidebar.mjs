@@ -11,7 +11,7 @@ const groups = [
   ["Run it", ["operations", "server", "fronting", "metrics", "webhooks"]],
   ["Connect it", ["with-kubernetes", "with-openstack", "from-boskos", "from-quota-manager", "from-yunikorn", "from-zuul"]],
   ["Look something up", ["features", "command-line", "api", "limits", "consistency", "performance", "glossary"]],
-  ["Contribute", ["architecture", "adr/README"]],
+  ["Contribute", ["architecture", "api-style", "adr/README"]],
 ];
 
 // sidebar lists all pages with their titles.

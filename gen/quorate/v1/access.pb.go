@@ -158,7 +158,7 @@ type Binding struct {
 	// Reserves ids of allocations that begin with it for the subjects of bindings that name such a prefix.
 	Ids string `protobuf:"bytes,6,opt,name=ids,proto3" json:"ids,omitempty"`
 	// When the binding ends; absent if it does not.
-	Until         *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=until,proto3" json:"until,omitempty"`
+	EndsAt        *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -235,9 +235,9 @@ func (x *Binding) GetIds() string {
 	return ""
 }
 
-func (x *Binding) GetUntil() *timestamppb.Timestamp {
+func (x *Binding) GetEndsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Until
+		return x.EndsAt
 	}
 	return nil
 }
@@ -831,9 +831,9 @@ type Token struct {
 	// The verbs that callers with the token may have at most; empty if there is no such bound.
 	Verbs []string `protobuf:"bytes,4,rep,name=verbs,proto3" json:"verbs,omitempty"`
 	// When it was made.
-	Created *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=created,proto3" json:"created,omitempty"`
+	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// When it ends.
-	Ends *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=ends,proto3" json:"ends,omitempty"`
+	EndsAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
 	// True if it was revoked.
 	Revoked       bool `protobuf:"varint,7,opt,name=revoked,proto3" json:"revoked,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -898,16 +898,16 @@ func (x *Token) GetVerbs() []string {
 	return nil
 }
 
-func (x *Token) GetCreated() *timestamppb.Timestamp {
+func (x *Token) GetCreatedAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Created
+		return x.CreatedAt
 	}
 	return nil
 }
 
-func (x *Token) GetEnds() *timestamppb.Timestamp {
+func (x *Token) GetEndsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Ends
+		return x.EndsAt
 	}
 	return nil
 }
@@ -979,7 +979,7 @@ type WhoAmIResponse struct {
 	// The verbs on the cluster, and so everywhere.
 	ClusterVerbs []string `protobuf:"bytes,5,rep,name=cluster_verbs,json=clusterVerbs,proto3" json:"cluster_verbs,omitempty"`
 	// When the credential ends; absent if it does not, or there is none.
-	Ends *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=ends,proto3" json:"ends,omitempty"`
+	EndsAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
 	// The log position and consistency of the answer.
 	Read          *ReadInfo `protobuf:"bytes,7,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1051,9 +1051,9 @@ func (x *WhoAmIResponse) GetClusterVerbs() []string {
 	return nil
 }
 
-func (x *WhoAmIResponse) GetEnds() *timestamppb.Timestamp {
+func (x *WhoAmIResponse) GetEndsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Ends
+		return x.EndsAt
 	}
 	return nil
 }
@@ -2513,9 +2513,9 @@ type RefusedCredential struct {
 	// What is refused.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// For a user: only credentials that were issued before; absent refuses all.
-	IssuedBefore *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=issued_before,json=issuedBefore,proto3" json:"issued_before,omitempty"`
+	IssueCutoffAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=issue_cutoff_at,json=issueCutoffAt,proto3" json:"issue_cutoff_at,omitempty"`
 	// When the refusal ends; at most ten years ahead.
-	Until *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
+	EndsAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
 	// Free text for people.
 	Reason        string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2573,16 +2573,16 @@ func (x *RefusedCredential) GetName() string {
 	return ""
 }
 
-func (x *RefusedCredential) GetIssuedBefore() *timestamppb.Timestamp {
+func (x *RefusedCredential) GetIssueCutoffAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.IssuedBefore
+		return x.IssueCutoffAt
 	}
 	return nil
 }
 
-func (x *RefusedCredential) GetUntil() *timestamppb.Timestamp {
+func (x *RefusedCredential) GetEndsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Until
+		return x.EndsAt
 	}
 	return nil
 }
@@ -3433,15 +3433,15 @@ var File_quorate_v1_access_proto protoreflect.FileDescriptor
 const file_quorate_v1_access_proto_rawDesc = "" +
 	"\n" +
 	"\x17quorate/v1/access.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\x9e\x02\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\xa1\x02\n" +
 	"\aBinding\x12\x1d\n" +
 	"\x04role\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04role\x12#\n" +
 	"\x02to\x18\x02 \x03(\tB\x13\xbaH\x10\x92\x01\r\b\x01\x10d\"\ar\x05\x10\x01(\xac\x02R\x02to\x12!\n" +
 	"\fmax_priority\x18\x03 \x01(\x03R\vmaxPriority\x12$\n" +
 	"\runpreemptable\x18\x04 \x01(\bR\runpreemptable\x12+\n" +
 	"\ahold_as\x18\x05 \x01(\v2\x12.quorate.v1.HoldAsR\x06holdAs\x12'\n" +
-	"\x03ids\x18\x06 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\x03ids\x120\n" +
-	"\x05until\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"C\n" +
+	"\x03ids\x18\x06 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\x03ids\x123\n" +
+	"\aends_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\"C\n" +
 	"\x06HoldAs\x12\x10\n" +
 	"\x03any\x18\x01 \x01(\bR\x03any\x12'\n" +
 	"\x05names\x18\x02 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10d\"\ar\x05\x10\x01(\x80\x02R\x05names\"\xba\x02\n" +
@@ -3494,24 +3494,25 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\vdescription\x12(\n" +
 	"\x06groups\x18\x03 \x03(\tB\x10\xbaH\r\x92\x01\n" +
 	"\x10@\"\x06r\x04\x10\x01(?R\x06groups\x12\x1a\n" +
-	"\bdisabled\x18\x04 \x01(\bR\bdisabled\"\xe9\x01\n" +
+	"\bdisabled\x18\x04 \x01(\bR\bdisabled\"\xf3\x01\n" +
 	"\x05Token\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\x14\n" +
-	"\x05verbs\x18\x04 \x03(\tR\x05verbs\x124\n" +
-	"\acreated\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\acreated\x12.\n" +
-	"\x04ends\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04ends\x12\x18\n" +
+	"\x05verbs\x18\x04 \x03(\tR\x05verbs\x129\n" +
+	"\n" +
+	"created_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x123\n" +
+	"\aends_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12\x18\n" +
 	"\arevoked\x18\a \x01(\bR\arevoked\"<\n" +
 	"\rWhoAmIRequest\x12+\n" +
-	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xfb\x01\n" +
+	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x80\x02\n" +
 	"\x0eWhoAmIResponse\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x16\n" +
 	"\x06groups\x18\x03 \x03(\tR\x06groups\x12*\n" +
 	"\x04mode\x18\x04 \x01(\x0e2\x16.quorate.v1.AccessModeR\x04mode\x12#\n" +
-	"\rcluster_verbs\x18\x05 \x03(\tR\fclusterVerbs\x12.\n" +
-	"\x04ends\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04ends\x12(\n" +
+	"\rcluster_verbs\x18\x05 \x03(\tR\fclusterVerbs\x123\n" +
+	"\aends_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12(\n" +
 	"\x04read\x18\a \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"B\n" +
 	"\x05Place\x12\x1b\n" +
 	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
@@ -3602,15 +3603,15 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"i\n" +
 	"\x12ListTokensResponse\x12)\n" +
 	"\x06tokens\x18\x01 \x03(\v2\x11.quorate.v1.TokenR\x06tokens\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xa2\x02\n" +
+	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xa8\x02\n" +
 	"\x11RefusedCredential\x127\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.quorate.v1.RefusedKindB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x1f\n" +
 	"\x06issuer\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06issuer\x12\x1e\n" +
 	"\x04name\x18\x03 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01(\x80\x02R\x04name\x12?\n" +
-	"\rissued_before\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\fissuedBefore\x120\n" +
-	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12 \n" +
+	"\xbaH\ar\x05\x10\x01(\x80\x02R\x04name\x12B\n" +
+	"\x0fissue_cutoff_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\rissueCutoffAt\x123\n" +
+	"\aends_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12 \n" +
 	"\x06reason\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"Z\n" +
 	"\x17RefuseCredentialRequest\x12?\n" +
 	"\arefused\x18\x01 \x01(\v2\x1d.quorate.v1.RefusedCredentialB\x06\xbaH\x03\xc8\x01\x01R\arefused\"0\n" +
@@ -3779,7 +3780,7 @@ var file_quorate_v1_access_proto_goTypes = []any{
 }
 var file_quorate_v1_access_proto_depIdxs = []int32{
 	3,  // 0: quorate.v1.Binding.hold_as:type_name -> quorate.v1.HoldAs
-	54, // 1: quorate.v1.Binding.until:type_name -> google.protobuf.Timestamp
+	54, // 1: quorate.v1.Binding.ends_at:type_name -> google.protobuf.Timestamp
 	5,  // 2: quorate.v1.AccessSection.roles:type_name -> quorate.v1.AccessRole
 	6,  // 3: quorate.v1.AccessSection.issuers:type_name -> quorate.v1.Issuer
 	9,  // 4: quorate.v1.AccessSection.certificates:type_name -> quorate.v1.CertificateRule
@@ -3787,11 +3788,11 @@ var file_quorate_v1_access_proto_depIdxs = []int32{
 	7,  // 6: quorate.v1.Issuer.require:type_name -> quorate.v1.ClaimRule
 	8,  // 7: quorate.v1.Issuer.groups:type_name -> quorate.v1.GroupRule
 	7,  // 8: quorate.v1.GroupRule.when:type_name -> quorate.v1.ClaimRule
-	54, // 9: quorate.v1.Token.created:type_name -> google.protobuf.Timestamp
-	54, // 10: quorate.v1.Token.ends:type_name -> google.protobuf.Timestamp
+	54, // 9: quorate.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	54, // 10: quorate.v1.Token.ends_at:type_name -> google.protobuf.Timestamp
 	55, // 11: quorate.v1.WhoAmIRequest.read:type_name -> quorate.v1.ReadOptions
 	0,  // 12: quorate.v1.WhoAmIResponse.mode:type_name -> quorate.v1.AccessMode
-	54, // 13: quorate.v1.WhoAmIResponse.ends:type_name -> google.protobuf.Timestamp
+	54, // 13: quorate.v1.WhoAmIResponse.ends_at:type_name -> google.protobuf.Timestamp
 	56, // 14: quorate.v1.WhoAmIResponse.read:type_name -> quorate.v1.ReadInfo
 	16, // 15: quorate.v1.CanIRequest.questions:type_name -> quorate.v1.AccessQuestion
 	55, // 16: quorate.v1.CanIRequest.read:type_name -> quorate.v1.ReadOptions
@@ -3815,8 +3816,8 @@ var file_quorate_v1_access_proto_depIdxs = []int32{
 	11, // 34: quorate.v1.ListTokensResponse.tokens:type_name -> quorate.v1.Token
 	56, // 35: quorate.v1.ListTokensResponse.read:type_name -> quorate.v1.ReadInfo
 	1,  // 36: quorate.v1.RefusedCredential.kind:type_name -> quorate.v1.RefusedKind
-	54, // 37: quorate.v1.RefusedCredential.issued_before:type_name -> google.protobuf.Timestamp
-	54, // 38: quorate.v1.RefusedCredential.until:type_name -> google.protobuf.Timestamp
+	54, // 37: quorate.v1.RefusedCredential.issue_cutoff_at:type_name -> google.protobuf.Timestamp
+	54, // 38: quorate.v1.RefusedCredential.ends_at:type_name -> google.protobuf.Timestamp
 	39, // 39: quorate.v1.RefuseCredentialRequest.refused:type_name -> quorate.v1.RefusedCredential
 	1,  // 40: quorate.v1.AllowCredentialRequest.kind:type_name -> quorate.v1.RefusedKind
 	55, // 41: quorate.v1.ListRefusedCredentialsRequest.read:type_name -> quorate.v1.ReadOptions

@@ -121,7 +121,7 @@ func (x *GetActivityRequest) GetLastSteps() int32 {
 type ActivityStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Wall-clock time of its beginning on the server.
-	From *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	BeginsAt *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=begins_at,json=beginsAt,proto3" json:"begins_at,omitempty"`
 	// Claims held at the end of the step.
 	Held int64 `protobuf:"varint,2,opt,name=held,proto3" json:"held,omitempty"`
 	// Claims of requests that waited at the end of the step.
@@ -175,9 +175,9 @@ func (*ActivityStep) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_activity_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *ActivityStep) GetFrom() *timestamppb.Timestamp {
+func (x *ActivityStep) GetBeginsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.From
+		return x.BeginsAt
 	}
 	return nil
 }
@@ -445,9 +445,9 @@ const file_quorate_v1_activity_proto_rawDesc = "" +
 	"\x05nodes\x18\x05 \x03(\tB\x0f\xbaH\f\x92\x01\t\x10 \"\x05r\x03(\x80\bR\x05nodes\x12)\n" +
 	"\n" +
 	"last_steps\x18\x06 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xa0\x02(\x00R\tlastSteps\"\xf0\x03\n" +
-	"\fActivityStep\x12.\n" +
-	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12\x12\n" +
+	"\xbaH\a\x1a\x05\x18\xa0\x02(\x00R\tlastSteps\"\xf9\x03\n" +
+	"\fActivityStep\x127\n" +
+	"\tbegins_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bbeginsAt\x12\x12\n" +
 	"\x04held\x18\x02 \x01(\x03R\x04held\x12\x18\n" +
 	"\awaiting\x18\x03 \x01(\x03R\awaiting\x12\x18\n" +
 	"\agranted\x18\x04 \x01(\x03R\agranted\x12\x1a\n" +
@@ -510,7 +510,7 @@ var file_quorate_v1_activity_proto_goTypes = []any{
 }
 var file_quorate_v1_activity_proto_depIdxs = []int32{
 	7,  // 0: quorate.v1.GetActivityRequest.read:type_name -> quorate.v1.ReadOptions
-	8,  // 1: quorate.v1.ActivityStep.from:type_name -> google.protobuf.Timestamp
+	8,  // 1: quorate.v1.ActivityStep.begins_at:type_name -> google.protobuf.Timestamp
 	5,  // 2: quorate.v1.ActivityStep.states:type_name -> quorate.v1.ActivityStep.StatesEntry
 	6,  // 3: quorate.v1.ActivityStep.amounts:type_name -> quorate.v1.ActivityStep.AmountsEntry
 	9,  // 4: quorate.v1.ActivityAmount.unit:type_name -> quorate.v1.Unit

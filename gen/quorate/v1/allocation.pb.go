@@ -1285,9 +1285,9 @@ func (x *WaitingResize) GetWaiting() *Waiting {
 type Waiting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ledger time of its arrival.
-	SinceLedgerMs int64 `protobuf:"varint,1,opt,name=since_ledger_ms,json=sinceLedgerMs,proto3" json:"since_ledger_ms,omitempty"`
+	ArrivedLedgerMs int64 `protobuf:"varint,1,opt,name=arrived_ledger_ms,json=arrivedLedgerMs,proto3" json:"arrived_ledger_ms,omitempty"`
 	// Wall-clock time of its arrival on the leader; for people only.
-	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	ArrivedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=arrived_at,json=arrivedAt,proto3" json:"arrived_at,omitempty"`
 	// Ledger time at which it leaves the queue.
 	UntilLedgerMs int64 `protobuf:"varint,3,opt,name=until_ledger_ms,json=untilLedgerMs,proto3" json:"until_ledger_ms,omitempty"`
 	// Ledger time at which it is dropped unless the caller repeats or renews it before.
@@ -1338,16 +1338,16 @@ func (*Waiting) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *Waiting) GetSinceLedgerMs() int64 {
+func (x *Waiting) GetArrivedLedgerMs() int64 {
 	if x != nil {
-		return x.SinceLedgerMs
+		return x.ArrivedLedgerMs
 	}
 	return 0
 }
 
-func (x *Waiting) GetSince() *timestamppb.Timestamp {
+func (x *Waiting) GetArrivedAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Since
+		return x.ArrivedAt
 	}
 	return nil
 }
@@ -4984,9 +4984,9 @@ type Event struct {
 	// "system/calendar" for what happens because its time has come.
 	By string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
 	// Ledger time.
-	LedgerMs int64 `protobuf:"varint,5,opt,name=ledger_ms,json=ledgerMs,proto3" json:"ledger_ms,omitempty"`
+	HappenedLedgerMs int64 `protobuf:"varint,5,opt,name=happened_ledger_ms,json=happenedLedgerMs,proto3" json:"happened_ledger_ms,omitempty"`
 	// Wall-clock time on the leader; for people only.
-	At *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=at,proto3" json:"at,omitempty"`
+	HappenedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=happened_at,json=happenedAt,proto3" json:"happened_at,omitempty"`
 	// For a denial: the decision.
 	Decision *Decision `protobuf:"bytes,7,opt,name=decision,proto3" json:"decision,omitempty"`
 	// For EVENT_KIND_CROSSED and EVENT_KIND_CLEARED: the threshold. Such events have no id.
@@ -5061,16 +5061,16 @@ func (x *Event) GetBy() string {
 	return ""
 }
 
-func (x *Event) GetLedgerMs() int64 {
+func (x *Event) GetHappenedLedgerMs() int64 {
 	if x != nil {
-		return x.LedgerMs
+		return x.HappenedLedgerMs
 	}
 	return 0
 }
 
-func (x *Event) GetAt() *timestamppb.Timestamp {
+func (x *Event) GetHappenedAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.At
+		return x.HappenedAt
 	}
 	return nil
 }
@@ -5419,10 +5419,11 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12/\n" +
 	"\x06claims\x18\x02 \x03(\v2\x17.quorate.v1.ClaimChangeR\x06claims\x12-\n" +
-	"\awaiting\x18\x03 \x01(\v2\x13.quorate.v1.WaitingR\awaiting\"\xe1\x02\n" +
-	"\aWaiting\x12&\n" +
-	"\x0fsince_ledger_ms\x18\x01 \x01(\x03R\rsinceLedgerMs\x120\n" +
-	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12&\n" +
+	"\awaiting\x18\x03 \x01(\v2\x13.quorate.v1.WaitingR\awaiting\"\xee\x02\n" +
+	"\aWaiting\x12*\n" +
+	"\x11arrived_ledger_ms\x18\x01 \x01(\x03R\x0farrivedLedgerMs\x129\n" +
+	"\n" +
+	"arrived_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tarrivedAt\x12&\n" +
 	"\x0funtil_ledger_ms\x18\x03 \x01(\x03R\runtilLedgerMs\x12/\n" +
 	"\x14keep_until_ledger_ms\x18\x04 \x01(\x03R\x11keepUntilLedgerMs\x12\x1a\n" +
 	"\bposition\x18\x05 \x01(\x03R\bposition\x12\x12\n" +
@@ -5730,14 +5731,15 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
 	"\x06levels\x18\x05 \x03(\v2\x16.quorate.v1.LevelCheckR\x06levels\x12\x1d\n" +
 	"\n" +
-	"levels_cut\x18\x06 \x01(\bR\tlevelsCut\"\xb6\x03\n" +
+	"levels_cut\x18\x06 \x01(\bR\tlevelsCut\"\xd8\x03\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.quorate.v1.EventKindR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x0e\n" +
-	"\x02by\x18\x04 \x01(\tR\x02by\x12\x1b\n" +
-	"\tledger_ms\x18\x05 \x01(\x03R\bledgerMs\x12*\n" +
-	"\x02at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x120\n" +
+	"\x02by\x18\x04 \x01(\tR\x02by\x12,\n" +
+	"\x12happened_ledger_ms\x18\x05 \x01(\x03R\x10happenedLedgerMs\x12;\n" +
+	"\vhappened_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"happenedAt\x120\n" +
 	"\bdecision\x18\a \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x129\n" +
 	"\bcrossing\x182 \x01(\v2\x1d.quorate.v1.ThresholdCrossingR\bcrossing\x12\x12\n" +
 	"\x04tree\x18\x1e \x01(\tR\x04tree\x12\x12\n" +
@@ -5969,7 +5971,7 @@ var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	11,  // 21: quorate.v1.Allocation.resize:type_name -> quorate.v1.WaitingResize
 	28,  // 22: quorate.v1.WaitingResize.claims:type_name -> quorate.v1.ClaimChange
 	12,  // 23: quorate.v1.WaitingResize.waiting:type_name -> quorate.v1.Waiting
-	72,  // 24: quorate.v1.Waiting.since:type_name -> google.protobuf.Timestamp
+	72,  // 24: quorate.v1.Waiting.arrived_at:type_name -> google.protobuf.Timestamp
 	13,  // 25: quorate.v1.Waiting.alternatives:type_name -> quorate.v1.WaitingAlternative
 	14,  // 26: quorate.v1.WaitingAlternative.claims:type_name -> quorate.v1.HeldClaim
 	66,  // 27: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
@@ -6047,7 +6049,7 @@ var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	81,  // 99: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
 	85,  // 100: quorate.v1.ExplainResponse.levels:type_name -> quorate.v1.LevelCheck
 	4,   // 101: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	72,  // 102: quorate.v1.Event.at:type_name -> google.protobuf.Timestamp
+	72,  // 102: quorate.v1.Event.happened_at:type_name -> google.protobuf.Timestamp
 	77,  // 103: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
 	42,  // 104: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
 	86,  // 105: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent

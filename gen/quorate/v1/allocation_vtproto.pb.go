@@ -893,8 +893,8 @@ func (m *Waiting) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x18
 	}
-	if m.Since != nil {
-		size, err := (*timestamppb.Timestamp)(m.Since).MarshalToSizedBufferVT(dAtA[:i])
+	if m.ArrivedAt != nil {
+		size, err := (*timestamppb.Timestamp)(m.ArrivedAt).MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -903,8 +903,8 @@ func (m *Waiting) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x12
 	}
-	if m.SinceLedgerMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.SinceLedgerMs))
+	if m.ArrivedLedgerMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ArrivedLedgerMs))
 		i--
 		dAtA[i] = 0x8
 	}
@@ -4332,8 +4332,8 @@ func (m *Event) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x3a
 	}
-	if m.At != nil {
-		size, err := (*timestamppb.Timestamp)(m.At).MarshalToSizedBufferVT(dAtA[:i])
+	if m.HappenedAt != nil {
+		size, err := (*timestamppb.Timestamp)(m.HappenedAt).MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -4342,8 +4342,8 @@ func (m *Event) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x32
 	}
-	if m.LedgerMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LedgerMs))
+	if m.HappenedLedgerMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.HappenedLedgerMs))
 		i--
 		dAtA[i] = 0x28
 	}
@@ -4886,11 +4886,11 @@ func (m *Waiting) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if m.SinceLedgerMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.SinceLedgerMs))
+	if m.ArrivedLedgerMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.ArrivedLedgerMs))
 	}
-	if m.Since != nil {
-		l = (*timestamppb.Timestamp)(m.Since).SizeVT()
+	if m.ArrivedAt != nil {
+		l = (*timestamppb.Timestamp)(m.ArrivedAt).SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.UntilLedgerMs != 0 {
@@ -6295,11 +6295,11 @@ func (m *Event) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.LedgerMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.LedgerMs))
+	if m.HappenedLedgerMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.HappenedLedgerMs))
 	}
-	if m.At != nil {
-		l = (*timestamppb.Timestamp)(m.At).SizeVT()
+	if m.HappenedAt != nil {
+		l = (*timestamppb.Timestamp)(m.HappenedAt).SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.Decision != nil {
@@ -8963,9 +8963,9 @@ func (m *Waiting) UnmarshalVT(dAtA []byte) error {
 		switch fieldNum {
 		case 1:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field SinceLedgerMs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field ArrivedLedgerMs", wireType)
 			}
-			m.SinceLedgerMs = 0
+			m.ArrivedLedgerMs = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -8975,14 +8975,14 @@ func (m *Waiting) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.SinceLedgerMs |= int64(b&0x7F) << shift
+				m.ArrivedLedgerMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Since", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field ArrivedAt", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -9009,10 +9009,10 @@ func (m *Waiting) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.Since == nil {
-				m.Since = &timestamppb1.Timestamp{}
+			if m.ArrivedAt == nil {
+				m.ArrivedAt = &timestamppb1.Timestamp{}
 			}
-			if err := (*timestamppb.Timestamp)(m.Since).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := (*timestamppb.Timestamp)(m.ArrivedAt).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -17470,9 +17470,9 @@ func (m *Event) UnmarshalVT(dAtA []byte) error {
 			iNdEx = postIndex
 		case 5:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field LedgerMs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field HappenedLedgerMs", wireType)
 			}
-			m.LedgerMs = 0
+			m.HappenedLedgerMs = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -17482,14 +17482,14 @@ func (m *Event) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.LedgerMs |= int64(b&0x7F) << shift
+				m.HappenedLedgerMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
 		case 6:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field At", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field HappenedAt", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -17516,10 +17516,10 @@ func (m *Event) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.At == nil {
-				m.At = &timestamppb1.Timestamp{}
+			if m.HappenedAt == nil {
+				m.HappenedAt = &timestamppb1.Timestamp{}
 			}
-			if err := (*timestamppb.Timestamp)(m.At).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := (*timestamppb.Timestamp)(m.HappenedAt).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex

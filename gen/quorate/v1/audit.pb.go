@@ -93,7 +93,7 @@ type ListRecordsRequest struct {
 	// Only records with a change at this node or below it.
 	Place *Place `protobuf:"bytes,6,opt,name=place,proto3" json:"place,omitempty"`
 	// Only records of this wall time or later.
-	Since *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=since,proto3" json:"since,omitempty"`
+	BeginsAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=begins_at,json=beginsAt,proto3" json:"begins_at,omitempty"`
 	// Only calls that were refused.
 	Refused bool `protobuf:"varint,8,opt,name=refused,proto3" json:"refused,omitempty"`
 	// Freshness of the answer; linearizable by default.
@@ -176,9 +176,9 @@ func (x *ListRecordsRequest) GetPlace() *Place {
 	return nil
 }
 
-func (x *ListRecordsRequest) GetSince() *timestamppb.Timestamp {
+func (x *ListRecordsRequest) GetBeginsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Since
+		return x.BeginsAt
 	}
 	return nil
 }
@@ -278,9 +278,9 @@ type AuditRecord struct {
 	// Log index of the change.
 	Index uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
 	// Ledger time in milliseconds since the cluster was created.
-	LedgerTimeMs int64 `protobuf:"varint,4,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
+	RecordedLedgerMs int64 `protobuf:"varint,4,opt,name=recorded_ledger_ms,json=recordedLedgerMs,proto3" json:"recorded_ledger_ms,omitempty"`
 	// Wall time: of the leader for changes of the ledger.
-	At *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"`
+	RecordedAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=recorded_at,json=recordedAt,proto3" json:"recorded_at,omitempty"`
 	// The server that recorded it, in its own records.
 	Server string `protobuf:"bytes,6,opt,name=server,proto3" json:"server,omitempty"`
 	// "configuration", "access" or "restore" in the chain of the ledger; "refusal", "call", "start", "gap" or "loss" in
@@ -371,16 +371,16 @@ func (x *AuditRecord) GetIndex() uint64 {
 	return 0
 }
 
-func (x *AuditRecord) GetLedgerTimeMs() int64 {
+func (x *AuditRecord) GetRecordedLedgerMs() int64 {
 	if x != nil {
-		return x.LedgerTimeMs
+		return x.RecordedLedgerMs
 	}
 	return 0
 }
 
-func (x *AuditRecord) GetAt() *timestamppb.Timestamp {
+func (x *AuditRecord) GetRecordedAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.At
+		return x.RecordedAt
 	}
 	return nil
 }
@@ -661,7 +661,7 @@ var File_quorate_v1_audit_proto protoreflect.FileDescriptor
 const file_quorate_v1_audit_proto_rawDesc = "" +
 	"\n" +
 	"\x16quorate/v1/audit.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\x93\x03\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\x9a\x03\n" +
 	"\x12ListRecordsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
@@ -669,8 +669,8 @@ const file_quorate_v1_audit_proto_rawDesc = "" +
 	"\x06source\x18\x03 \x01(\x0e2\x17.quorate.v1.AuditSourceB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06source\x12\x1c\n" +
 	"\x04user\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\xc0\x02R\x04user\x12 \n" +
 	"\x06action\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x06action\x12'\n" +
-	"\x05place\x18\x06 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x120\n" +
-	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x18\n" +
+	"\x05place\x18\x06 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x127\n" +
+	"\tbegins_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\bbeginsAt\x12\x18\n" +
 	"\arefused\x18\b \x01(\bR\arefused\x12+\n" +
 	"\x04read\x18\t \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12!\n" +
 	"\fnewest_first\x18\n" +
@@ -678,13 +678,14 @@ const file_quorate_v1_audit_proto_rawDesc = "" +
 	"\x13ListRecordsResponse\x121\n" +
 	"\arecords\x18\x01 \x03(\v2\x17.quorate.v1.AuditRecordR\arecords\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\x88\x05\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xa1\x05\n" +
 	"\vAuditRecord\x12\x14\n" +
 	"\x05chain\x18\x01 \x01(\tR\x05chain\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x04R\x05index\x12$\n" +
-	"\x0eledger_time_ms\x18\x04 \x01(\x03R\fledgerTimeMs\x12*\n" +
-	"\x02at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
+	"\x05index\x18\x03 \x01(\x04R\x05index\x12,\n" +
+	"\x12recorded_ledger_ms\x18\x04 \x01(\x03R\x10recordedLedgerMs\x12;\n" +
+	"\vrecorded_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"recordedAt\x12\x16\n" +
 	"\x06server\x18\x06 \x01(\tR\x06server\x12\x12\n" +
 	"\x04kind\x18\a \x01(\tR\x04kind\x12\x16\n" +
 	"\x06action\x18\b \x01(\tR\x06action\x12,\n" +
@@ -759,11 +760,11 @@ var file_quorate_v1_audit_proto_goTypes = []any{
 var file_quorate_v1_audit_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.ListRecordsRequest.source:type_name -> quorate.v1.AuditSource
 	6,  // 1: quorate.v1.ListRecordsRequest.place:type_name -> quorate.v1.Place
-	7,  // 2: quorate.v1.ListRecordsRequest.since:type_name -> google.protobuf.Timestamp
+	7,  // 2: quorate.v1.ListRecordsRequest.begins_at:type_name -> google.protobuf.Timestamp
 	8,  // 3: quorate.v1.ListRecordsRequest.read:type_name -> quorate.v1.ReadOptions
 	3,  // 4: quorate.v1.ListRecordsResponse.records:type_name -> quorate.v1.AuditRecord
 	9,  // 5: quorate.v1.ListRecordsResponse.read:type_name -> quorate.v1.ReadInfo
-	7,  // 6: quorate.v1.AuditRecord.at:type_name -> google.protobuf.Timestamp
+	7,  // 6: quorate.v1.AuditRecord.recorded_at:type_name -> google.protobuf.Timestamp
 	4,  // 7: quorate.v1.AuditRecord.actor:type_name -> quorate.v1.AuditActor
 	5,  // 8: quorate.v1.AuditRecord.changes:type_name -> quorate.v1.AuditChange
 	6,  // 9: quorate.v1.AuditChange.place:type_name -> quorate.v1.Place

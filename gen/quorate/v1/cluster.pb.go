@@ -216,13 +216,13 @@ type Member struct {
 	// How the node stores its log, "wal" or "bolt"; empty if it runs a version below v0.5.
 	LogStore string `protobuf:"bytes,12,opt,name=log_store,json=logStore,proto3" json:"log_store,omitempty"`
 	// When its own certificate ends; absent if it has none, or did not answer.
-	CertificateEnds *timestamppb.Timestamp `protobuf:"bytes,150,opt,name=certificate_ends,json=certificateEnds,proto3" json:"certificate_ends,omitempty"`
+	CertificateEndsAt *timestamppb.Timestamp `protobuf:"bytes,150,opt,name=certificate_ends_at,json=certificateEndsAt,proto3" json:"certificate_ends_at,omitempty"`
 	// When the first certificate authority that it trusts ends; absent as above.
-	AuthorityEnds *timestamppb.Timestamp `protobuf:"bytes,151,opt,name=authority_ends,json=authorityEnds,proto3" json:"authority_ends,omitempty"`
+	AuthorityEndsAt *timestamppb.Timestamp `protobuf:"bytes,151,opt,name=authority_ends_at,json=authorityEndsAt,proto3" json:"authority_ends_at,omitempty"`
 	// The time between its periodic backups; absent if it makes none, or did not answer.
 	BackupEvery *durationpb.Duration `protobuf:"bytes,152,opt,name=backup_every,json=backupEvery,proto3" json:"backup_every,omitempty"`
 	// When its last periodic backup succeeded, or had nothing new to save; absent if none did since its start.
-	LastBackup *timestamppb.Timestamp `protobuf:"bytes,153,opt,name=last_backup,json=lastBackup,proto3" json:"last_backup,omitempty"`
+	LastBackupAt *timestamppb.Timestamp `protobuf:"bytes,153,opt,name=last_backup_at,json=lastBackupAt,proto3" json:"last_backup_at,omitempty"`
 	// The version of its table of time zones, such as "2026f"; empty if it runs a version below v0.6, or did not answer.
 	TimeZones     string `protobuf:"bytes,154,opt,name=time_zones,json=timeZones,proto3" json:"time_zones,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -343,16 +343,16 @@ func (x *Member) GetLogStore() string {
 	return ""
 }
 
-func (x *Member) GetCertificateEnds() *timestamppb.Timestamp {
+func (x *Member) GetCertificateEndsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.CertificateEnds
+		return x.CertificateEndsAt
 	}
 	return nil
 }
 
-func (x *Member) GetAuthorityEnds() *timestamppb.Timestamp {
+func (x *Member) GetAuthorityEndsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.AuthorityEnds
+		return x.AuthorityEndsAt
 	}
 	return nil
 }
@@ -364,9 +364,9 @@ func (x *Member) GetBackupEvery() *durationpb.Duration {
 	return nil
 }
 
-func (x *Member) GetLastBackup() *timestamppb.Timestamp {
+func (x *Member) GetLastBackupAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.LastBackup
+		return x.LastBackupAt
 	}
 	return nil
 }
@@ -602,7 +602,7 @@ type MemberHealth struct {
 	Healthy bool `protobuf:"varint,4,opt,name=healthy,proto3" json:"healthy,omitempty"`
 	// Start of its present healthy period, by the leader's wall clock. A new leader starts a new period. Absent if it is
 	// not healthy.
-	StableSince *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=stable_since,json=stableSince,proto3" json:"stable_since,omitempty"`
+	StableSinceAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=stable_since_at,json=stableSinceAt,proto3" json:"stable_since_at,omitempty"`
 	// The time since it last heard from the leader; absent if it does not answer.
 	LastContact *durationpb.Duration `protobuf:"bytes,6,opt,name=last_contact,json=lastContact,proto3" json:"last_contact,omitempty"`
 	// How many log entries it is behind the leader.
@@ -683,9 +683,9 @@ func (x *MemberHealth) GetHealthy() bool {
 	return false
 }
 
-func (x *MemberHealth) GetStableSince() *timestamppb.Timestamp {
+func (x *MemberHealth) GetStableSinceAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.StableSince
+		return x.StableSinceAt
 	}
 	return nil
 }
@@ -1392,7 +1392,7 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\x18quorate/v1/cluster.proto\x12\n" +
 	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15quorate/v1/rule.proto\x1a\x17quorate/v1/upkeep.proto\"(\n" +
 	"\x10GetStatusRequest\x12\x14\n" +
-	"\x05local\x18\x01 \x01(\bR\x05local\"\x9b\x05\n" +
+	"\x05local\x18\x01 \x01(\bR\x05local\"\xaa\x05\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x04role\x18\x02 \x01(\x0e2\x10.quorate.v1.RoleR\x04role\x12\x14\n" +
@@ -1407,12 +1407,11 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"last_index\x18\n" +
 	" \x01(\x04R\tlastIndex\x12\x18\n" +
 	"\aproblem\x18\v \x01(\tR\aproblem\x12\x1b\n" +
-	"\tlog_store\x18\f \x01(\tR\blogStore\x12F\n" +
-	"\x10certificate_ends\x18\x96\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x0fcertificateEnds\x12B\n" +
-	"\x0eauthority_ends\x18\x97\x01 \x01(\v2\x1a.google.protobuf.TimestampR\rauthorityEnds\x12=\n" +
-	"\fbackup_every\x18\x98\x01 \x01(\v2\x19.google.protobuf.DurationR\vbackupEvery\x12<\n" +
-	"\vlast_backup\x18\x99\x01 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"lastBackup\x12\x1e\n" +
+	"\tlog_store\x18\f \x01(\tR\blogStore\x12K\n" +
+	"\x13certificate_ends_at\x18\x96\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x11certificateEndsAt\x12G\n" +
+	"\x11authority_ends_at\x18\x97\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x0fauthorityEndsAt\x12=\n" +
+	"\fbackup_every\x18\x98\x01 \x01(\v2\x19.google.protobuf.DurationR\vbackupEvery\x12A\n" +
+	"\x0elast_backup_at\x18\x99\x01 \x01(\v2\x1a.google.protobuf.TimestampR\flastBackupAt\x12\x1e\n" +
 	"\n" +
 	"time_zones\x18\x9a\x01 \x01(\tR\ttimeZones\"\xc2\x04\n" +
 	"\x11GetStatusResponse\x12\x1b\n" +
@@ -1432,13 +1431,13 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\fledger_bytes\x18\r \x01(\x03R\vledgerBytes\x12,\n" +
 	"\x12ledger_bytes_limit\x18\x0e \x01(\x03R\x10ledgerBytesLimit\x12\"\n" +
 	"\rcivil_time_ms\x18\x0f \x01(\x03R\vcivilTimeMs\"\x14\n" +
-	"\x12ListMembersRequest\"\x83\x04\n" +
+	"\x12ListMembersRequest\"\x88\x04\n" +
 	"\fMemberHealth\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x04seat\x18\x02 \x01(\x0e2\x10.quorate.v1.SeatR\x04seat\x12$\n" +
 	"\x04role\x18\x03 \x01(\x0e2\x10.quorate.v1.RoleR\x04role\x12\x18\n" +
-	"\ahealthy\x18\x04 \x01(\bR\ahealthy\x12=\n" +
-	"\fstable_since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vstableSince\x12<\n" +
+	"\ahealthy\x18\x04 \x01(\bR\ahealthy\x12B\n" +
+	"\x0fstable_since_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\rstableSinceAt\x12<\n" +
 	"\flast_contact\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\vlastContact\x12#\n" +
 	"\rtrailing_logs\x18\a \x01(\x04R\ftrailingLogs\x12<\n" +
 	"\fclock_offset\x18\b \x01(\v2\x19.google.protobuf.DurationR\vclockOffset\x12\x18\n" +
@@ -1560,15 +1559,15 @@ var file_quorate_v1_cluster_proto_goTypes = []any{
 }
 var file_quorate_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.Member.role:type_name -> quorate.v1.Role
-	18, // 1: quorate.v1.Member.certificate_ends:type_name -> google.protobuf.Timestamp
-	18, // 2: quorate.v1.Member.authority_ends:type_name -> google.protobuf.Timestamp
+	18, // 1: quorate.v1.Member.certificate_ends_at:type_name -> google.protobuf.Timestamp
+	18, // 2: quorate.v1.Member.authority_ends_at:type_name -> google.protobuf.Timestamp
 	19, // 3: quorate.v1.Member.backup_every:type_name -> google.protobuf.Duration
-	18, // 4: quorate.v1.Member.last_backup:type_name -> google.protobuf.Timestamp
+	18, // 4: quorate.v1.Member.last_backup_at:type_name -> google.protobuf.Timestamp
 	19, // 5: quorate.v1.GetStatusResponse.tombstone_span:type_name -> google.protobuf.Duration
 	3,  // 6: quorate.v1.GetStatusResponse.members:type_name -> quorate.v1.Member
 	1,  // 7: quorate.v1.MemberHealth.seat:type_name -> quorate.v1.Seat
 	0,  // 8: quorate.v1.MemberHealth.role:type_name -> quorate.v1.Role
-	18, // 9: quorate.v1.MemberHealth.stable_since:type_name -> google.protobuf.Timestamp
+	18, // 9: quorate.v1.MemberHealth.stable_since_at:type_name -> google.protobuf.Timestamp
 	19, // 10: quorate.v1.MemberHealth.last_contact:type_name -> google.protobuf.Duration
 	19, // 11: quorate.v1.MemberHealth.clock_offset:type_name -> google.protobuf.Duration
 	6,  // 12: quorate.v1.ListMembersResponse.members:type_name -> quorate.v1.MemberHealth

@@ -673,9 +673,9 @@ type Blocker struct {
 	// request that waits for several resources at once.
 	Amount int64 `protobuf:"varint,6,opt,name=amount,proto3" json:"amount,omitempty"`
 	// Ledger time of the grant, or of the arrival of the request.
-	SinceLedgerMs int64 `protobuf:"varint,7,opt,name=since_ledger_ms,json=sinceLedgerMs,proto3" json:"since_ledger_ms,omitempty"`
+	BeganLedgerMs int64 `protobuf:"varint,7,opt,name=began_ledger_ms,json=beganLedgerMs,proto3" json:"began_ledger_ms,omitempty"`
 	// The same as wall-clock time on the leader; for people only.
-	Since *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=since,proto3" json:"since,omitempty"`
+	BeganAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=began_at,json=beganAt,proto3" json:"began_at,omitempty"`
 	// Ledger time at which the allocation ends, or the request leaves the queue, unless its caller renews, confirms or
 	// repeats it; 0 if it is held until it is released.
 	ExpiresLedgerMs int64 `protobuf:"varint,9,opt,name=expires_ledger_ms,json=expiresLedgerMs,proto3" json:"expires_ledger_ms,omitempty"`
@@ -759,16 +759,16 @@ func (x *Blocker) GetAmount() int64 {
 	return 0
 }
 
-func (x *Blocker) GetSinceLedgerMs() int64 {
+func (x *Blocker) GetBeganLedgerMs() int64 {
 	if x != nil {
-		return x.SinceLedgerMs
+		return x.BeganLedgerMs
 	}
 	return 0
 }
 
-func (x *Blocker) GetSince() *timestamppb.Timestamp {
+func (x *Blocker) GetBeganAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Since
+		return x.BeganAt
 	}
 	return nil
 }
@@ -2156,7 +2156,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x05ahead\x18\f \x03(\v2\x13.quorate.v1.BlockerR\x05ahead\x12\x1f\n" +
 	"\vother_ahead\x18\r \x01(\x03R\n" +
 	"otherAhead\x12 \n" +
-	"\valternative\x18\x0e \x01(\x05R\valternative\"\xd5\x02\n" +
+	"\valternative\x18\x0e \x01(\x05R\valternative\"\xda\x02\n" +
 	"\aBlocker\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
@@ -2164,8 +2164,8 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\vapplication\x18\x04 \x01(\tR\vapplication\x12\x14\n" +
 	"\x05owner\x18\x05 \x01(\tR\x05owner\x12\x16\n" +
 	"\x06amount\x18\x06 \x01(\x03R\x06amount\x12&\n" +
-	"\x0fsince_ledger_ms\x18\a \x01(\x03R\rsinceLedgerMs\x120\n" +
-	"\x05since\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12*\n" +
+	"\x0fbegan_ledger_ms\x18\a \x01(\x03R\rbeganLedgerMs\x125\n" +
+	"\bbegan_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\abeganAt\x12*\n" +
 	"\x11expires_ledger_ms\x18\t \x01(\x03R\x0fexpiresLedgerMs\x12\x1a\n" +
 	"\bposition\x18\n" +
 	" \x01(\x03R\bposition\x12 \n" +
@@ -2374,7 +2374,7 @@ var file_quorate_v1_decision_proto_depIdxs = []int32{
 	8,  // 8: quorate.v1.LevelHolders.groups:type_name -> quorate.v1.HolderGroup
 	7,  // 9: quorate.v1.LevelHolders.allocations:type_name -> quorate.v1.Blocker
 	7,  // 10: quorate.v1.LevelHolders.ahead:type_name -> quorate.v1.Blocker
-	22, // 11: quorate.v1.Blocker.since:type_name -> google.protobuf.Timestamp
+	22, // 11: quorate.v1.Blocker.began_at:type_name -> google.protobuf.Timestamp
 	21, // 12: quorate.v1.Placement.range_amounts:type_name -> quorate.v1.Placement.RangeAmountsEntry
 	11, // 13: quorate.v1.Preempted.reason:type_name -> quorate.v1.EndReason
 	1,  // 14: quorate.v1.EndReason.kind:type_name -> quorate.v1.EndReasonKind

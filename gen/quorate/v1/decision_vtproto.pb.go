@@ -347,8 +347,8 @@ func (m *Blocker) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x48
 	}
-	if m.Since != nil {
-		size, err := (*timestamppb.Timestamp)(m.Since).MarshalToSizedBufferVT(dAtA[:i])
+	if m.BeganAt != nil {
+		size, err := (*timestamppb.Timestamp)(m.BeganAt).MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -357,8 +357,8 @@ func (m *Blocker) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x42
 	}
-	if m.SinceLedgerMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.SinceLedgerMs))
+	if m.BeganLedgerMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.BeganLedgerMs))
 		i--
 		dAtA[i] = 0x38
 	}
@@ -1624,11 +1624,11 @@ func (m *Blocker) SizeVT() (n int) {
 	if m.Amount != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Amount))
 	}
-	if m.SinceLedgerMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.SinceLedgerMs))
+	if m.BeganLedgerMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.BeganLedgerMs))
 	}
-	if m.Since != nil {
-		l = (*timestamppb.Timestamp)(m.Since).SizeVT()
+	if m.BeganAt != nil {
+		l = (*timestamppb.Timestamp)(m.BeganAt).SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.ExpiresLedgerMs != 0 {
@@ -3140,9 +3140,9 @@ func (m *Blocker) UnmarshalVT(dAtA []byte) error {
 			}
 		case 7:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field SinceLedgerMs", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field BeganLedgerMs", wireType)
 			}
-			m.SinceLedgerMs = 0
+			m.BeganLedgerMs = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -3152,14 +3152,14 @@ func (m *Blocker) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.SinceLedgerMs |= int64(b&0x7F) << shift
+				m.BeganLedgerMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
 		case 8:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Since", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field BeganAt", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -3186,10 +3186,10 @@ func (m *Blocker) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.Since == nil {
-				m.Since = &timestamppb1.Timestamp{}
+			if m.BeganAt == nil {
+				m.BeganAt = &timestamppb1.Timestamp{}
 			}
-			if err := (*timestamppb.Timestamp)(m.Since).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := (*timestamppb.Timestamp)(m.BeganAt).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex

@@ -106,9 +106,9 @@ type LimitRequest struct {
 	// Why.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Wall-clock time of the request.
-	Made *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=made,proto3" json:"made,omitempty"`
+	MadeAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=made_at,json=madeAt,proto3" json:"made_at,omitempty"`
 	// When the request expires, by the clock of the leader.
-	Ends *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=ends,proto3" json:"ends,omitempty"`
+	EndsAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
 	// Approvals of the request as it is now, in the order in which they were given.
 	Approvals []*LimitApproval `protobuf:"bytes,8,rep,name=approvals,proto3" json:"approvals,omitempty"`
 	// Of an open request: how many approvals the tree wants.
@@ -116,7 +116,7 @@ type LimitRequest struct {
 	// What became of it.
 	State LimitRequestState `protobuf:"varint,10,opt,name=state,proto3,enum=quorate.v1.LimitRequestState" json:"state,omitempty"`
 	// Of a closed request: wall-clock time of its end.
-	Closed *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=closed,proto3" json:"closed,omitempty"`
+	ClosedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=closed_at,json=closedAt,proto3" json:"closed_at,omitempty"`
 	// Of a closed request: the user whose call closed it, or "system/auto-approve" if a rule approved it; empty if it expired or the cluster closed it.
 	ClosedBy string `protobuf:"bytes,12,opt,name=closed_by,json=closedBy,proto3" json:"closed_by,omitempty"`
 	// Of a closed request: why it was rejected, or why it cannot be carried out.
@@ -198,16 +198,16 @@ func (x *LimitRequest) GetReason() string {
 	return ""
 }
 
-func (x *LimitRequest) GetMade() *timestamppb.Timestamp {
+func (x *LimitRequest) GetMadeAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Made
+		return x.MadeAt
 	}
 	return nil
 }
 
-func (x *LimitRequest) GetEnds() *timestamppb.Timestamp {
+func (x *LimitRequest) GetEndsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Ends
+		return x.EndsAt
 	}
 	return nil
 }
@@ -233,9 +233,9 @@ func (x *LimitRequest) GetState() LimitRequestState {
 	return LimitRequestState_LIMIT_REQUEST_STATE_UNSPECIFIED
 }
 
-func (x *LimitRequest) GetClosed() *timestamppb.Timestamp {
+func (x *LimitRequest) GetClosedAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Closed
+		return x.ClosedAt
 	}
 	return nil
 }
@@ -288,7 +288,7 @@ type LimitApproval struct {
 	// The user.
 	User string `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
 	// Wall-clock time.
-	Given         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=given,proto3" json:"given,omitempty"`
+	GivenAt       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=given_at,json=givenAt,proto3" json:"given_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -330,9 +330,9 @@ func (x *LimitApproval) GetUser() string {
 	return ""
 }
 
-func (x *LimitApproval) GetGiven() *timestamppb.Timestamp {
+func (x *LimitApproval) GetGivenAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Given
+		return x.GivenAt
 	}
 	return nil
 }
@@ -991,20 +991,20 @@ var File_quorate_v1_limit_request_proto protoreflect.FileDescriptor
 const file_quorate_v1_limit_request_proto_rawDesc = "" +
 	"\n" +
 	"\x1equorate/v1/limit_request.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\x1a\x15quorate/v1/tree.proto\"\xd3\x06\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\x1a\x15quorate/v1/tree.proto\"\xe2\x06\n" +
 	"\fLimitRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12'\n" +
 	"\x05place\x18\x02 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x12<\n" +
 	"\x06limits\x18\x03 \x03(\v2$.quorate.v1.LimitRequest.LimitsEntryR\x06limits\x12\x14\n" +
 	"\x05asker\x18\x04 \x01(\tR\x05asker\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\x12.\n" +
-	"\x04made\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04made\x12.\n" +
-	"\x04ends\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x04ends\x127\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x123\n" +
+	"\amade_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x06madeAt\x123\n" +
+	"\aends_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x127\n" +
 	"\tapprovals\x18\b \x03(\v2\x19.quorate.v1.LimitApprovalR\tapprovals\x12)\n" +
 	"\x10approvals_needed\x18\t \x01(\x05R\x0fapprovalsNeeded\x123\n" +
 	"\x05state\x18\n" +
-	" \x01(\x0e2\x1d.quorate.v1.LimitRequestStateR\x05state\x122\n" +
-	"\x06closed\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x06closed\x12\x1b\n" +
+	" \x01(\x0e2\x1d.quorate.v1.LimitRequestStateR\x05state\x127\n" +
+	"\tclosed_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\bclosedAt\x12\x1b\n" +
 	"\tclosed_by\x18\f \x01(\tR\bclosedBy\x12#\n" +
 	"\rclosed_reason\x18\r \x01(\tR\fclosedReason\x12\x1a\n" +
 	"\brevision\x18\x0e \x01(\x04R\brevision\x12?\n" +
@@ -1017,10 +1017,10 @@ const file_quorate_v1_limit_request_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1aM\n" +
 	"\fPresentEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
-	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"U\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"Z\n" +
 	"\rLimitApproval\x12\x12\n" +
-	"\x04user\x18\x01 \x01(\tR\x04user\x120\n" +
-	"\x05given\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05given\"\xb3\x02\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x125\n" +
+	"\bgiven_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\agivenAt\"\xb3\x02\n" +
 	"\x14RequestLimitsRequest\x12/\n" +
 	"\x05place\x18\x01 \x01(\v2\x11.quorate.v1.PlaceB\x06\xbaH\x03\xc8\x01\x01R\x05place\x12P\n" +
 	"\x06limits\x18\x02 \x03(\v2,.quorate.v1.RequestLimitsRequest.LimitsEntryB\n" +
@@ -1132,13 +1132,13 @@ var file_quorate_v1_limit_request_proto_goTypes = []any{
 var file_quorate_v1_limit_request_proto_depIdxs = []int32{
 	16, // 0: quorate.v1.LimitRequest.place:type_name -> quorate.v1.Place
 	13, // 1: quorate.v1.LimitRequest.limits:type_name -> quorate.v1.LimitRequest.LimitsEntry
-	17, // 2: quorate.v1.LimitRequest.made:type_name -> google.protobuf.Timestamp
-	17, // 3: quorate.v1.LimitRequest.ends:type_name -> google.protobuf.Timestamp
+	17, // 2: quorate.v1.LimitRequest.made_at:type_name -> google.protobuf.Timestamp
+	17, // 3: quorate.v1.LimitRequest.ends_at:type_name -> google.protobuf.Timestamp
 	2,  // 4: quorate.v1.LimitRequest.approvals:type_name -> quorate.v1.LimitApproval
 	0,  // 5: quorate.v1.LimitRequest.state:type_name -> quorate.v1.LimitRequestState
-	17, // 6: quorate.v1.LimitRequest.closed:type_name -> google.protobuf.Timestamp
+	17, // 6: quorate.v1.LimitRequest.closed_at:type_name -> google.protobuf.Timestamp
 	14, // 7: quorate.v1.LimitRequest.present:type_name -> quorate.v1.LimitRequest.PresentEntry
-	17, // 8: quorate.v1.LimitApproval.given:type_name -> google.protobuf.Timestamp
+	17, // 8: quorate.v1.LimitApproval.given_at:type_name -> google.protobuf.Timestamp
 	16, // 9: quorate.v1.RequestLimitsRequest.place:type_name -> quorate.v1.Place
 	15, // 10: quorate.v1.RequestLimitsRequest.limits:type_name -> quorate.v1.RequestLimitsRequest.LimitsEntry
 	1,  // 11: quorate.v1.RequestLimitsResponse.request:type_name -> quorate.v1.LimitRequest

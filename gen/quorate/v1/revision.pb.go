@@ -239,7 +239,7 @@ type Revision struct {
 	// The reason.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Wall-clock time on the leader; for people only.
-	At *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
+	AppliedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=applied_at,json=appliedAt,proto3" json:"applied_at,omitempty"`
 	// The changes, of which at most 200 are kept.
 	Changes []*Change `protobuf:"bytes,5,rep,name=changes,proto3" json:"changes,omitempty"`
 	// The number of changes.
@@ -305,9 +305,9 @@ func (x *Revision) GetReason() string {
 	return ""
 }
 
-func (x *Revision) GetAt() *timestamppb.Timestamp {
+func (x *Revision) GetAppliedAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.At
+		return x.AppliedAt
 	}
 	return nil
 }
@@ -426,12 +426,13 @@ const file_quorate_v1_revision_proto_rawDesc = "" +
 	"\x05after\x18\x06 \x01(\tR\x05after\"F\n" +
 	"\aSubtree\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\xd6\x02\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\xe5\x02\n" +
 	"\bRevision\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05actor\x18\x02 \x01(\tR\x05actor\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\x12*\n" +
-	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12,\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x129\n" +
+	"\n" +
+	"applied_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tappliedAt\x12,\n" +
 	"\achanges\x18\x05 \x03(\v2\x12.quorate.v1.ChangeR\achanges\x12!\n" +
 	"\fchange_count\x18\x06 \x01(\x05R\vchangeCount\x12\x1d\n" +
 	"\n" +
@@ -476,7 +477,7 @@ var file_quorate_v1_revision_proto_goTypes = []any{
 }
 var file_quorate_v1_revision_proto_depIdxs = []int32{
 	0, // 0: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
-	5, // 1: quorate.v1.Revision.at:type_name -> google.protobuf.Timestamp
+	5, // 1: quorate.v1.Revision.applied_at:type_name -> google.protobuf.Timestamp
 	1, // 2: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
 	2, // 3: quorate.v1.Revision.subtree:type_name -> quorate.v1.Subtree
 	4, // 4: quorate.v1.Revision.request:type_name -> quorate.v1.ApprovedRequest

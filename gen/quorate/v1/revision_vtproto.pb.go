@@ -214,8 +214,8 @@ func (m *Revision) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x2a
 		}
 	}
-	if m.At != nil {
-		size, err := (*timestamppb.Timestamp)(m.At).MarshalToSizedBufferVT(dAtA[:i])
+	if m.AppliedAt != nil {
+		size, err := (*timestamppb.Timestamp)(m.AppliedAt).MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -368,8 +368,8 @@ func (m *Revision) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.At != nil {
-		l = (*timestamppb.Timestamp)(m.At).SizeVT()
+	if m.AppliedAt != nil {
+		l = (*timestamppb.Timestamp)(m.AppliedAt).SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if len(m.Changes) > 0 {
@@ -879,7 +879,7 @@ func (m *Revision) UnmarshalVT(dAtA []byte) error {
 			iNdEx = postIndex
 		case 4:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field At", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field AppliedAt", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -906,10 +906,10 @@ func (m *Revision) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.At == nil {
-				m.At = &timestamppb1.Timestamp{}
+			if m.AppliedAt == nil {
+				m.AppliedAt = &timestamppb1.Timestamp{}
 			}
-			if err := (*timestamppb.Timestamp)(m.At).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := (*timestamppb.Timestamp)(m.AppliedAt).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex

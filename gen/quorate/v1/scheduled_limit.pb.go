@@ -139,9 +139,9 @@ type ScheduledLimit struct {
 	// What it does, by resource.
 	Adjustments map[string]*LimitAdjustment `protobuf:"bytes,4,rep,name=adjustments,proto3" json:"adjustments,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Civil time at which it begins, or the next window of a recurring one; left out if no window is known.
-	From *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=from,proto3" json:"from,omitempty"`
+	BeginsAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=begins_at,json=beginsAt,proto3" json:"begins_at,omitempty"`
 	// Civil time at which it ends, or the next window of a recurring one.
-	Until *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=until,proto3" json:"until,omitempty"`
+	EndsAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
 	// Who has scheduled it.
 	Actor string `protobuf:"bytes,7,opt,name=actor,proto3" json:"actor,omitempty"`
 	// Why.
@@ -151,9 +151,9 @@ type ScheduledLimit struct {
 	// The rule of a recurring one, with its time zone.
 	Every string `protobuf:"bytes,100,opt,name=every,proto3" json:"every,omitempty"`
 	// Civil time at which the rule begins; left out if that was when it was scheduled.
-	RuleBegins *timestamppb.Timestamp `protobuf:"bytes,101,opt,name=rule_begins,json=ruleBegins,proto3" json:"rule_begins,omitempty"`
+	RuleBeginsAt *timestamppb.Timestamp `protobuf:"bytes,101,opt,name=rule_begins_at,json=ruleBeginsAt,proto3" json:"rule_begins_at,omitempty"`
 	// Civil time at which the rule ends; left out for never.
-	RuleEnds *timestamppb.Timestamp `protobuf:"bytes,102,opt,name=rule_ends,json=ruleEnds,proto3" json:"rule_ends,omitempty"`
+	RuleEndsAt *timestamppb.Timestamp `protobuf:"bytes,102,opt,name=rule_ends_at,json=ruleEndsAt,proto3" json:"rule_ends_at,omitempty"`
 	// The next windows of a recurring one, in order; the first is that of from and until. At most 64.
 	Windows []*CivilWindow `protobuf:"bytes,103,rep,name=windows,proto3" json:"windows,omitempty"`
 	// Windows of a recurring one in which it will not be in force, because a policy did not allow it when they were added.
@@ -221,16 +221,16 @@ func (x *ScheduledLimit) GetAdjustments() map[string]*LimitAdjustment {
 	return nil
 }
 
-func (x *ScheduledLimit) GetFrom() *timestamppb.Timestamp {
+func (x *ScheduledLimit) GetBeginsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.From
+		return x.BeginsAt
 	}
 	return nil
 }
 
-func (x *ScheduledLimit) GetUntil() *timestamppb.Timestamp {
+func (x *ScheduledLimit) GetEndsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Until
+		return x.EndsAt
 	}
 	return nil
 }
@@ -263,16 +263,16 @@ func (x *ScheduledLimit) GetEvery() string {
 	return ""
 }
 
-func (x *ScheduledLimit) GetRuleBegins() *timestamppb.Timestamp {
+func (x *ScheduledLimit) GetRuleBeginsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.RuleBegins
+		return x.RuleBeginsAt
 	}
 	return nil
 }
 
-func (x *ScheduledLimit) GetRuleEnds() *timestamppb.Timestamp {
+func (x *ScheduledLimit) GetRuleEndsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.RuleEnds
+		return x.RuleEndsAt
 	}
 	return nil
 }
@@ -295,9 +295,9 @@ func (x *ScheduledLimit) GetSkipped() []*SkippedWindow {
 type CivilWindow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its begin.
-	From *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	BeginsAt *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=begins_at,json=beginsAt,proto3" json:"begins_at,omitempty"`
 	// Its end, which does not belong to it.
-	Until         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	EndsAt        *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -332,16 +332,16 @@ func (*CivilWindow) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_scheduled_limit_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *CivilWindow) GetFrom() *timestamppb.Timestamp {
+func (x *CivilWindow) GetBeginsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.From
+		return x.BeginsAt
 	}
 	return nil
 }
 
-func (x *CivilWindow) GetUntil() *timestamppb.Timestamp {
+func (x *CivilWindow) GetEndsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Until
+		return x.EndsAt
 	}
 	return nil
 }
@@ -350,9 +350,9 @@ func (x *CivilWindow) GetUntil() *timestamppb.Timestamp {
 type SkippedWindow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its begin.
-	From *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	BeginsAt *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=begins_at,json=beginsAt,proto3" json:"begins_at,omitempty"`
 	// Its end.
-	Until *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	EndsAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
 	// The policy that did not allow it, without numbers: schedule a limit for the window as a dry run to see them.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -389,16 +389,16 @@ func (*SkippedWindow) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_scheduled_limit_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *SkippedWindow) GetFrom() *timestamppb.Timestamp {
+func (x *SkippedWindow) GetBeginsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.From
+		return x.BeginsAt
 	}
 	return nil
 }
 
-func (x *SkippedWindow) GetUntil() *timestamppb.Timestamp {
+func (x *SkippedWindow) GetEndsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Until
+		return x.EndsAt
 	}
 	return nil
 }
@@ -595,32 +595,32 @@ const file_quorate_v1_scheduled_limit_proto_rawDesc = "" +
 	"\x03set\x18\x01 \x01(\x03B\a\xbaH\x04\"\x02(\x00H\x00R\x03set\x12\x12\n" +
 	"\x03add\x18\x02 \x01(\x03H\x00R\x03add\x12\x1b\n" +
 	"\x03cap\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00H\x00R\x03capB\x0e\n" +
-	"\x05value\x12\x05\xbaH\x02\b\x01\"\x93\x05\n" +
+	"\x05value\x12\x05\xbaH\x02\b\x01\"\xa9\x05\n" +
 	"\x0eScheduledLimit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12M\n" +
-	"\vadjustments\x18\x04 \x03(\v2+.quorate.v1.ScheduledLimit.AdjustmentsEntryR\vadjustments\x12.\n" +
-	"\x04from\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x120\n" +
-	"\x05until\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x14\n" +
+	"\vadjustments\x18\x04 \x03(\v2+.quorate.v1.ScheduledLimit.AdjustmentsEntryR\vadjustments\x127\n" +
+	"\tbegins_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bbeginsAt\x123\n" +
+	"\aends_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12\x14\n" +
 	"\x05actor\x18\a \x01(\tR\x05actor\x12\x16\n" +
 	"\x06reason\x18\b \x01(\tR\x06reason\x12\x19\n" +
 	"\bin_force\x18\t \x01(\bR\ainForce\x12\x14\n" +
-	"\x05every\x18d \x01(\tR\x05every\x12;\n" +
-	"\vrule_begins\x18e \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"ruleBegins\x127\n" +
-	"\trule_ends\x18f \x01(\v2\x1a.google.protobuf.TimestampR\bruleEnds\x121\n" +
+	"\x05every\x18d \x01(\tR\x05every\x12@\n" +
+	"\x0erule_begins_at\x18e \x01(\v2\x1a.google.protobuf.TimestampR\fruleBeginsAt\x12<\n" +
+	"\frule_ends_at\x18f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"ruleEndsAt\x121\n" +
 	"\awindows\x18g \x03(\v2\x17.quorate.v1.CivilWindowR\awindows\x123\n" +
 	"\askipped\x18h \x03(\v2\x19.quorate.v1.SkippedWindowR\askipped\x1a[\n" +
 	"\x10AdjustmentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
-	"\x05value\x18\x02 \x01(\v2\x1b.quorate.v1.LimitAdjustmentR\x05value:\x028\x01\"o\n" +
-	"\vCivilWindow\x12.\n" +
-	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x120\n" +
-	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\x89\x01\n" +
-	"\rSkippedWindow\x12.\n" +
-	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x120\n" +
-	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.quorate.v1.LimitAdjustmentR\x05value:\x028\x01\"{\n" +
+	"\vCivilWindow\x127\n" +
+	"\tbegins_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bbeginsAt\x123\n" +
+	"\aends_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\"\x95\x01\n" +
+	"\rSkippedWindow\x127\n" +
+	"\tbegins_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bbeginsAt\x123\n" +
+	"\aends_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"p\n" +
 	"\x13ScheduledLimitEvent\x120\n" +
 	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\x12'\n" +
@@ -668,16 +668,16 @@ var file_quorate_v1_scheduled_limit_proto_goTypes = []any{
 }
 var file_quorate_v1_scheduled_limit_proto_depIdxs = []int32{
 	6,  // 0: quorate.v1.ScheduledLimit.adjustments:type_name -> quorate.v1.ScheduledLimit.AdjustmentsEntry
-	7,  // 1: quorate.v1.ScheduledLimit.from:type_name -> google.protobuf.Timestamp
-	7,  // 2: quorate.v1.ScheduledLimit.until:type_name -> google.protobuf.Timestamp
-	7,  // 3: quorate.v1.ScheduledLimit.rule_begins:type_name -> google.protobuf.Timestamp
-	7,  // 4: quorate.v1.ScheduledLimit.rule_ends:type_name -> google.protobuf.Timestamp
+	7,  // 1: quorate.v1.ScheduledLimit.begins_at:type_name -> google.protobuf.Timestamp
+	7,  // 2: quorate.v1.ScheduledLimit.ends_at:type_name -> google.protobuf.Timestamp
+	7,  // 3: quorate.v1.ScheduledLimit.rule_begins_at:type_name -> google.protobuf.Timestamp
+	7,  // 4: quorate.v1.ScheduledLimit.rule_ends_at:type_name -> google.protobuf.Timestamp
 	2,  // 5: quorate.v1.ScheduledLimit.windows:type_name -> quorate.v1.CivilWindow
 	3,  // 6: quorate.v1.ScheduledLimit.skipped:type_name -> quorate.v1.SkippedWindow
-	7,  // 7: quorate.v1.CivilWindow.from:type_name -> google.protobuf.Timestamp
-	7,  // 8: quorate.v1.CivilWindow.until:type_name -> google.protobuf.Timestamp
-	7,  // 9: quorate.v1.SkippedWindow.from:type_name -> google.protobuf.Timestamp
-	7,  // 10: quorate.v1.SkippedWindow.until:type_name -> google.protobuf.Timestamp
+	7,  // 7: quorate.v1.CivilWindow.begins_at:type_name -> google.protobuf.Timestamp
+	7,  // 8: quorate.v1.CivilWindow.ends_at:type_name -> google.protobuf.Timestamp
+	7,  // 9: quorate.v1.SkippedWindow.begins_at:type_name -> google.protobuf.Timestamp
+	7,  // 10: quorate.v1.SkippedWindow.ends_at:type_name -> google.protobuf.Timestamp
 	1,  // 11: quorate.v1.ScheduledLimitEvent.limit:type_name -> quorate.v1.ScheduledLimit
 	5,  // 12: quorate.v1.ScheduledLimitEvent.over:type_name -> quorate.v1.Overuse
 	8,  // 13: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind

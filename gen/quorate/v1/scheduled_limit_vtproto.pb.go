@@ -156,8 +156,8 @@ func (m *ScheduledLimit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0xba
 		}
 	}
-	if m.RuleEnds != nil {
-		size, err := (*timestamppb.Timestamp)(m.RuleEnds).MarshalToSizedBufferVT(dAtA[:i])
+	if m.RuleEndsAt != nil {
+		size, err := (*timestamppb.Timestamp)(m.RuleEndsAt).MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -168,8 +168,8 @@ func (m *ScheduledLimit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0xb2
 	}
-	if m.RuleBegins != nil {
-		size, err := (*timestamppb.Timestamp)(m.RuleBegins).MarshalToSizedBufferVT(dAtA[:i])
+	if m.RuleBeginsAt != nil {
+		size, err := (*timestamppb.Timestamp)(m.RuleBeginsAt).MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -213,8 +213,8 @@ func (m *ScheduledLimit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x3a
 	}
-	if m.Until != nil {
-		size, err := (*timestamppb.Timestamp)(m.Until).MarshalToSizedBufferVT(dAtA[:i])
+	if m.EndsAt != nil {
+		size, err := (*timestamppb.Timestamp)(m.EndsAt).MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -223,8 +223,8 @@ func (m *ScheduledLimit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x32
 	}
-	if m.From != nil {
-		size, err := (*timestamppb.Timestamp)(m.From).MarshalToSizedBufferVT(dAtA[:i])
+	if m.BeginsAt != nil {
+		size, err := (*timestamppb.Timestamp)(m.BeginsAt).MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -309,8 +309,8 @@ func (m *CivilWindow) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.Until != nil {
-		size, err := (*timestamppb.Timestamp)(m.Until).MarshalToSizedBufferVT(dAtA[:i])
+	if m.EndsAt != nil {
+		size, err := (*timestamppb.Timestamp)(m.EndsAt).MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -319,8 +319,8 @@ func (m *CivilWindow) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x12
 	}
-	if m.From != nil {
-		size, err := (*timestamppb.Timestamp)(m.From).MarshalToSizedBufferVT(dAtA[:i])
+	if m.BeginsAt != nil {
+		size, err := (*timestamppb.Timestamp)(m.BeginsAt).MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -369,8 +369,8 @@ func (m *SkippedWindow) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x1a
 	}
-	if m.Until != nil {
-		size, err := (*timestamppb.Timestamp)(m.Until).MarshalToSizedBufferVT(dAtA[:i])
+	if m.EndsAt != nil {
+		size, err := (*timestamppb.Timestamp)(m.EndsAt).MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -379,8 +379,8 @@ func (m *SkippedWindow) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x12
 	}
-	if m.From != nil {
-		size, err := (*timestamppb.Timestamp)(m.From).MarshalToSizedBufferVT(dAtA[:i])
+	if m.BeginsAt != nil {
+		size, err := (*timestamppb.Timestamp)(m.BeginsAt).MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -611,12 +611,12 @@ func (m *ScheduledLimit) SizeVT() (n int) {
 			n += mapEntrySize + 1 + protohelpers.SizeOfVarint(uint64(mapEntrySize))
 		}
 	}
-	if m.From != nil {
-		l = (*timestamppb.Timestamp)(m.From).SizeVT()
+	if m.BeginsAt != nil {
+		l = (*timestamppb.Timestamp)(m.BeginsAt).SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Until != nil {
-		l = (*timestamppb.Timestamp)(m.Until).SizeVT()
+	if m.EndsAt != nil {
+		l = (*timestamppb.Timestamp)(m.EndsAt).SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	l = len(m.Actor)
@@ -634,12 +634,12 @@ func (m *ScheduledLimit) SizeVT() (n int) {
 	if l > 0 {
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.RuleBegins != nil {
-		l = (*timestamppb.Timestamp)(m.RuleBegins).SizeVT()
+	if m.RuleBeginsAt != nil {
+		l = (*timestamppb.Timestamp)(m.RuleBeginsAt).SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.RuleEnds != nil {
-		l = (*timestamppb.Timestamp)(m.RuleEnds).SizeVT()
+	if m.RuleEndsAt != nil {
+		l = (*timestamppb.Timestamp)(m.RuleEndsAt).SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if len(m.Windows) > 0 {
@@ -664,12 +664,12 @@ func (m *CivilWindow) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if m.From != nil {
-		l = (*timestamppb.Timestamp)(m.From).SizeVT()
+	if m.BeginsAt != nil {
+		l = (*timestamppb.Timestamp)(m.BeginsAt).SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Until != nil {
-		l = (*timestamppb.Timestamp)(m.Until).SizeVT()
+	if m.EndsAt != nil {
+		l = (*timestamppb.Timestamp)(m.EndsAt).SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
@@ -682,12 +682,12 @@ func (m *SkippedWindow) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if m.From != nil {
-		l = (*timestamppb.Timestamp)(m.From).SizeVT()
+	if m.BeginsAt != nil {
+		l = (*timestamppb.Timestamp)(m.BeginsAt).SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Until != nil {
-		l = (*timestamppb.Timestamp)(m.Until).SizeVT()
+	if m.EndsAt != nil {
+		l = (*timestamppb.Timestamp)(m.EndsAt).SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	l = len(m.Reason)
@@ -1126,7 +1126,7 @@ func (m *ScheduledLimit) UnmarshalVT(dAtA []byte) error {
 			iNdEx = postIndex
 		case 5:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field From", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field BeginsAt", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -1153,16 +1153,16 @@ func (m *ScheduledLimit) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.From == nil {
-				m.From = &timestamppb1.Timestamp{}
+			if m.BeginsAt == nil {
+				m.BeginsAt = &timestamppb1.Timestamp{}
 			}
-			if err := (*timestamppb.Timestamp)(m.From).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := (*timestamppb.Timestamp)(m.BeginsAt).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
 		case 6:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Until", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field EndsAt", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -1189,10 +1189,10 @@ func (m *ScheduledLimit) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.Until == nil {
-				m.Until = &timestamppb1.Timestamp{}
+			if m.EndsAt == nil {
+				m.EndsAt = &timestamppb1.Timestamp{}
 			}
-			if err := (*timestamppb.Timestamp)(m.Until).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := (*timestamppb.Timestamp)(m.EndsAt).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1314,7 +1314,7 @@ func (m *ScheduledLimit) UnmarshalVT(dAtA []byte) error {
 			iNdEx = postIndex
 		case 101:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field RuleBegins", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field RuleBeginsAt", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -1341,16 +1341,16 @@ func (m *ScheduledLimit) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.RuleBegins == nil {
-				m.RuleBegins = &timestamppb1.Timestamp{}
+			if m.RuleBeginsAt == nil {
+				m.RuleBeginsAt = &timestamppb1.Timestamp{}
 			}
-			if err := (*timestamppb.Timestamp)(m.RuleBegins).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := (*timestamppb.Timestamp)(m.RuleBeginsAt).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
 		case 102:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field RuleEnds", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field RuleEndsAt", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -1377,10 +1377,10 @@ func (m *ScheduledLimit) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.RuleEnds == nil {
-				m.RuleEnds = &timestamppb1.Timestamp{}
+			if m.RuleEndsAt == nil {
+				m.RuleEndsAt = &timestamppb1.Timestamp{}
 			}
-			if err := (*timestamppb.Timestamp)(m.RuleEnds).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := (*timestamppb.Timestamp)(m.RuleEndsAt).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1505,7 +1505,7 @@ func (m *CivilWindow) UnmarshalVT(dAtA []byte) error {
 		switch fieldNum {
 		case 1:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field From", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field BeginsAt", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -1532,16 +1532,16 @@ func (m *CivilWindow) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.From == nil {
-				m.From = &timestamppb1.Timestamp{}
+			if m.BeginsAt == nil {
+				m.BeginsAt = &timestamppb1.Timestamp{}
 			}
-			if err := (*timestamppb.Timestamp)(m.From).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := (*timestamppb.Timestamp)(m.BeginsAt).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Until", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field EndsAt", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -1568,10 +1568,10 @@ func (m *CivilWindow) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.Until == nil {
-				m.Until = &timestamppb1.Timestamp{}
+			if m.EndsAt == nil {
+				m.EndsAt = &timestamppb1.Timestamp{}
 			}
-			if err := (*timestamppb.Timestamp)(m.Until).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := (*timestamppb.Timestamp)(m.EndsAt).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -1628,7 +1628,7 @@ func (m *SkippedWindow) UnmarshalVT(dAtA []byte) error {
 		switch fieldNum {
 		case 1:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field From", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field BeginsAt", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -1655,16 +1655,16 @@ func (m *SkippedWindow) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.From == nil {
-				m.From = &timestamppb1.Timestamp{}
+			if m.BeginsAt == nil {
+				m.BeginsAt = &timestamppb1.Timestamp{}
 			}
-			if err := (*timestamppb.Timestamp)(m.From).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := (*timestamppb.Timestamp)(m.BeginsAt).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Until", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field EndsAt", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -1691,10 +1691,10 @@ func (m *SkippedWindow) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if m.Until == nil {
-				m.Until = &timestamppb1.Timestamp{}
+			if m.EndsAt == nil {
+				m.EndsAt = &timestamppb1.Timestamp{}
 			}
-			if err := (*timestamppb.Timestamp)(m.Until).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			if err := (*timestamppb.Timestamp)(m.EndsAt).UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex

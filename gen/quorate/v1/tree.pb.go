@@ -2848,7 +2848,7 @@ type NodeHold struct {
 	// Requests that would wait for the end of the hold are denied.
 	Deny bool `protobuf:"varint,3,opt,name=deny,proto3" json:"deny,omitempty"`
 	// When the hold ends by itself, in ledger time; 0 for never.
-	UntilLedgerMs int64 `protobuf:"varint,4,opt,name=until_ledger_ms,json=untilLedgerMs,proto3" json:"until_ledger_ms,omitempty"`
+	EndsLedgerMs int64 `protobuf:"varint,4,opt,name=ends_ledger_ms,json=endsLedgerMs,proto3" json:"ends_ledger_ms,omitempty"`
 	// Leases at the node and below are revoked, each with this grace.
 	Drain bool `protobuf:"varint,5,opt,name=drain,proto3" json:"drain,omitempty"`
 	// See drain.
@@ -2856,9 +2856,9 @@ type NodeHold struct {
 	// Nothing was held at the node and below any more once since the drain began.
 	Drained bool `protobuf:"varint,7,opt,name=drained,proto3" json:"drained,omitempty"`
 	// When the node was put on hold, in ledger time.
-	SinceLedgerMs int64 `protobuf:"varint,8,opt,name=since_ledger_ms,json=sinceLedgerMs,proto3" json:"since_ledger_ms,omitempty"`
+	BeganLedgerMs int64 `protobuf:"varint,8,opt,name=began_ledger_ms,json=beganLedgerMs,proto3" json:"began_ledger_ms,omitempty"`
 	// The same by the wall clock of the leader; for people only.
-	Since *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=since,proto3" json:"since,omitempty"`
+	BeganAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=began_at,json=beganAt,proto3" json:"began_at,omitempty"`
 	// Who made the hold what it is.
 	Actor string `protobuf:"bytes,10,opt,name=actor,proto3" json:"actor,omitempty"`
 	// Why.
@@ -2925,9 +2925,9 @@ func (x *NodeHold) GetDeny() bool {
 	return false
 }
 
-func (x *NodeHold) GetUntilLedgerMs() int64 {
+func (x *NodeHold) GetEndsLedgerMs() int64 {
 	if x != nil {
-		return x.UntilLedgerMs
+		return x.EndsLedgerMs
 	}
 	return 0
 }
@@ -2953,16 +2953,16 @@ func (x *NodeHold) GetDrained() bool {
 	return false
 }
 
-func (x *NodeHold) GetSinceLedgerMs() int64 {
+func (x *NodeHold) GetBeganLedgerMs() int64 {
 	if x != nil {
-		return x.SinceLedgerMs
+		return x.BeganLedgerMs
 	}
 	return 0
 }
 
-func (x *NodeHold) GetSince() *timestamppb.Timestamp {
+func (x *NodeHold) GetBeganAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Since
+		return x.BeganAt
 	}
 	return nil
 }
@@ -5015,10 +5015,10 @@ type ScheduleLimitsRequest struct {
 	// What it does, by resource.
 	Adjustments map[string]*LimitAdjustment `protobuf:"bytes,3,rep,name=adjustments,proto3" json:"adjustments,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Civil time at which it begins; now or earlier for at once. Leave it out for now.
-	From *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=from,proto3" json:"from,omitempty"`
+	BeginsAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=begins_at,json=beginsAt,proto3" json:"begins_at,omitempty"`
 	// Civil time at which it ends, at least a second later. Required unless the limit recurs; a recurring limit without it
 	// has no end.
-	Until *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
+	EndsAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
 	// The actor, compared with the admins of the tree. Up to 128 bytes. A guarded cluster enters the caller.
 	Actor string `protobuf:"bytes,6,opt,name=actor,proto3" json:"actor,omitempty"`
 	// The reason. Required if the tree has require_reason. Up to 1,024 bytes.
@@ -5084,16 +5084,16 @@ func (x *ScheduleLimitsRequest) GetAdjustments() map[string]*LimitAdjustment {
 	return nil
 }
 
-func (x *ScheduleLimitsRequest) GetFrom() *timestamppb.Timestamp {
+func (x *ScheduleLimitsRequest) GetBeginsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.From
+		return x.BeginsAt
 	}
 	return nil
 }
 
-func (x *ScheduleLimitsRequest) GetUntil() *timestamppb.Timestamp {
+func (x *ScheduleLimitsRequest) GetEndsAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Until
+		return x.EndsAt
 	}
 	return nil
 }
@@ -5379,7 +5379,7 @@ type ListScheduledLimitsResponse struct {
 	// At most 1,000.
 	Limits []*ScheduledLimit `protobuf:"bytes,1,rep,name=limits,proto3" json:"limits,omitempty"`
 	// Civil time of the cluster; left out while the members have not agreed on it.
-	CivilTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=civil_time,json=civilTime,proto3" json:"civil_time,omitempty"`
+	CivilAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=civil_at,json=civilAt,proto3" json:"civil_at,omitempty"`
 	// What the answer is based on.
 	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -5423,9 +5423,9 @@ func (x *ListScheduledLimitsResponse) GetLimits() []*ScheduledLimit {
 	return nil
 }
 
-func (x *ListScheduledLimitsResponse) GetCivilTime() *timestamppb.Timestamp {
+func (x *ListScheduledLimitsResponse) GetCivilAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.CivilTime
+		return x.CivilAt
 	}
 	return nil
 }
@@ -5722,17 +5722,17 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\vchild_count\x18\x06 \x01(\x03R\n" +
 	"childCount\x12)\n" +
 	"\x10waiting_requests\x18\a \x01(\x03R\x0fwaitingRequests\x125\n" +
-	"\x17waiting_since_ledger_ms\x18\b \x01(\x03R\x14waitingSinceLedgerMs\"\xe3\x03\n" +
+	"\x17waiting_since_ledger_ms\x18\b \x01(\x03R\x14waitingSinceLedgerMs\"\xe6\x03\n" +
 	"\bNodeHold\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
-	"\x04deny\x18\x03 \x01(\bR\x04deny\x12&\n" +
-	"\x0funtil_ledger_ms\x18\x04 \x01(\x03R\runtilLedgerMs\x12\x14\n" +
+	"\x04deny\x18\x03 \x01(\bR\x04deny\x12$\n" +
+	"\x0eends_ledger_ms\x18\x04 \x01(\x03R\fendsLedgerMs\x12\x14\n" +
 	"\x05drain\x18\x05 \x01(\bR\x05drain\x12\x19\n" +
 	"\bgrace_ms\x18\x06 \x01(\x03R\agraceMs\x12\x18\n" +
 	"\adrained\x18\a \x01(\bR\adrained\x12&\n" +
-	"\x0fsince_ledger_ms\x18\b \x01(\x03R\rsinceLedgerMs\x120\n" +
-	"\x05since\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x14\n" +
+	"\x0fbegan_ledger_ms\x18\b \x01(\x03R\rbeganLedgerMs\x125\n" +
+	"\bbegan_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\abeganAt\x12\x14\n" +
 	"\x05actor\x18\n" +
 	" \x01(\tR\x05actor\x12\x16\n" +
 	"\x06reason\x18\v \x01(\tR\x06reason\x122\n" +
@@ -5914,14 +5914,14 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\fapplications\x18\x03 \x03(\tR\fapplications\x1a7\n" +
 	"\tUsedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x8b\x04\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x97\x04\n" +
 	"\x15ScheduleLimitsRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12/\n" +
 	"\x05place\x18\x02 \x01(\v2\x11.quorate.v1.PlaceB\x06\xbaH\x03\xc8\x01\x01R\x05place\x12`\n" +
 	"\vadjustments\x18\x03 \x03(\v22.quorate.v1.ScheduleLimitsRequest.AdjustmentsEntryB\n" +
-	"\xbaH\a\x9a\x01\x04\b\x01\x10@R\vadjustments\x12.\n" +
-	"\x04from\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x120\n" +
-	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x1e\n" +
+	"\xbaH\a\x9a\x01\x04\b\x01\x10@R\vadjustments\x127\n" +
+	"\tbegins_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bbeginsAt\x123\n" +
+	"\aends_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12\x1e\n" +
 	"\x05actor\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
 	"\x06reason\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x12\x17\n" +
 	"\adry_run\x18\b \x01(\bR\x06dryRun\x12\x1e\n" +
@@ -5943,11 +5943,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\"r\n" +
 	"\x1aListScheduledLimitsRequest\x12'\n" +
 	"\x05place\x18\x01 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x12+\n" +
-	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xb6\x01\n" +
+	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xb2\x01\n" +
 	"\x1bListScheduledLimitsResponse\x122\n" +
-	"\x06limits\x18\x01 \x03(\v2\x1a.quorate.v1.ScheduledLimitR\x06limits\x129\n" +
-	"\n" +
-	"civil_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tcivilTime\x12(\n" +
+	"\x06limits\x18\x01 \x03(\v2\x1a.quorate.v1.ScheduledLimitR\x06limits\x125\n" +
+	"\bcivil_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\acivilAt\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read*\\\n" +
 	"\x04Unit\x12\x14\n" +
 	"\x10UNIT_UNSPECIFIED\x10\x00\x12\x0e\n" +
@@ -6167,7 +6166,7 @@ var file_quorate_v1_tree_proto_depIdxs = []int32{
 	86,  // 56: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
 	32,  // 57: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
 	31,  // 58: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
-	88,  // 59: quorate.v1.NodeHold.since:type_name -> google.protobuf.Timestamp
+	88,  // 59: quorate.v1.NodeHold.began_at:type_name -> google.protobuf.Timestamp
 	74,  // 60: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
 	0,   // 61: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
 	89,  // 62: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
@@ -6208,14 +6207,14 @@ var file_quorate_v1_tree_proto_depIdxs = []int32{
 	78,  // 97: quorate.v1.GroupMember.used:type_name -> quorate.v1.GroupMember.UsedEntry
 	90,  // 98: quorate.v1.ScheduleLimitsRequest.place:type_name -> quorate.v1.Place
 	79,  // 99: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
-	88,  // 100: quorate.v1.ScheduleLimitsRequest.from:type_name -> google.protobuf.Timestamp
-	88,  // 101: quorate.v1.ScheduleLimitsRequest.until:type_name -> google.protobuf.Timestamp
+	88,  // 100: quorate.v1.ScheduleLimitsRequest.begins_at:type_name -> google.protobuf.Timestamp
+	88,  // 101: quorate.v1.ScheduleLimitsRequest.ends_at:type_name -> google.protobuf.Timestamp
 	93,  // 102: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
 	93,  // 103: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
 	90,  // 104: quorate.v1.ListScheduledLimitsRequest.place:type_name -> quorate.v1.Place
 	86,  // 105: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
 	93,  // 106: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
-	88,  // 107: quorate.v1.ListScheduledLimitsResponse.civil_time:type_name -> google.protobuf.Timestamp
+	88,  // 107: quorate.v1.ListScheduledLimitsResponse.civil_at:type_name -> google.protobuf.Timestamp
 	87,  // 108: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
 	89,  // 109: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
 	89,  // 110: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit

@@ -251,7 +251,7 @@ type Webhook struct {
 	// Deliveries among them that told that events were lost.
 	Gaps uint64 `protobuf:"varint,7,opt,name=gaps,proto3" json:"gaps,omitempty"`
 	// Wall-clock time of the first failed attempt for the next event; unset if none has failed.
-	FailingSince *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=failing_since,json=failingSince,proto3" json:"failing_since,omitempty"`
+	FailingSinceAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=failing_since_at,json=failingSinceAt,proto3" json:"failing_since_at,omitempty"`
 	// Why the last attempt failed; empty if it has not.
 	LastError string `protobuf:"bytes,9,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
 	// The user whose rights decide what is delivered; empty for a webhook of the cluster.
@@ -339,9 +339,9 @@ func (x *Webhook) GetGaps() uint64 {
 	return 0
 }
 
-func (x *Webhook) GetFailingSince() *timestamppb.Timestamp {
+func (x *Webhook) GetFailingSinceAt() *timestamppb.Timestamp {
 	if x != nil {
-		return x.FailingSince
+		return x.FailingSinceAt
 	}
 	return nil
 }
@@ -848,7 +848,7 @@ const file_quorate_v1_webhook_proto_rawDesc = "" +
 	"retryForMs\"=\n" +
 	"\rEventPosition\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\rR\x06number\"\xf7\x02\n" +
+	"\x06number\x18\x02 \x01(\rR\x06number\"\xfc\x02\n" +
 	"\aWebhook\x12+\n" +
 	"\x04spec\x18\x01 \x01(\v2\x17.quorate.v1.WebhookSpecR\x04spec\x12.\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x18.quorate.v1.WebhookStateR\x05state\x121\n" +
@@ -856,8 +856,8 @@ const file_quorate_v1_webhook_proto_rawDesc = "" +
 	"\x06behind\x18\x04 \x01(\x03R\x06behind\x12\x1c\n" +
 	"\tforgotten\x18\x05 \x01(\bR\tforgotten\x12\x1c\n" +
 	"\tdelivered\x18\x06 \x01(\x04R\tdelivered\x12\x12\n" +
-	"\x04gaps\x18\a \x01(\x04R\x04gaps\x12?\n" +
-	"\rfailing_since\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\ffailingSince\x12\x1d\n" +
+	"\x04gaps\x18\a \x01(\x04R\x04gaps\x12D\n" +
+	"\x10failing_since_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x0efailingSinceAt\x12\x1d\n" +
 	"\n" +
 	"last_error\x18\t \x01(\tR\tlastError\x12\x14\n" +
 	"\x05owner\x18\n" +
@@ -939,7 +939,7 @@ var file_quorate_v1_webhook_proto_depIdxs = []int32{
 	1,  // 0: quorate.v1.Webhook.spec:type_name -> quorate.v1.WebhookSpec
 	0,  // 1: quorate.v1.Webhook.state:type_name -> quorate.v1.WebhookState
 	2,  // 2: quorate.v1.Webhook.cursor:type_name -> quorate.v1.EventPosition
-	12, // 3: quorate.v1.Webhook.failing_since:type_name -> google.protobuf.Timestamp
+	12, // 3: quorate.v1.Webhook.failing_since_at:type_name -> google.protobuf.Timestamp
 	13, // 4: quorate.v1.ListWebhooksRequest.read:type_name -> quorate.v1.ReadOptions
 	3,  // 5: quorate.v1.ListWebhooksResponse.webhooks:type_name -> quorate.v1.Webhook
 	14, // 6: quorate.v1.ListWebhooksResponse.read:type_name -> quorate.v1.ReadInfo

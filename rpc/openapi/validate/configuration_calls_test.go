@@ -43,7 +43,7 @@ var accessCalls = []call{
 	{
 		procedure: "AccessService/RefuseCredential",
 		body: `{"refused": {"kind": "REFUSED_KIND_USER", "name": "account/anna",
-			"until": "2030-01-01T00:00:00Z", "reason": "left"}}`,
+			"endsAt": "2030-01-01T00:00:00Z", "reason": "left"}}`,
 	},
 	{procedure: "AccessService/ListRefusedCredentials", body: `{}`},
 	{procedure: "AccessService/AllowCredential", body: `{"kind": "REFUSED_KIND_USER", "name": "account/anna"}`},
@@ -91,7 +91,7 @@ var treeCalls = []call{
 	{
 		procedure: "TreeService/ScheduleLimits",
 		body: `{"id": "night", "place": {"tree": "cern", "node": "atlas"}, "adjustments": {"cores": {"cap": 50}},
-			"from": "2090-01-01T00:00:00Z", "until": "2090-02-01T00:00:00Z", "reason": "maintenance"}`,
+			"beginsAt": "2090-01-01T00:00:00Z", "endsAt": "2090-02-01T00:00:00Z", "reason": "maintenance"}`,
 	},
 	{procedure: "TreeService/ListScheduledLimits", body: `{}`},
 	{procedure: "TreeService/CancelScheduledLimit", body: `{"id": "night"}`},

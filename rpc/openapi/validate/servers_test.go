@@ -36,7 +36,7 @@ func startServers(t *testing.T) string {
 	}})
 	servertest.Await(t, patience, "the cluster has agreed on civil time, which limits are scheduled by", func() bool {
 		answer, err := c.Try(t, "limits", "scheduled", "-o", "json")
-		return err == nil && strings.Contains(answer, "civilTime")
+		return err == nil && strings.Contains(answer, "civilAt")
 	})
 	return c.URLs[0]
 }

@@ -113,7 +113,7 @@ func runWhoCan(ctx context.Context, c *cli.Env, args []string) error {
 			b := found.GetBinding()
 			rows = append(rows, []string{
 				placeText(found.GetPlace()), b.GetRole(), strings.Join(b.GetTo(), ", "), ceilingText(b),
-				cli.FormatTime(b.GetUntil()),
+				cli.FormatTime(b.GetEndsAt()),
 			})
 		}
 		return p.Table(rows)

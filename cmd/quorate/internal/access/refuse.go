@@ -105,13 +105,13 @@ func (o *refuseOptions) runRefuse(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	refused.Until = timestamppb.New(until)
+	refused.EndsAt = timestamppb.New(until)
 	if o.issuedBefore != "" {
 		before, err := parseTime("--issued-before", o.issuedBefore, now)
 		if err != nil {
 			return err
 		}
-		refused.IssuedBefore = timestamppb.New(before)
+		refused.IssueCutoffAt = timestamppb.New(before)
 	}
 	quorate, ctx, cancel, err := o.Connect(ctx)
 	if err != nil {
@@ -122,7 +122,7 @@ func (o *refuseOptions) runRefuse(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return o.Print(answer, lineOf("%s %s is refused until %s", args[0], args[1], cli.FormatTime(refused.GetUntil())))
+	return o.Print(answer, lineOf("%s %s is refused until %s", args[0], args[1], cli.FormatTime(refused.GetEndsAt())))
 }
 
 func newAllowCmd(c *cli.Env) *cobra.Command {
@@ -187,7 +187,7 @@ func refusedRows(refused []*quoratev1.RefusedCredential) [][]string {
 	for _, r := range refused {
 		word := strings.ToLower(strings.TrimPrefix(r.GetKind().String(), "REFUSED_KIND_"))
 		rows = append(rows, []string{
-			word, r.GetName(), r.GetIssuer(), cli.FormatTime(r.GetIssuedBefore()), cli.FormatTime(r.GetUntil()),
+			word, r.GetName(), r.GetIssuer(), cli.FormatTime(r.GetIssueCutoffAt()), cli.FormatTime(r.GetEndsAt()),
 			r.GetReason(),
 		})
 	}

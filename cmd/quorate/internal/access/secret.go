@@ -103,8 +103,8 @@ func clearSecret(answer proto.Message) {
 
 func tokenText(t *quoratev1.Token) string {
 	text := fmt.Sprintf("token %s of account %s", t.GetId(), t.GetAccount())
-	if t.GetEnds() != nil {
-		text += ", which ends at " + cli.FormatTime(t.GetEnds())
+	if t.GetEndsAt() != nil {
+		text += ", which ends at " + cli.FormatTime(t.GetEndsAt())
 	}
 	return text
 }

@@ -50,7 +50,7 @@ func callerRows(identity *quoratev1.WhoAmIResponse) [][]string {
 		{"kind", identity.GetKind()},
 		{"groups", listText(identity.GetGroups())},
 		{"verbs on the cluster", clusterVerbsText(identity.GetClusterVerbs())},
-		{"ends", cmp.Or(cli.FormatTime(identity.GetEnds()), "-")},
+		{"ends", cmp.Or(cli.FormatTime(identity.GetEndsAt()), "-")},
 	}
 }
 
@@ -112,7 +112,7 @@ func runStatus(ctx context.Context, c *cli.Env) error {
 	}
 	status := accessStatus{
 		Mode: modeText(identity.GetMode()), User: identity.GetUser(), Kind: identity.GetKind(), Groups: identity.GetGroups(),
-		ClusterVerbs: identity.GetClusterVerbs(), Ends: cli.FormatTime(identity.GetEnds()),
+		ClusterVerbs: identity.GetClusterVerbs(), Ends: cli.FormatTime(identity.GetEndsAt()),
 	}
 	all, err := fetchAccounts(ctx, c, quorate)
 	switch connect.CodeOf(err) { //nolint:exhaustive // all other codes are failures

@@ -195,7 +195,7 @@ func tokenRows(tokens []*quoratev1.Token, now time.Time) [][]string {
 		switch {
 		case t.GetRevoked():
 			state = "revoked"
-		case t.GetEnds() != nil && !now.Before(t.GetEnds().AsTime()):
+		case t.GetEndsAt() != nil && !now.Before(t.GetEndsAt().AsTime()):
 			state = "ended"
 		}
 		verbs := "all"
@@ -203,7 +203,7 @@ func tokenRows(tokens []*quoratev1.Token, now time.Time) [][]string {
 			verbs = listText(t.GetVerbs())
 		}
 		rows = append(rows, []string{
-			t.GetId(), state, cli.FormatTime(t.GetCreated()), cli.FormatTime(t.GetEnds()), verbs, t.GetDescription(),
+			t.GetId(), state, cli.FormatTime(t.GetCreatedAt()), cli.FormatTime(t.GetEndsAt()), verbs, t.GetDescription(),
 		})
 	}
 	return rows

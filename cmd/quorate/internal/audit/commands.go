@@ -83,7 +83,7 @@ func (o *listOptions) request() (*quoratev1.ListRecordsRequest, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Since = timestamppb.New(at)
+		r.BeginsAt = timestamppb.New(at)
 	}
 	return r, nil
 }
@@ -164,7 +164,7 @@ func recordRows(list []*quoratev1.AuditRecord) [][]string {
 			number = strconv.FormatUint(r.GetNumber(), 10)
 		}
 		rows = append(rows, []string{
-			number, cli.FormatTime(r.GetAt()), actorText(r), r.GetAction(), r.GetOutcome(), whatText(r), r.GetReason(),
+			number, cli.FormatTime(r.GetRecordedAt()), actorText(r), r.GetAction(), r.GetOutcome(), whatText(r), r.GetReason(),
 		})
 	}
 	return rows

@@ -49,7 +49,7 @@ func (u Units) BlockerTexts(level *quoratev1.LevelHolders, list []*quoratev1.Blo
 				text += ", " + party.what + " " + party.name
 			}
 		}
-		text += ", since " + FormatTime(b.GetSince())
+		text += ", since " + FormatTime(b.GetBeganAt())
 		if b.GetPosition() == 0 && b.GetExpiresLedgerMs() > 0 {
 			text += ", ends in " + RoundSpan(b.GetExpiresLedgerMs()-nowMs)
 		}

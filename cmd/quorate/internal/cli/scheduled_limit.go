@@ -15,15 +15,15 @@ func (u Units) ScheduledText(s *quoratev1.ScheduledLimit) string {
 	text := u.AdjustmentsText(s)
 	if s.GetEvery() != "" {
 		text += " every " + s.GetEvery() + ruleSpan(s)
-		if s.GetUntil() != nil {
+		if s.GetEndsAt() != nil {
 			text += ", next"
 		}
 	}
-	if s.GetFrom() != nil {
-		text += " from " + FormatTime(s.GetFrom())
+	if s.GetBeginsAt() != nil {
+		text += " from " + FormatTime(s.GetBeginsAt())
 	}
-	if s.GetUntil() != nil {
-		text += " until " + FormatTime(s.GetUntil())
+	if s.GetEndsAt() != nil {
+		text += " until " + FormatTime(s.GetEndsAt())
 	}
 	if s.GetInForce() {
 		text += ", in force"
@@ -34,11 +34,11 @@ func (u Units) ScheduledText(s *quoratev1.ScheduledLimit) string {
 // ruleSpan writes when a rule begins and ends, if that is known.
 func ruleSpan(s *quoratev1.ScheduledLimit) string {
 	var text string
-	if s.GetRuleBegins() != nil {
-		text = " from " + FormatTime(s.GetRuleBegins())
+	if s.GetRuleBeginsAt() != nil {
+		text = " from " + FormatTime(s.GetRuleBeginsAt())
 	}
-	if s.GetRuleEnds() != nil {
-		text += " until " + FormatTime(s.GetRuleEnds())
+	if s.GetRuleEndsAt() != nil {
+		text += " until " + FormatTime(s.GetRuleEndsAt())
 	}
 	return text
 }
@@ -47,8 +47,8 @@ func ruleSpan(s *quoratev1.ScheduledLimit) string {
 func SkippedText(s *quoratev1.ScheduledLimit) []string {
 	var lines []string
 	for _, w := range s.GetSkipped() {
-		lines = append(lines, fmt.Sprintf("not in force from %s until %s: %s", FormatTime(w.GetFrom()),
-			FormatTime(w.GetUntil()), w.GetReason()))
+		lines = append(lines, fmt.Sprintf("not in force from %s until %s: %s", FormatTime(w.GetBeginsAt()),
+			FormatTime(w.GetEndsAt()), w.GetReason()))
 	}
 	return lines
 }

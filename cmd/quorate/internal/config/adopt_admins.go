@@ -151,6 +151,6 @@ func adoptInto(
 // isBound reports whether a subject has the role of admins at a node already, without an end.
 func isBound(bindings []*quoratev1.Binding, subject string) bool {
 	return slices.ContainsFunc(bindings, func(b *quoratev1.Binding) bool {
-		return b.GetRole() == adminRole && b.GetUntil() == nil && slices.Contains(b.GetTo(), subject)
+		return b.GetRole() == adminRole && b.GetEndsAt() == nil && slices.Contains(b.GetTo(), subject)
 	})
 }

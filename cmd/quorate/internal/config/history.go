@@ -119,7 +119,7 @@ func revisionRows(revisions []*quoratev1.Revision) [][]string {
 	rows := [][]string{{"REVISION", "AT", "ACTOR", "CHANGES", "REASON"}}
 	for _, r := range revisions {
 		rows = append(rows, []string{
-			strconv.FormatUint(r.GetRevision(), 10), cli.FormatTime(r.GetAt()), cmp.Or(r.GetActor(), "-"),
+			strconv.FormatUint(r.GetRevision(), 10), cli.FormatTime(r.GetAppliedAt()), cmp.Or(r.GetActor(), "-"),
 			strconv.Itoa(int(max(r.GetChangeCount(), int32(len(r.GetChanges()))))), r.GetReason(),
 		})
 	}
@@ -156,7 +156,7 @@ func drawRevision(u cli.Units, p *cli.Page, r *quoratev1.Revision) {
 	if r.GetSubtree() != nil {
 		place = "  --at " + subtreeText(r.GetSubtree())
 	}
-	p.Linef("revision %d  %s%s%s%s", r.GetRevision(), cli.FormatTime(r.GetAt()), place, actor, reason)
+	p.Linef("revision %d  %s%s%s%s", r.GetRevision(), cli.FormatTime(r.GetAppliedAt()), place, actor, reason)
 	if q := r.GetRequest(); q != nil {
 		p.Linef("  request %d of %s, approved by %s", q.GetId(), q.GetAsker(), strings.Join(q.GetApprovers(), ", "))
 	}

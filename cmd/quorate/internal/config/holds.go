@@ -67,11 +67,11 @@ func holdRows(u cli.Units, answer *quoratev1.ListHoldsResponse) [][]string {
 		if h.GetDeny() {
 			requests = "denied"
 		}
-		if h.GetUntilLedgerMs() != 0 {
-			ends = "in " + cli.RoundSpan(h.GetUntilLedgerMs()-answer.GetRead().GetLedgerTimeMs())
+		if h.GetEndsLedgerMs() != 0 {
+			ends = "in " + cli.RoundSpan(h.GetEndsLedgerMs()-answer.GetRead().GetLedgerTimeMs())
 		}
 		rows = append(rows, []string{
-			cli.PlaceOf(h.GetTree(), h.GetNode()).String(), requests, drainText(h), cli.FormatTime(h.GetSince()), ends,
+			cli.PlaceOf(h.GetTree(), h.GetNode()).String(), requests, drainText(h), cli.FormatTime(h.GetBeganAt()), ends,
 			u.FormatAmounts(h.GetTree(), h.GetUsed()), h.GetActor(), h.GetReason(),
 		})
 	}

@@ -317,10 +317,10 @@ func (o *limitRequestOptions) drawRequest(p *cli.Page, r *quoratev1.LimitRequest
 	}
 	if r.GetState() == quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN {
 		p.Linef("  approvals: %d of %d%s; ends %s", len(r.GetApprovals()), r.GetApprovalsNeeded(), approvers(r),
-			cli.FormatTime(r.GetEnds()))
+			cli.FormatTime(r.GetEndsAt()))
 		return
 	}
-	end := "closed " + cli.FormatTime(r.GetClosed())
+	end := "closed " + cli.FormatTime(r.GetClosedAt())
 	if r.GetClosedBy() != "" {
 		end += " by " + r.GetClosedBy()
 	}

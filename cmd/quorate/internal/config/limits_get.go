@@ -133,8 +133,8 @@ func (o *limitsGetOptions) run(ctx context.Context, place string) error {
 	}
 	for _, s := range scheduled {
 		shown.Scheduled = append(shown.Scheduled, shownSchedule{
-			ID: s.GetId(), Limits: cli.Units{}.AdjustmentsText(s), From: cli.FormatTime(s.GetFrom()),
-			Until: cli.FormatTime(s.GetUntil()), Every: s.GetEvery(), InForce: s.GetInForce(), Actor: s.GetActor(),
+			ID: s.GetId(), Limits: cli.Units{}.AdjustmentsText(s), From: cli.FormatTime(s.GetBeginsAt()),
+			Until: cli.FormatTime(s.GetEndsAt()), Every: s.GetEvery(), InForce: s.GetInForce(), Actor: s.GetActor(),
 			Reason: s.GetReason(),
 		})
 	}

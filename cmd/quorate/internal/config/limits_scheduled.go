@@ -74,8 +74,8 @@ func (o *limitsSetOptions) scheduleRequest(at cli.Place) (*quoratev1.ScheduleLim
 		DryRun: o.dryRun, Every: o.schedule.every,
 	}
 	var err error
-	if request.Until, err = parseTime("--until", o.schedule.until); err == nil {
-		request.From, err = parseTime("--from", o.schedule.from)
+	if request.EndsAt, err = parseTime("--until", o.schedule.until); err == nil {
+		request.BeginsAt, err = parseTime("--from", o.schedule.from)
 	}
 	return request, err
 }
@@ -205,7 +205,7 @@ func scheduledRows(u cli.Units, list []*quoratev1.ScheduledLimit) [][]string {
 	for _, s := range list {
 		rows = append(rows, []string{
 			s.GetId(), cli.PlaceOf(s.GetTree(), s.GetNode()).String(), u.AdjustmentsText(s),
-			cli.FormatTime(s.GetFrom()), cli.FormatTime(s.GetUntil()), s.GetEvery(),
+			cli.FormatTime(s.GetBeginsAt()), cli.FormatTime(s.GetEndsAt()), s.GetEvery(),
 			map[bool]string{true: "yes"}[s.GetInForce()], s.GetActor(), s.GetReason(),
 		})
 	}

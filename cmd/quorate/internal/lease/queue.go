@@ -141,7 +141,7 @@ func (o *queueOptions) drawQueue(p *cli.Page, all *quoratev1.ListWaitingResponse
 			waiting, asks = resize.GetWaiting(), u.ResizeClaims(resize)
 		}
 		row := []string{
-			a.GetId(), strconv.FormatInt(a.GetPriority(), 10), cli.FormatTime(waiting.GetSince()), asks,
+			a.GetId(), strconv.FormatInt(a.GetPriority(), 10), cli.FormatTime(waiting.GetArrivedAt()), asks,
 			cli.PositionText(waiting),
 		}
 		if o.certainBy {

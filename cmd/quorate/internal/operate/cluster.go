@@ -73,7 +73,7 @@ func healthRows(answer *quoratev1.ListMembersResponse) [][]string {
 		role, healthy, since := enumText(m.GetRole().String(), "ROLE_"), "no", "-"
 		contact, behind, clock := "-", "-", "-"
 		if m.GetHealthy() {
-			healthy, since = "yes", m.GetStableSince().AsTime().Format(time.RFC3339)
+			healthy, since = "yes", m.GetStableSinceAt().AsTime().Format(time.RFC3339)
 		}
 		if m.GetLastContact() != nil {
 			contact, behind = formatDuration(m.GetLastContact()), strconv.FormatUint(m.GetTrailingLogs(), 10)

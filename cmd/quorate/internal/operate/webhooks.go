@@ -72,8 +72,8 @@ func webhookRows(list []*quoratev1.Webhook) [][]string {
 			behind = "forgotten"
 		}
 		since := ""
-		if w.GetFailingSince() != nil {
-			since = cli.FormatTime(w.GetFailingSince())
+		if w.GetFailingSinceAt() != nil {
+			since = cli.FormatTime(w.GetFailingSinceAt())
 		}
 		rows = append(rows, []string{
 			w.GetSpec().GetName(), w.GetSpec().GetUrl(), cmp.Or(w.GetOwner(), "cluster"), webhookState(w),

@@ -149,7 +149,7 @@ func eventRows(u cli.Units, events []*quoratev1.Event) [][]string {
 		what := strings.ToLower(strings.TrimPrefix(e.GetKind().String(), "EVENT_KIND_"))
 		what = strings.ReplaceAll(what, "_", "-")
 		rows = append(rows, []string{
-			strconv.FormatUint(e.GetNumber(), 10), cli.FormatTime(e.GetAt()), what, eventObject(e), e.GetBy(),
+			strconv.FormatUint(e.GetNumber(), 10), cli.FormatTime(e.GetHappenedAt()), what, eventObject(e), e.GetBy(),
 			strings.Join(why,
 				"; "),
 		})

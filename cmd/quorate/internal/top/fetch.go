@@ -157,7 +157,7 @@ func (f *fetcher) waiting(ctx context.Context) ([]row, error) {
 	}
 	list := answer.GetRequests()
 	slices.SortStableFunc(list, func(a, b *quoratev1.WaitingRequest) int {
-		return waitingOf(a).GetSince().AsTime().Compare(waitingOf(b).GetSince().AsTime())
+		return waitingOf(a).GetArrivedAt().AsTime().Compare(waitingOf(b).GetArrivedAt().AsTime())
 	})
 	var rows []row
 	for _, r := range list {
@@ -169,7 +169,7 @@ func (f *fetcher) waiting(ctx context.Context) ([]row, error) {
 		if resize := a.GetResize(); resize != nil {
 			asks = f.units.ResizeClaims(resize)
 		}
-		rows = append(rows, row{cells: []string{a.GetId(), cli.FormatTime(waitingOf(r).GetSince()), asks, blocker}})
+		rows = append(rows, row{cells: []string{a.GetId(), cli.FormatTime(waitingOf(r).GetArrivedAt()), asks, blocker}})
 	}
 	return rows, nil
 }

@@ -160,7 +160,7 @@ func (o *activityOptions) printActivity(p *cli.Page, answer *quoratev1.GetActivi
 
 func lastSteps(steps []*quoratev1.ActivityStep, span time.Duration) []*quoratev1.ActivityStep {
 	for i, step := range steps {
-		if steps[len(steps)-1].GetFrom().AsTime().Sub(step.GetFrom().AsTime()) < span {
+		if steps[len(steps)-1].GetBeginsAt().AsTime().Sub(step.GetBeginsAt().AsTime()) < span {
 			return steps[i:]
 		}
 	}
@@ -173,7 +173,7 @@ func activityRows(steps []*quoratev1.ActivityStep, items bool) [][]string {
 		rows[0] = append(rows[0], "ITEMS")
 	}
 	for _, step := range steps {
-		row := []string{cli.FormatTime(step.GetFrom())}
+		row := []string{cli.FormatTime(step.GetBeginsAt())}
 		for _, count := range []int64{
 			step.GetHeld(), step.GetWaiting(), step.GetGranted(), step.GetReleased(),
 			step.GetLost(),

@@ -87,7 +87,7 @@ func CheckNew(c *state.Calendar, s *state.ScheduledLimit) *quota.Error {
 		return quota.Errorf(quota.Invalid, "windows", "the limit has no window in which it is in force")
 	}
 	if w := s.Windows[0]; w.Until <= c.Civil.Now {
-		return quota.Errorf(quota.Invalid, "windows[0].until_ms",
+		return quota.Errorf(quota.Invalid, "ends_at",
 			"the window ends at %s, and now is %s; it must end in the future", w.Until, c.Civil.Now)
 	}
 	return nil
@@ -118,10 +118,10 @@ func CheckShape(c *state.Calendar, s *quota.ScheduledLimit) *quota.Error {
 	case s.Rule == "" && (s.RuleBegins != 0 || s.RuleEnds != 0 || len(s.Windows) > 1):
 		return quota.Errorf(quota.Invalid, "every", "a limit without a rule has one window; schedule one limit for each")
 	case s.RuleBegins < 0 || s.RuleBegins > quota.MaxCivilTime:
-		return quota.Errorf(quota.Invalid, "from_ms", "a rule begins at 1 to %d ms after 1970, not %d; 0 for now",
+		return quota.Errorf(quota.Invalid, "begins_at", "a rule begins at 1 to %d ms after 1970, not %d; 0 for now",
 			int64(quota.MaxCivilTime), int64(s.RuleBegins))
 	case s.RuleEnds < 0 || s.RuleEnds > quota.MaxCivilTime:
-		return quota.Errorf(quota.Invalid, "until_ms", "a rule ends at 1 to %d ms after 1970, not %d; 0 for never",
+		return quota.Errorf(quota.Invalid, "ends_at", "a rule ends at 1 to %d ms after 1970, not %d; 0 for never",
 			int64(quota.MaxCivilTime), int64(s.RuleEnds))
 	case len(s.Actor) > quota.MaxActor || len(s.Reason) > quota.MaxReason:
 		return quota.Errorf(quota.Invalid, "reason", "actor and reason have %d and %d bytes; at most %d and %d are allowed",

@@ -70,7 +70,7 @@ class Binding(Message):
     ids: str = ""
     """Reserves ids of allocations that begin with it for the subjects of bindings that name such a prefix."""
 
-    until: Optional[datetime] = None
+    ends_at: Optional[datetime] = None
     """When the binding ends; absent if it does not."""
 
 
@@ -227,10 +227,10 @@ class Token(Message):
     verbs: List[str] = _field(default_factory=list)
     """The verbs that callers with the token may have at most; empty if there is no such bound."""
 
-    created: Optional[datetime] = None
+    created_at: Optional[datetime] = None
     """When it was made."""
 
-    ends: Optional[datetime] = None
+    ends_at: Optional[datetime] = None
     """When it ends."""
 
     revoked: bool = False
@@ -264,7 +264,7 @@ class WhoAmIResponse(Message):
     cluster_verbs: List[str] = _field(default_factory=list)
     """The verbs on the cluster, and so everywhere."""
 
-    ends: Optional[datetime] = None
+    ends_at: Optional[datetime] = None
     """When the credential ends; absent if it does not, or there is none."""
 
     read: Optional[ReadInfo] = None
@@ -583,10 +583,10 @@ class RefusedCredential(Message):
     name: str = ""
     """What is refused."""
 
-    issued_before: Optional[datetime] = None
+    issue_cutoff_at: Optional[datetime] = None
     """For a user: only credentials that were issued before; absent refuses all."""
 
-    until: Optional[datetime] = None
+    ends_at: Optional[datetime] = None
     """When the refusal ends; at most ten years ahead."""
 
     reason: str = ""

@@ -45,7 +45,7 @@ class ActivityStep(Message):
     ten seconds older, and in the present step at most one second.
     """
 
-    from_: Optional[datetime] = None
+    begins_at: Optional[datetime] = None
     """Wall-clock time of its beginning on the server."""
 
     held: int = 0

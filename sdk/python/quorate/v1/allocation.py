@@ -464,10 +464,10 @@ class WaitingResize(Message):
 class Waiting(Message):
     """Waiting is the position of a request in the queue."""
 
-    since_ledger_ms: int = 0
+    arrived_ledger_ms: int = 0
     """Ledger time of its arrival."""
 
-    since: Optional[datetime] = None
+    arrived_at: Optional[datetime] = None
     """Wall-clock time of its arrival on the leader; for people only."""
 
     until_ledger_ms: int = 0
@@ -1361,10 +1361,10 @@ class Event(Message):
     "system/calendar" for what happens because its time has come.
     """
 
-    ledger_ms: int = 0
+    happened_ledger_ms: int = 0
     """Ledger time."""
 
-    at: Optional[datetime] = None
+    happened_at: Optional[datetime] = None
     """Wall-clock time on the leader; for people only."""
 
     decision: Optional[Decision] = None

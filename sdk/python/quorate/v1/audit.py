@@ -50,7 +50,7 @@ class ListRecordsRequest(Message):
     place: Optional[Place] = None
     """Only records with a change at this node or below it."""
 
-    since: Optional[datetime] = None
+    begins_at: Optional[datetime] = None
     """Only records of this wall time or later."""
 
     refused: bool = False
@@ -90,10 +90,10 @@ class AuditRecord(Message):
     index: int = 0
     """Log index of the change."""
 
-    ledger_time_ms: int = 0
+    recorded_ledger_ms: int = 0
     """Ledger time in milliseconds since the cluster was created."""
 
-    at: Optional[datetime] = None
+    recorded_at: Optional[datetime] = None
     """Wall time: of the leader for changes of the ledger."""
 
     server: str = ""

@@ -103,16 +103,16 @@ class Member(Message):
     log_store: str = ""
     """How the node stores its log, "wal" or "bolt"; empty if it runs a version below v0.5."""
 
-    certificate_ends: Optional[datetime] = None
+    certificate_ends_at: Optional[datetime] = None
     """When its own certificate ends; absent if it has none, or did not answer."""
 
-    authority_ends: Optional[datetime] = None
+    authority_ends_at: Optional[datetime] = None
     """When the first certificate authority that it trusts ends; absent as above."""
 
     backup_every: Optional[timedelta] = None
     """The time between its periodic backups; absent if it makes none, or did not answer."""
 
-    last_backup: Optional[datetime] = None
+    last_backup_at: Optional[datetime] = None
     """When its last periodic backup succeeded, or had nothing new to save; absent if none did since its start.
     """
 
@@ -200,7 +200,7 @@ class MemberHealth(Message):
     healthy: bool = False
     """True if it answers, reports no problem, is in the leader's term and is close to the end of the log."""
 
-    stable_since: Optional[datetime] = None
+    stable_since_at: Optional[datetime] = None
     """Start of its present healthy period, by the leader's wall clock. A new leader starts a new period. Absent
     if it is not healthy.
     """

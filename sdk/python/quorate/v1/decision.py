@@ -261,10 +261,10 @@ class Blocker(Message):
     applications. 0 for a request that waits for several resources at once.
     """
 
-    since_ledger_ms: int = 0
+    began_ledger_ms: int = 0
     """Ledger time of the grant, or of the arrival of the request."""
 
-    since: Optional[datetime] = None
+    began_at: Optional[datetime] = None
     """The same as wall-clock time on the leader; for people only."""
 
     expires_ledger_ms: int = 0

@@ -57,10 +57,10 @@ class LimitRequest(Message):
     reason: str = ""
     """Why."""
 
-    made: Optional[datetime] = None
+    made_at: Optional[datetime] = None
     """Wall-clock time of the request."""
 
-    ends: Optional[datetime] = None
+    ends_at: Optional[datetime] = None
     """When the request expires, by the clock of the leader."""
 
     approvals: List[LimitApproval] = _field(default_factory=list)
@@ -72,7 +72,7 @@ class LimitRequest(Message):
     state: LimitRequestState = LimitRequestState.UNSPECIFIED
     """What became of it."""
 
-    closed: Optional[datetime] = None
+    closed_at: Optional[datetime] = None
     """Of a closed request: wall-clock time of its end."""
 
     closed_by: str = ""
@@ -104,7 +104,7 @@ class LimitApproval(Message):
     user: str = ""
     """The user."""
 
-    given: Optional[datetime] = None
+    given_at: Optional[datetime] = None
     """Wall-clock time."""
 
 

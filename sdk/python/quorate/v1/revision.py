@@ -77,7 +77,7 @@ class Revision(Message):
     reason: str = ""
     """The reason."""
 
-    at: Optional[datetime] = None
+    applied_at: Optional[datetime] = None
     """Wall-clock time on the leader; for people only."""
 
     changes: List[Change] = _field(default_factory=list)

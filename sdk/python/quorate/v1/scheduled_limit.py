@@ -40,11 +40,11 @@ class ScheduledLimit(Message):
     adjustments: Dict[str, LimitAdjustment] = _field(default_factory=dict)
     """What it does, by resource."""
 
-    from_: Optional[datetime] = None
+    begins_at: Optional[datetime] = None
     """Civil time at which it begins, or the next window of a recurring one; left out if no window is known.
     """
 
-    until: Optional[datetime] = None
+    ends_at: Optional[datetime] = None
     """Civil time at which it ends, or the next window of a recurring one."""
 
     actor: str = ""
@@ -59,10 +59,10 @@ class ScheduledLimit(Message):
     every: str = ""
     """The rule of a recurring one, with its time zone."""
 
-    rule_begins: Optional[datetime] = None
+    rule_begins_at: Optional[datetime] = None
     """Civil time at which the rule begins; left out if that was when it was scheduled."""
 
-    rule_ends: Optional[datetime] = None
+    rule_ends_at: Optional[datetime] = None
     """Civil time at which the rule ends; left out for never."""
 
     windows: List[CivilWindow] = _field(default_factory=list)
@@ -78,10 +78,10 @@ class ScheduledLimit(Message):
 class CivilWindow(Message):
     """CivilWindow is a span of civil time."""
 
-    from_: Optional[datetime] = None
+    begins_at: Optional[datetime] = None
     """Its begin."""
 
-    until: Optional[datetime] = None
+    ends_at: Optional[datetime] = None
     """Its end, which does not belong to it."""
 
 
@@ -89,10 +89,10 @@ class CivilWindow(Message):
 class SkippedWindow(Message):
     """SkippedWindow is a window in which a recurring limit will not be in force."""
 
-    from_: Optional[datetime] = None
+    begins_at: Optional[datetime] = None
     """Its begin."""
 
-    until: Optional[datetime] = None
+    ends_at: Optional[datetime] = None
     """Its end."""
 
     reason: str = ""

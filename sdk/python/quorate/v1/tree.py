@@ -848,7 +848,7 @@ class NodeHold(Message):
     deny: bool = False
     """Requests that would wait for the end of the hold are denied."""
 
-    until_ledger_ms: int = 0
+    ends_ledger_ms: int = 0
     """When the hold ends by itself, in ledger time; 0 for never."""
 
     drain: bool = False
@@ -860,10 +860,10 @@ class NodeHold(Message):
     drained: bool = False
     """Nothing was held at the node and below any more once since the drain began."""
 
-    since_ledger_ms: int = 0
+    began_ledger_ms: int = 0
     """When the node was put on hold, in ledger time."""
 
-    since: Optional[datetime] = None
+    began_at: Optional[datetime] = None
     """The same by the wall clock of the leader; for people only."""
 
     actor: str = ""
@@ -1431,10 +1431,10 @@ class ScheduleLimitsRequest(Message):
     adjustments: Dict[str, LimitAdjustment] = _field(default_factory=dict)
     """What it does, by resource."""
 
-    from_: Optional[datetime] = None
+    begins_at: Optional[datetime] = None
     """Civil time at which it begins; now or earlier for at once. Leave it out for now."""
 
-    until: Optional[datetime] = None
+    ends_at: Optional[datetime] = None
     """Civil time at which it ends, at least a second later. Required unless the limit recurs; a recurring limit
     without it has no end.
     """
@@ -1517,7 +1517,7 @@ class ListScheduledLimitsResponse(Message):
     limits: List[ScheduledLimit] = _field(default_factory=list)
     """At most 1,000."""
 
-    civil_time: Optional[datetime] = None
+    civil_at: Optional[datetime] = None
     """Civil time of the cluster; left out while the members have not agreed on it."""
 
     read: Optional[ReadInfo] = None

@@ -94,7 +94,7 @@ class Webhook(Message):
     gaps: int = 0
     """Deliveries among them that told that events were lost."""
 
-    failing_since: Optional[datetime] = None
+    failing_since_at: Optional[datetime] = None
     """Wall-clock time of the first failed attempt for the next event; unset if none has failed."""
 
     last_error: str = ""

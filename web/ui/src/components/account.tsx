@@ -43,9 +43,9 @@ function User({ who }: { who: WhoAmIResponse }) {
             Groups: {who.groups.length ? <NameList names={who.groups} /> : "none"}
           </p>
           <p>
-            {who.ends ? (
+            {who.endsAt ? (
               <>
-                The credential ends: <Instant at={who.ends} />
+                The credential ends: <Instant at={who.endsAt} />
               </>
             ) : (
               "The credential has no end."

@@ -12,7 +12,7 @@ export function Ahead({ level: l }: { level: LevelHolders }) {
     <Who title="Before it in the queue:">
       {l.ahead.map((b) => (
         <BlockerLine key={b.id} blocker={b} level={l}>
-          , waits for <Ago ledgerMs={b.sinceLedgerMs} />
+          , waits for <Ago ledgerMs={b.beganLedgerMs} />
         </BlockerLine>
       ))}
       <More count={l.otherAhead} />
@@ -42,7 +42,7 @@ export function HeldBy({ level: l }: { level: LevelHolders }) {
         <Who title="Held by:">
           {l.allocations.map((b) => (
             <BlockerLine key={b.id} blocker={b} level={l}>
-              , for <Ago ledgerMs={b.sinceLedgerMs} />
+              , for <Ago ledgerMs={b.beganLedgerMs} />
               {b.expiresLedgerMs > 0n && (
                 <>
                   , ends in <Remaining ledgerMs={b.expiresLedgerMs} />

@@ -24,7 +24,7 @@ export function ItemDay({ tree, resource }: { tree: string; resource: string }) 
               <TimeChart
                 title="Items by state"
                 stacked
-                times={steps.map((s) => (s.from ? timestampDate(s.from) : new Date(0)))}
+                times={steps.map((s) => (s.beginsAt ? timestampDate(s.beginsAt) : new Date(0)))}
                 series={names.map((name) => ({
                   name,
                   look: lookOf(name),

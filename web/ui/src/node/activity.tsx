@@ -21,7 +21,7 @@ export function Activity({ tree, node }: { tree: string; node: string }) {
   return (
     <Answer read={read}>
       {({ steps }) => {
-        const times = steps.map((s) => (s.from ? timestampDate(s.from) : new Date(0)));
+        const times = steps.map((s) => (s.beginsAt ? timestampDate(s.beginsAt) : new Date(0)));
         const values = (of: (s: (typeof steps)[number]) => bigint) => steps.map((s) => Number(of(s)));
         return (
           <>

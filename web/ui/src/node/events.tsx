@@ -13,7 +13,7 @@ import { eventWord, reasonText } from "../requests/allocation";
 const pageSize = 50;
 
 const columns: Column<Event>[] = [
-  { title: "When", cell: (e) => <Instant at={e.at} /> },
+  { title: "When", cell: (e) => <Instant at={e.happenedAt} /> },
   { title: "What", cell: (e) => eventWord(e.kind) },
   { title: "Of", cell: (e) => <Of event={e} /> },
   { title: "By", cell: (e) => <bdi>{e.by}</bdi> },

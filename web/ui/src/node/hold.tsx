@@ -29,9 +29,9 @@ export function HoldNote({ tree, usage }: { tree: string; usage: NodeUsage }) {
         {hold.deny && "; requests that would wait are denied"}.
       </p>
       <p>
-        {hold.since && (
+        {hold.beganAt && (
           <>
-            Since <Instant at={hold.since} />
+            Since <Instant at={hold.beganAt} />
           </>
         )}
         {hold.actor && (
@@ -45,9 +45,9 @@ export function HoldNote({ tree, usage }: { tree: string; usage: NodeUsage }) {
             : <bdi>{hold.reason}</bdi>
           </>
         )}
-        {hold.untilLedgerMs > 0n && (
+        {hold.endsLedgerMs > 0n && (
           <>
-            . It ends in <Remaining ledgerMs={hold.untilLedgerMs} />
+            . It ends in <Remaining ledgerMs={hold.endsLedgerMs} />
           </>
         )}
       </p>

@@ -2,7 +2,7 @@
 import type { Revision } from "#gen/revision_pb";
 
 /** LastChange says who changed a setting last, when and why. */
-export type LastChange = Pick<Revision, "revision" | "at" | "actor" | "reason">;
+export type LastChange = Pick<Revision, "revision" | "appliedAt" | "actor" | "reason">;
 
 /** lastChanges finds them by field. The revisions have changes of one node only, the newest first. */
 export function lastChanges(revisions: Revision[]): Map<string, LastChange> {

@@ -61,7 +61,7 @@ function SetBy({ change }: { change?: LastChange }) {
   return (
     <>
       <a href={address("history", { revision: String(change.revision) })}>revision {String(change.revision)}</a>{" "}
-      <Instant at={change.at} />
+      <Instant at={change.appliedAt} />
       {change.actor && (
         <>
           {" "}
@@ -91,7 +91,7 @@ function NodeHistory({ revisions }: { revisions: Read<ListRevisionsResponse> }) 
           rows={rows}
           keyOf={(row) => row.key}
           columns={[
-            { title: "When", cell: ({ r }) => <Instant at={r.at} /> },
+            { title: "When", cell: ({ r }) => <Instant at={r.appliedAt} /> },
             {
               title: "What",
               cell: ({ change: c }) => (

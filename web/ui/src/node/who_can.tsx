@@ -51,10 +51,10 @@ function BindingLine({ placed: { place, binding: b } }: { placed: PlacedBinding 
   return (
     <li>
       <NameList names={b?.to ?? []} />: role <bdi>{b?.role}</bdi> at {place?.tree ? <NodeLink tree={place.tree} node={place.node} /> : "the cluster"}
-      {b?.until && (
+      {b?.endsAt && (
         <>
           {" "}
-          until <Instant at={b.until} />
+          until <Instant at={b.endsAt} />
         </>
       )}
     </li>

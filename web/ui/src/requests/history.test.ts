@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { historyOf } from "./history";
 
 const event = (number: bigint, kind: EventKind, ms: number) =>
-  create(EventSchema, { number, kind, at: timestampFromMs(ms) });
+  create(EventSchema, { number, kind, happenedAt: timestampFromMs(ms) });
 
 test("the history of an allocation has its record and its events in order", () => {
   const a = create(AllocationSchema, {
@@ -24,7 +24,7 @@ test("the history of an allocation has its record and its events in order", () =
 test("an end that an event tells is told once", () => {
   const a = create(AllocationSchema, {
     state: AllocationState.TIMED_OUT,
-    waiting: create(WaitingSchema, { since: timestampFromMs(1) }),
+    waiting: create(WaitingSchema, { arrivedAt: timestampFromMs(1) }),
     endedAt: timestampFromMs(9000),
   });
   const rows = historyOf(a, [event(1n, EventKind.DROPPED, 9000)]);

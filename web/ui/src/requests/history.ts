@@ -24,12 +24,12 @@ const endOf: Partial<Record<AllocationState, EventKind[]>> = {
 export function historyOf(a: Allocation | undefined, events: Event[]): Happening[] {
   const rows: Happening[] = events.map((event) => ({
     key: `event ${event.number}`,
-    at: event.at,
+    at: event.happenedAt,
     what: eventWord(event.kind),
     event,
   }));
-  if (a?.waiting) rows.push({ key: "waits", at: a.waiting.since, what: "began to wait" });
-  if (a?.resize?.waiting) rows.push({ key: "resize", at: a.resize.waiting.since, what: "a resize began to wait" });
+  if (a?.waiting) rows.push({ key: "waits", at: a.waiting.arrivedAt, what: "began to wait" });
+  if (a?.resize?.waiting) rows.push({ key: "resize", at: a.resize.waiting.arrivedAt, what: "a resize began to wait" });
   if (a?.grantedAt) rows.push({ key: "granted", at: a.grantedAt, what: a.forced ? "granted by force" : "granted" });
   if (a && hasEnded(a.state) && !events.some((e) => endOf[a.state]?.includes(e.kind))) {
     rows.push({ key: "ended", at: a.endedAt, what: stateWord(a.state) });

@@ -79,7 +79,7 @@ function Records() {
         after: token ? BigInt(token) : 0n,
         source: source ? AuditSource.SERVER : AuditSource.LEDGER,
         place: tree ? { tree } : undefined,
-        since: span ? timestampFromMs(Date.now() - span) : undefined,
+        beginsAt: span ? timestampFromMs(Date.now() - span) : undefined,
         user,
         action,
         refused: !!refused,
@@ -95,14 +95,14 @@ function Records() {
       caption="Audit records, newest first"
       columns={columns}
       pages={pages}
-      keyOf={(r) => `${r.number} ${r.index} ${r.call} ${r.at?.seconds}.${r.at?.nanos}`}
+      keyOf={(r) => `${r.number} ${r.index} ${r.call} ${r.recordedAt?.seconds}.${r.recordedAt?.nanos}`}
       empty="There is no such record."
     />
   );
 }
 
 const columns: Column<AuditRecord>[] = [
-  { title: "Time", cell: (r) => <Instant at={r.at} /> },
+  { title: "Time", cell: (r) => <Instant at={r.recordedAt} /> },
   { title: "User", cell: (r) => <bdi>{r.actor?.user || r.actor?.kind || "unknown"}</bdi> },
   { title: "Action", cell: (r) => <bdi>{r.action || r.kind}</bdi> },
   { title: "Outcome", cell: (r) => r.outcome },

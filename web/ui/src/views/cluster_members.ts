@@ -89,7 +89,7 @@ export interface Due {
 
 /** certificateDue says when the certificate of a member or its authority ends, whichever is first. */
 export function certificateDue({ member }: MemberRow, now: number): Due {
-  const ends = [member?.certificateEnds, member?.authorityEnds].flatMap((t) => (t ? [timestampMs(t)] : []));
+  const ends = [member?.certificateEndsAt, member?.authorityEndsAt].flatMap((t) => (t ? [timestampMs(t)] : []));
   if (!ends.length) return { text: member?.reachable ? "none" : "–", late: false };
   const rest = Math.min(...ends) - now;
   const what = ends.length > 1 && ends[1]! < ends[0]! ? "authority " : "";
@@ -100,7 +100,7 @@ export function certificateDue({ member }: MemberRow, now: number): Due {
 export function backupDue({ member }: MemberRow, now: number): Due {
   if (!member?.backupEvery) return { text: member?.reachable ? "none" : "–", late: false };
   const every = durationMs(member.backupEvery);
-  if (!member.lastBackup) return { text: `every ${span(every)}, none yet`, late: false };
-  const age = now - timestampMs(member.lastBackup);
+  if (!member.lastBackupAt) return { text: `every ${span(every)}, none yet`, late: false };
+  const age = now - timestampMs(member.lastBackupAt);
   return { text: `every ${span(every)}, last ${span(age)} ago`, late: age > 2 * every + 60_000 };
 }

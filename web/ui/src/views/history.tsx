@@ -87,7 +87,7 @@ function RevisionItem({ revision: r, newest, filtered }: { revision: Revision; n
     <li class="card">
       <h2>Revision {String(r.revision)}</h2>
       <p>
-        <Instant at={r.at} /> by <bdi>{r.actor || "an unnamed caller"}</bdi>
+        <Instant at={r.appliedAt} /> by <bdi>{r.actor || "an unnamed caller"}</bdi>
         {r.reason && (
           <>
             : <bdi>{r.reason}</bdi>

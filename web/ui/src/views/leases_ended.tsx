@@ -46,7 +46,7 @@ async function askAll(kinds: EventKind[], at: { tree: string; node: string }, re
 }
 
 const columns = [
-  { title: "When", cell: (e: Event) => <Instant at={e.at} /> },
+  { title: "When", cell: (e: Event) => <Instant at={e.happenedAt} /> },
   { title: "Lease", cell: (e: Event) => <AllocationLink id={e.id} /> },
   { title: "How", cell: (e: Event) => eventWord(e.kind) },
   { title: "Why", cell: (e: Event) => <Why event={e} /> },

@@ -79,7 +79,7 @@ function columnsFor(): Column<LimitRequest>[] {
     { title: "Limits", cell: (r) => <Limits request={r} /> },
     { title: "Asked by", cell: (r) => <bdi>{r.asker}</bdi> },
     { title: "Reason", cell: (r) => <bdi>{r.reason}</bdi> },
-    { title: "Asked", cell: (r) => <Instant at={r.made} /> },
+    { title: "Asked", cell: (r) => <Instant at={r.madeAt} /> },
     { title: "State", cell: (r) => <State request={r} /> },
   ];
 }
@@ -109,7 +109,7 @@ function State({ request: r }: { request: LimitRequest }) {
       {word}
       {r.state === LimitRequestState.OPEN && (
         <>
-          , {r.approvals.length} of {r.approvalsNeeded} approvals, until <Instant at={r.ends} />
+          , {r.approvals.length} of {r.approvalsNeeded} approvals, until <Instant at={r.endsAt} />
         </>
       )}
       {r.revision > 0n && `, revision ${r.revision}`}

@@ -28,7 +28,7 @@ export function QueuedRequest({ waiting }: { waiting: WaitingRequest }) {
         <p class="quiet">
           {at && (
             <>
-              waits for <Ago ledgerMs={at.sinceLedgerMs} />, since <Instant at={at.since} />
+              waits for <Ago ledgerMs={at.arrivedLedgerMs} />, since <Instant at={at.arrivedAt} />
             </>
           )}
           <PrincipalText allocation={request} />

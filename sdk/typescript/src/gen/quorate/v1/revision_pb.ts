@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/revision.proto.
  */
 export const file_quorate_v1_revision: GenFile = /*@__PURE__*/
-  fileDesc("ChlxdW9yYXRlL3YxL3JldmlzaW9uLnByb3RvEgpxdW9yYXRlLnYxIngKBkNoYW5nZRIkCgRraW5kGAEgASgOMhYucXVvcmF0ZS52MS5DaGFuZ2VLaW5kEgwKBHRyZWUYAiABKAkSDAoEbm9kZRgDIAEoCRINCgVmaWVsZBgEIAEoCRIOCgZiZWZvcmUYBSABKAkSDQoFYWZ0ZXIYBiABKAkiJQoHU3VidHJlZRIMCgR0cmVlGAEgASgJEgwKBG5vZGUYAiABKAkihgIKCFJldmlzaW9uEhAKCHJldmlzaW9uGAEgASgEEg0KBWFjdG9yGAIgASgJEg4KBnJlYXNvbhgDIAEoCRImCgJhdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoHY2hhbmdlcxgFIAMoCzISLnF1b3JhdGUudjEuQ2hhbmdlEhQKDGNoYW5nZV9jb3VudBgGIAEoBRISCgpyZXF1ZXN0X2lkGAcgASgJEiQKB3N1YnRyZWUYCCABKAsyEy5xdW9yYXRlLnYxLlN1YnRyZWUSLAoHcmVxdWVzdBgJIAEoCzIbLnF1b3JhdGUudjEuQXBwcm92ZWRSZXF1ZXN0Ij8KD0FwcHJvdmVkUmVxdWVzdBIKCgJpZBgBIAEoBBINCgVhc2tlchgCIAEoCRIRCglhcHByb3ZlcnMYAyADKAkqcgoKQ2hhbmdlS2luZBIbChdDSEFOR0VfS0lORF9VTlNQRUNJRklFRBAAEhUKEUNIQU5HRV9LSU5EX0FEREVEEAESFwoTQ0hBTkdFX0tJTkRfQ0hBTkdFRBACEhcKE0NIQU5HRV9LSU5EX1JFTU9WRUQQA2IGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChlxdW9yYXRlL3YxL3JldmlzaW9uLnByb3RvEgpxdW9yYXRlLnYxIngKBkNoYW5nZRIkCgRraW5kGAEgASgOMhYucXVvcmF0ZS52MS5DaGFuZ2VLaW5kEgwKBHRyZWUYAiABKAkSDAoEbm9kZRgDIAEoCRINCgVmaWVsZBgEIAEoCRIOCgZiZWZvcmUYBSABKAkSDQoFYWZ0ZXIYBiABKAkiJQoHU3VidHJlZRIMCgR0cmVlGAEgASgJEgwKBG5vZGUYAiABKAkijgIKCFJldmlzaW9uEhAKCHJldmlzaW9uGAEgASgEEg0KBWFjdG9yGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIuCgphcHBsaWVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIjCgdjaGFuZ2VzGAUgAygLMhIucXVvcmF0ZS52MS5DaGFuZ2USFAoMY2hhbmdlX2NvdW50GAYgASgFEhIKCnJlcXVlc3RfaWQYByABKAkSJAoHc3VidHJlZRgIIAEoCzITLnF1b3JhdGUudjEuU3VidHJlZRIsCgdyZXF1ZXN0GAkgASgLMhsucXVvcmF0ZS52MS5BcHByb3ZlZFJlcXVlc3QiPwoPQXBwcm92ZWRSZXF1ZXN0EgoKAmlkGAEgASgEEg0KBWFza2VyGAIgASgJEhEKCWFwcHJvdmVycxgDIAMoCSpyCgpDaGFuZ2VLaW5kEhsKF0NIQU5HRV9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRQ0hBTkdFX0tJTkRfQURERUQQARIXChNDSEFOR0VfS0lORF9DSEFOR0VEEAISFwoTQ0hBTkdFX0tJTkRfUkVNT1ZFRBADYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * Change is one difference between two configurations.
@@ -131,9 +131,9 @@ export type Revision = Message<"quorate.v1.Revision"> & {
   /**
    * Wall-clock time on the leader; for people only.
    *
-   * @generated from field: google.protobuf.Timestamp at = 4;
+   * @generated from field: google.protobuf.Timestamp applied_at = 4;
    */
-  at?: Timestamp | undefined;
+  appliedAt?: Timestamp | undefined;
 
   /**
    * The changes, of which at most 200 are kept.

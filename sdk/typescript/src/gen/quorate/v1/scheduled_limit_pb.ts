@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/scheduled_limit.proto.
  */
 export const file_quorate_v1_scheduled_limit: GenFile = /*@__PURE__*/
-  fileDesc("CiBxdW9yYXRlL3YxL3NjaGVkdWxlZF9saW1pdC5wcm90bxIKcXVvcmF0ZS52MSJHCg9MaW1pdEFkanVzdG1lbnQSDQoDc2V0GAEgASgDSAASDQoDYWRkGAIgASgDSAASDQoDY2FwGAMgASgDSABCBwoFdmFsdWUilgQKDlNjaGVkdWxlZExpbWl0EgoKAmlkGAEgASgJEgwKBHRyZWUYAiABKAkSDAoEbm9kZRgDIAEoCRJACgthZGp1c3RtZW50cxgEIAMoCzIrLnF1b3JhdGUudjEuU2NoZWR1bGVkTGltaXQuQWRqdXN0bWVudHNFbnRyeRIoCgRmcm9tGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFYWN0b3IYByABKAkSDgoGcmVhc29uGAggASgJEhAKCGluX2ZvcmNlGAkgASgIEg0KBWV2ZXJ5GGQgASgJEi8KC3J1bGVfYmVnaW5zGGUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglydWxlX2VuZHMYZiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEigKB3dpbmRvd3MYZyADKAsyFy5xdW9yYXRlLnYxLkNpdmlsV2luZG93EioKB3NraXBwZWQYaCADKAsyGS5xdW9yYXRlLnYxLlNraXBwZWRXaW5kb3caTwoQQWRqdXN0bWVudHNFbnRyeRILCgNrZXkYASABKAkSKgoFdmFsdWUYAiABKAsyGy5xdW9yYXRlLnYxLkxpbWl0QWRqdXN0bWVudDoCOAEiYgoLQ2l2aWxXaW5kb3cSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoFdW50aWwYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wInQKDVNraXBwZWRXaW5kb3cSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoFdW50aWwYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgDIAEoCSJjChNTY2hlZHVsZWRMaW1pdEV2ZW50EikKBWxpbWl0GAEgASgLMhoucXVvcmF0ZS52MS5TY2hlZHVsZWRMaW1pdBIhCgRvdmVyGAIgAygLMhMucXVvcmF0ZS52MS5PdmVydXNlIs8BCgdPdmVydXNlEgwKBHRyZWUYASABKAkSDAoEbm9kZRgCIAEoCRIQCghyZXNvdXJjZRgDIAEoCRINCgVsaW1pdBgEIAEoAxIMCgR1c2VkGAUgASgDEicKBGtpbmQYBiABKA4yGS5xdW9yYXRlLnYxLlZpb2xhdGlvbktpbmQSKwoLaG9sZGVyX2tpbmQYByABKA4yFi5xdW9yYXRlLnYxLkhvbGRlcktpbmQSDgoGaG9sZGVyGAggASgJEhMKC2lzX2Fkdmlzb3J5GFAgASgIYgZwcm90bzM", [file_google_protobuf_timestamp, file_quorate_v1_decision]);
+  fileDesc("CiBxdW9yYXRlL3YxL3NjaGVkdWxlZF9saW1pdC5wcm90bxIKcXVvcmF0ZS52MSJHCg9MaW1pdEFkanVzdG1lbnQSDQoDc2V0GAEgASgDSAASDQoDYWRkGAIgASgDSAASDQoDY2FwGAMgASgDSABCBwoFdmFsdWUiowQKDlNjaGVkdWxlZExpbWl0EgoKAmlkGAEgASgJEgwKBHRyZWUYAiABKAkSDAoEbm9kZRgDIAEoCRJACgthZGp1c3RtZW50cxgEIAMoCzIrLnF1b3JhdGUudjEuU2NoZWR1bGVkTGltaXQuQWRqdXN0bWVudHNFbnRyeRItCgliZWdpbnNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB2VuZHNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAcgASgJEg4KBnJlYXNvbhgIIAEoCRIQCghpbl9mb3JjZRgJIAEoCBINCgVldmVyeRhkIAEoCRIyCg5ydWxlX2JlZ2luc19hdBhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMcnVsZV9lbmRzX2F0GGYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgd3aW5kb3dzGGcgAygLMhcucXVvcmF0ZS52MS5DaXZpbFdpbmRvdxIqCgdza2lwcGVkGGggAygLMhkucXVvcmF0ZS52MS5Ta2lwcGVkV2luZG93Gk8KEEFkanVzdG1lbnRzRW50cnkSCwoDa2V5GAEgASgJEioKBXZhbHVlGAIgASgLMhsucXVvcmF0ZS52MS5MaW1pdEFkanVzdG1lbnQ6AjgBImkKC0NpdmlsV2luZG93Ei0KCWJlZ2luc19hdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHZW5kc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiewoNU2tpcHBlZFdpbmRvdxItCgliZWdpbnNfYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB2VuZHNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgDIAEoCSJjChNTY2hlZHVsZWRMaW1pdEV2ZW50EikKBWxpbWl0GAEgASgLMhoucXVvcmF0ZS52MS5TY2hlZHVsZWRMaW1pdBIhCgRvdmVyGAIgAygLMhMucXVvcmF0ZS52MS5PdmVydXNlIs8BCgdPdmVydXNlEgwKBHRyZWUYASABKAkSDAoEbm9kZRgCIAEoCRIQCghyZXNvdXJjZRgDIAEoCRINCgVsaW1pdBgEIAEoAxIMCgR1c2VkGAUgASgDEicKBGtpbmQYBiABKA4yGS5xdW9yYXRlLnYxLlZpb2xhdGlvbktpbmQSKwoLaG9sZGVyX2tpbmQYByABKA4yFi5xdW9yYXRlLnYxLkhvbGRlcktpbmQSDgoGaG9sZGVyGAggASgJEhMKC2lzX2Fkdmlzb3J5GFAgASgIYgZwcm90bzM", [file_google_protobuf_timestamp, file_quorate_v1_decision]);
 
 /**
  * LimitAdjustment is what a scheduled limit does to the limit of one resource.
@@ -98,16 +98,16 @@ export type ScheduledLimit = Message<"quorate.v1.ScheduledLimit"> & {
   /**
    * Civil time at which it begins, or the next window of a recurring one; left out if no window is known.
    *
-   * @generated from field: google.protobuf.Timestamp from = 5;
+   * @generated from field: google.protobuf.Timestamp begins_at = 5;
    */
-  from?: Timestamp | undefined;
+  beginsAt?: Timestamp | undefined;
 
   /**
    * Civil time at which it ends, or the next window of a recurring one.
    *
-   * @generated from field: google.protobuf.Timestamp until = 6;
+   * @generated from field: google.protobuf.Timestamp ends_at = 6;
    */
-  until?: Timestamp | undefined;
+  endsAt?: Timestamp | undefined;
 
   /**
    * Who has scheduled it.
@@ -140,16 +140,16 @@ export type ScheduledLimit = Message<"quorate.v1.ScheduledLimit"> & {
   /**
    * Civil time at which the rule begins; left out if that was when it was scheduled.
    *
-   * @generated from field: google.protobuf.Timestamp rule_begins = 101;
+   * @generated from field: google.protobuf.Timestamp rule_begins_at = 101;
    */
-  ruleBegins?: Timestamp | undefined;
+  ruleBeginsAt?: Timestamp | undefined;
 
   /**
    * Civil time at which the rule ends; left out for never.
    *
-   * @generated from field: google.protobuf.Timestamp rule_ends = 102;
+   * @generated from field: google.protobuf.Timestamp rule_ends_at = 102;
    */
-  ruleEnds?: Timestamp | undefined;
+  ruleEndsAt?: Timestamp | undefined;
 
   /**
    * The next windows of a recurring one, in order; the first is that of from and until. At most 64.
@@ -183,16 +183,16 @@ export type CivilWindow = Message<"quorate.v1.CivilWindow"> & {
   /**
    * Its begin.
    *
-   * @generated from field: google.protobuf.Timestamp from = 1;
+   * @generated from field: google.protobuf.Timestamp begins_at = 1;
    */
-  from?: Timestamp | undefined;
+  beginsAt?: Timestamp | undefined;
 
   /**
    * Its end, which does not belong to it.
    *
-   * @generated from field: google.protobuf.Timestamp until = 2;
+   * @generated from field: google.protobuf.Timestamp ends_at = 2;
    */
-  until?: Timestamp | undefined;
+  endsAt?: Timestamp | undefined;
 };
 
 /**
@@ -211,16 +211,16 @@ export type SkippedWindow = Message<"quorate.v1.SkippedWindow"> & {
   /**
    * Its begin.
    *
-   * @generated from field: google.protobuf.Timestamp from = 1;
+   * @generated from field: google.protobuf.Timestamp begins_at = 1;
    */
-  from?: Timestamp | undefined;
+  beginsAt?: Timestamp | undefined;
 
   /**
    * Its end.
    *
-   * @generated from field: google.protobuf.Timestamp until = 2;
+   * @generated from field: google.protobuf.Timestamp ends_at = 2;
    */
-  until?: Timestamp | undefined;
+  endsAt?: Timestamp | undefined;
 
   /**
    * The policy that did not allow it, without numbers: schedule a limit for the window as a dry run to see them.
