@@ -120,7 +120,7 @@ func reservationSamples() map[string]quota.Command {
 		{Resource: "mem", Limit: quota.NoLimit()},
 	}
 	tree := quota.TreeSpec{
-		Name: "t", TreeSettings: quota.TreeSettings{Forest: "f", RequireReason: true, Maintenance: true},
+		Name: "t", TreeSettings: quota.TreeSettings{Forest: "f", RequireReason: true},
 		Resources: []quota.Resource{{Name: "cpu", Unit: quota.Milli}, {Name: "mem", Unit: quota.Bytes}},
 		Nodes: []quota.NodeSpec{{
 			Policy: "open", Hard: true, Defaults: limits, Borrow: limits, Lend: limits, Applications: 9,

@@ -222,7 +222,7 @@ func decodeTree(t *logv1.Tree) quota.TreeSpec {
 	return quota.TreeSpec{
 		Name: t.GetName(), Resources: each(t.GetResources(), decodeResource), Nodes: each(t.GetNodes(), decodeNode),
 		TreeSettings: quota.TreeSettings{
-			Forest: t.GetForest(), RequireReason: t.GetRequireReason(), Maintenance: t.GetMaintenance(),
+			Forest: t.GetForest(), RequireReason: t.GetRequireReason(),
 			Leases: decodeLeases(t.GetLeases()), Overtake: quota.Span(t.GetOvertakeMs()),
 			TenantsSee: decodeTenantsSee(t.GetTenantsSee()), RequirePrincipal: t.GetRequirePrincipal(),
 			Approvals: decodeCount(t.GetApprovals()),

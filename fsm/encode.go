@@ -274,7 +274,7 @@ func encodeMeta(m quota.ChangeMeta) *logv1.ChangeMeta {
 func encodeTree(t quota.TreeSpec) *logv1.Tree {
 	return &logv1.Tree{
 		Name: t.Name, Resources: each(t.Resources, encodeResource), Nodes: each(t.Nodes, encodeNode),
-		Forest: t.Forest, RequireReason: t.RequireReason, Maintenance: t.Maintenance, Moves: each(t.Moves, encodeMove),
+		Forest: t.Forest, RequireReason: t.RequireReason, Moves: each(t.Moves, encodeMove),
 		Leases: encodeLeases(t.Leases), OvertakeMs: int64(t.Overtake), TenantsSee: uint32(t.TenantsSee),
 		RequirePrincipal: t.RequirePrincipal,
 		Approvals:        int64(t.Approvals),

@@ -13,7 +13,7 @@ var (
 	definePolicies = quota.ApplyTrees{
 		Meta: quota.ChangeMeta{Actor: "eva"},
 		Policies: []quota.PolicySpec{
-			{Name: "lab", Base: "strict", Unset: "zero", Sum: "off"},
+			{Name: "lab", Base: "strict", Unset: "zero", Sum: "unchecked"},
 			{
 				Name: "pool", Base: "open", Unset: "zero", Sum: "within-limit-less-own", ChildLimit: "within-parent",
 				UnknownNodes: "refuse", ClaimsAt: "leaves", Borrowing: "soft", Preemption: "lower-priority",

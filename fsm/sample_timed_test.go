@@ -74,7 +74,7 @@ var warningTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
 	Name: "warned", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
 	Nodes: []quota.NodeSpec{
 		{Policy: "open", WarnAt: quota.WarnAt{Percents: []int{80, 95}, Margin: 10}, Bindings: sampleBindings},
-		{Path: "a", WarnAt: quota.WarnAt{Off: true}},
+		{Path: "a", WarnAt: quota.WarnAt{None: true}},
 		{Path: "b", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(10)}}},
 	},
 }}}

@@ -16,7 +16,7 @@ func encodeTreeImage(t ledger.TreeImage) *logv1.TreeRecord {
 	record := &logv1.TreeRecord{
 		Tree: encodeTree(quota.TreeSpec{Name: t.Name, TreeSettings: t.Settings, Resources: t.Resources}),
 	}
-	record.ItemNumbers, record.Version = t.ItemNumbers, t.Version
+	record.ItemNumbers, record.Version, record.Maintenance = t.ItemNumbers, t.Version, t.Maintenance
 	for _, n := range t.Nodes {
 		record.Tree.Nodes = append(record.Tree.Nodes, encodeNode(*n.Spec))
 		record.NodeIds = append(record.NodeIds, n.ID)
@@ -40,7 +40,7 @@ func decodeTreeImage(r *logv1.TreeRecord) ledger.TreeImage {
 	spec := decodeTree(r.GetTree())
 	image := ledger.TreeImage{
 		Name: spec.Name, Settings: spec.TreeSettings, Resources: spec.Resources, ItemNumbers: r.GetItemNumbers(),
-		Version: r.GetVersion(),
+		Version: r.GetVersion(), Maintenance: r.GetMaintenance(),
 	}
 	made := map[uint64]bool{}
 	for _, id := range r.GetMade() {
@@ -97,8 +97,7 @@ func decodePolicyUndo(u *logv1.PolicyUndo) quota.PolicyUndo {
 func encodeUndo(u quota.TreeUndo) *logv1.TreeUndo {
 	return &logv1.TreeUndo{
 		Name: u.Name, Added: u.Added, Removed: u.Removed, Forest: u.Forest, RequireReason: u.RequireReason,
-		Maintenance: u.Maintenance,
-		Resources:   each(u.Resources, encodeResource), Nodes: each(u.Nodes, encodeNode), AddedPaths: u.AddedPaths,
+		Resources: each(u.Resources, encodeResource), Nodes: each(u.Nodes, encodeNode), AddedPaths: u.AddedPaths,
 		Moves:  each(u.Moves, encodeMove),
 		Leases: encodeLeases(u.Leases), OvertakeMs: int64(u.Overtake), TenantsSee: uint32(u.TenantsSee),
 		RequirePrincipal: u.RequirePrincipal,
@@ -110,7 +109,7 @@ func decodeUndo(u *logv1.TreeUndo) quota.TreeUndo {
 	return quota.TreeUndo{
 		Name: u.GetName(), Added: u.GetAdded(), Removed: u.GetRemoved(),
 		TreeSettings: quota.TreeSettings{
-			Forest: u.GetForest(), RequireReason: u.GetRequireReason(), Maintenance: u.GetMaintenance(),
+			Forest: u.GetForest(), RequireReason: u.GetRequireReason(),
 			Leases: decodeLeases(u.GetLeases()), Overtake: quota.Span(u.GetOvertakeMs()),
 			TenantsSee: decodeTenantsSee(u.GetTenantsSee()), RequirePrincipal: u.GetRequirePrincipal(),
 			Approvals: decodeCount(u.GetApprovals()),

@@ -11,11 +11,11 @@ func encodeWarnAt(w quota.WarnAt) *logv1.WarnAt {
 	if w.IsZero() {
 		return nil
 	}
-	return &logv1.WarnAt{Percents: each(w.Percents, toInt64), Margin: int64(w.Margin), Off: w.Off}
+	return &logv1.WarnAt{Percents: each(w.Percents, toInt64), Margin: int64(w.Margin), None: w.None}
 }
 
 func decodeWarnAt(w *logv1.WarnAt) quota.WarnAt {
-	return quota.WarnAt{Percents: each(w.GetPercents(), decodeCount), Margin: decodeCount(w.GetMargin()), Off: w.GetOff()}
+	return quota.WarnAt{Percents: each(w.GetPercents(), decodeCount), Margin: decodeCount(w.GetMargin()), None: w.GetNone()}
 }
 
 func toInt64(n int) int64 { return int64(n) }

@@ -90,8 +90,6 @@ type TreeSettings struct {
 	Forest string
 	// RequireReason refuses changes of the tree without a reason.
 	RequireReason bool
-	// Maintenance grants every allocation at its named node regardless of limits.
-	Maintenance bool
 	// Leases bounds the leases with a claim in the tree.
 	Leases LeaseSettings
 	// Overtake is how long later requests may overtake the first one; 0 means DefaultOvertake.
@@ -155,6 +153,9 @@ type TreeSpec struct {
 	Resources []Resource
 	// Nodes[0] is the root; parents come before their children.
 	Nodes []NodeSpec
+	// Maintenance grants every allocation at its named node regardless of limits. It is state that only SetMaintenance
+	// changes: every other command ignores it and leaves it as it is.
+	Maintenance bool
 	// Moves are renamed or moved nodes, in the order in which to apply them. They are not part of the configuration: a
 	// move is skipped if its old path does not exist or its new path does.
 	Moves []Move

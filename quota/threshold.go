@@ -16,8 +16,8 @@ type WarnAt struct {
 	// Margin is how many points the use must fall below a threshold until it can be crossed again: 1 to the lowest
 	// threshold less one, or 0 for DefaultMargin or what the lowest threshold allows, if that is less.
 	Margin int
-	// Off is true if there are none, whatever the parent has; then nothing else is set.
-	Off bool
+	// None is true if there are none, whatever the parent has; then nothing else is set.
+	None bool
 }
 
 // Bounds of thresholds.
@@ -30,11 +30,11 @@ const (
 )
 
 // IsZero is true if the thresholds are those of the parent.
-func (w *WarnAt) IsZero() bool { return len(w.Percents) == 0 && w.Margin == 0 && !w.Off }
+func (w *WarnAt) IsZero() bool { return len(w.Percents) == 0 && w.Margin == 0 && !w.None }
 
 // Equal is true if both say the same.
 func (w *WarnAt) Equal(other *WarnAt) bool {
-	return w.Margin == other.Margin && w.Off == other.Off && slices.Equal(w.Percents, other.Percents)
+	return w.Margin == other.Margin && w.None == other.None && slices.Equal(w.Percents, other.Percents)
 }
 
 // MarginInForce is Margin with its default.
@@ -50,7 +50,7 @@ func (w *WarnAt) String() string {
 	if w == nil {
 		return ""
 	}
-	if w.Off {
+	if w.None {
 		return "none"
 	}
 	texts := make([]string, len(w.Percents))

@@ -59,7 +59,7 @@ func TestMaintenanceLetsEverythingIn(t *testing.T) {
 	}
 	set(true)
 	if got, err := d.trees().GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "cern"}); err != nil ||
-		!got.GetTree().GetMaintenance() {
+		!got.GetMaintenance() {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern:physics", 50)); err != nil {
@@ -293,7 +293,7 @@ func everySetting(t *quoratev1.Tree) {
 		},
 		{Users: []string{"*"}, Applications: 1},
 	}
-	t.Forest, t.RequireReason, t.Maintenance, t.Applications, t.Admins = "here", true, true, 9, []string{"ada", "bob"}
+	t.Forest, t.RequireReason, t.Applications, t.Admins = "here", true, 9, []string{"ada", "bob"}
 	t.Principals, t.Defaults = limits, cores(1)
 	n := t.GetNodes()[1]
 	n.Hard, n.Principals, n.Defaults, n.Borrow, n.Lend = true, limits, cores(2), cores(3), cores(4)

@@ -79,7 +79,7 @@ func fakeSubtree(at *quoratev1.Subtree) (*quoratev1.Tree, error) {
 
 func fakePolicies() []*quoratev1.Policy {
 	return []*quoratev1.Policy{
-		{Name: "lab", Base: "strict", Unset: "zero", Sum: "off"},
+		{Name: "lab", Base: "strict", Unset: "zero", Sum: "unchecked"},
 		{Name: "pool", Base: "cohort"},
 	}
 }

@@ -34,17 +34,17 @@ func TestPoliciesOverARealServer(t *testing.T) {
 	startServer(t, f)
 	tree := manifestFile(t, labTree)
 	define := func(lab string) string { return manifestFile(t, "policies: {lab: "+lab+"}\n") }
-	lab, strict := define("{base: strict, unset: zero, sum: off}"), define("{base: strict}")
-	growing := define("{base: strict, sum: off, unset: unlimited}")
+	lab, strict := define("{base: strict, unset: zero, sum: unchecked}"), define("{base: strict}")
+	growing := define("{base: strict, sum: unchecked, unset: unlimited}")
 	const refused = "policy lab of cern forbids it for cores: the limits of its children add up to 16"
 	playSteps(t, f, []step{
 		{"plan -f " + tree, 2, `there is no policy "lab"; known are borrowing`},
-		{"plan -f " + lab + " -f " + tree, 0, "+ policy lab: base strict, unset zero, sum off"},
+		{"plan -f " + lab + " -f " + tree, 0, "+ policy lab: base strict, unset zero, sum unchecked"},
 		{"apply -f " + lab + " -f " + tree, 0, "(revision 1)"},
 		{"apply -f " + lab + " -f " + lab, 2, `policy "lab" is in`},
 		{"plan -f " + lab, 0, "nothing to change"},
-		{"policy list", 0, "lab     strict  unset zero, sum off"},
-		{"policy list -o json", 0, `"sum": "off"`},
+		{"policy list", 0, "lab     strict  unset zero, sum unchecked"},
+		{"policy list -o json", 0, `"sum": "unchecked"`},
 		{"trees", 0, "cern  lab"},
 		{"usage cern:atlas", 0, "8"},
 		{"allocate --id a --at cern:nowhere --amount cores=1", 1, "whose policy lab refuses unknown nodes"},
@@ -64,10 +64,10 @@ func TestPoliciesOverARealServer(t *testing.T) {
 		{"policy delete nothing", 1, `no policy "nothing" is defined`},
 		{"release n", 0, "released"},
 		{"tree delete cern", 0, "(revision 3)"},
-		{"policy delete lab --dry-run", 0, "- policy lab: base strict, unset unlimited, sum off"},
+		{"policy delete lab --dry-run", 0, "- policy lab: base strict, unset unlimited, sum unchecked"},
 		{"policy delete lab", 0, "(revision 4)"},
 		{"policy list", 0, "POLICY"},
-		{"rollback 1", 0, "+ policy lab: base strict, unset zero, sum off"},
+		{"rollback 1", 0, "+ policy lab: base strict, unset zero, sum unchecked"},
 		{"plan -f " + lab + " -f " + tree + " --prune", 0, "nothing to change"},
 		{"apply -f ../../examples/cern.yaml --prune --allow-removals 2", 0, "- policy lab"},
 	})
@@ -79,9 +79,9 @@ func TestPoliciesThatCannotBe(t *testing.T) {
 	f := singleServer(t)
 	startServer(t, f)
 	for text, want := range map[string]string{
-		"lab: {base: strict, preemption: all}": ":1:44: in policy lab, preemption: all excludes borrowing: off (of " +
+		"lab: {base: strict, preemption: all}": ":1:44: in policy lab, preemption: all excludes borrowing: none (of " +
 			"the base strict), because without soft borrowing only limits are in the way of a claim; use " +
-			"borrowing: soft, or preemption: off",
+			"borrowing: soft, or preemption: none",
 		"strict: {base: open}":           `:1:12: policy "strict" is built in and never changes`,
 		"lab: {base: open, colour: red}": `:1:30: policy "lab" has no key "colour"; allowed are base, unset, sum`,
 		"lab: {base: lab}":               ":1:24: the base of policy lab is a built-in policy",
@@ -98,10 +98,10 @@ func TestExportedPoliciesRoundTrip(t *testing.T) {
 	f, other := singleServer(t), singleServer(t)
 	startServer(t, f)
 	startServer(t, other)
-	file := manifestFile(t, "policies: {lab: {base: strict, sum: off}, spare: {base: cohort, unset: unlimited}}\n"+labTree)
+	file := manifestFile(t, "policies: {lab: {base: strict, sum: unchecked}, spare: {base: cohort, unset: unlimited}}\n"+labTree)
 	playSteps(t, f, []step{{"apply -f " + file + " -f ../../examples/zuul.yaml", 0, "(revision 1)"}})
 	all := runCommand(t, "export", "--server", f.baseURL())
-	if !strings.Contains(all.stdout, `lab: {base: strict, sum: "off"}`) || !strings.Contains(all.stdout, "spare:") {
+	if !strings.Contains(all.stdout, `lab: {base: strict, sum: unchecked}`) || !strings.Contains(all.stdout, "spare:") {
 		t.Errorf("exported:\n%s", all.stdout)
 	}
 	one := runCommand(t, "tree", "export", "cern", "--server", f.baseURL())

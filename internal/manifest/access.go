@@ -2,24 +2,17 @@ package manifest
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
 )
 
-// The keys of the access section and its parts, in the order in which errors list them.
-var (
-	accessKeys = strings.Fields("bindings certificates issuers roles token-life")
-	issuerKeys = strings.Fields("algorithms audience groups keys-file keys-url max-age require url user")
-)
-
 // parseAccess reads the access section in canonical order. Its roles are those that bindings of trees may name beside
 // the built-in ones.
 func (p *parser) parseAccess(v value) *quoratev1.AccessSection {
 	const what = "access"
-	sections := p.knownSections(what, v, accessKeys...)
+	sections := p.knownSections(what, v, accessMap)
 	before := len(p.problems)
 	s := access.Section{
 		Roles:        p.parseRoles(sections["roles"]),
@@ -51,7 +44,7 @@ func (p *parser) parseRoles(roles value) []access.Role {
 			e.value = value{line: e.value.line, column: e.value.column, kind: kindMap, entries: []entry{verbs}}
 		}
 		before := len(p.problems)
-		sections := p.knownSections(what, e.value, "description", "verbs")
+		sections := p.knownSections(what, e.value, roleMap)
 		r := access.Role{Name: e.key, Description: p.filledText(what, "description", sections)}
 		names := p.parseNames(what, "verbs", sections, len(access.AllVerbs.Names()))
 		if len(p.problems) > before {
@@ -77,7 +70,7 @@ func (p *parser) parseIssuers(issuers value) []access.Issuer {
 	for _, e := range p.mapEntries("issuers", issuers, access.MaxIssuers) {
 		what := fmt.Sprintf("issuer %q", e.key)
 		before := len(p.problems)
-		sections := p.knownSections(what, e.value, issuerKeys...)
+		sections := p.knownSections(what, e.value, issuerMap)
 		i := access.Issuer{
 			Name:       e.key,
 			URL:        p.filledText(what, "url", sections),
@@ -128,7 +121,7 @@ func (p *parser) parseCertificates(list value) []access.CertificateRule {
 	for i, v := range p.listItems("certificates", list, access.MaxCertificates) {
 		what := fmt.Sprintf("certificate %d", i+1)
 		before := len(p.problems)
-		sections := p.knownSections(what, v, "dns", "name", "user")
+		sections := p.knownSections(what, v, certificateMap)
 		c := access.CertificateRule{
 			Name: p.filledText(what, "name", sections), DNS: p.filledText(what, "dns", sections),
 			User: p.filledText(what, "user", sections),

@@ -16,7 +16,8 @@ import (
 )
 
 // allOfAccess is a manifest with every key of bindings and of the access section, as Format writes it.
-const allOfAccess = `access:
+const allOfAccess = `version: 1
+access:
   token-life: 2160h
   roles:
     launcher: {description: "starts jobs for tenants", verbs: [hold, hold.as]}
@@ -67,10 +68,10 @@ trees:
           - role: launcher
             to: ["account ci", everyone]
             hold-as: [corp/ann, corp/atlas]
-            until: 2027-01-01T00:00:00.5Z
+            until: "2027-01-01T00:00:00.5Z"
           - role: node-admin
             to: ["user corp/peter"]
-            until: 2027-01-01T00:00:00Z
+            until: "2027-01-01T00:00:00Z"
 `
 
 func TestAccessSectionAndBindings(t *testing.T) {
@@ -162,7 +163,8 @@ access:
     a: {url: "https://a", audience: q, user: sub, require: {x: [c]}, algorithms: [RS256, ES256]}
   roles: {b: [hold, usage.read], a: [config.read]}
 `
-	const want = `access:
+	const want = `version: 1
+access:
   roles: {a: [config.read], b: [usage.read, hold]}
   issuers:
     a:
@@ -204,7 +206,7 @@ func TestAnEmptyAccessSectionIsOne(t *testing.T) {
 	if err != nil || m.Access == nil || m.Trees != nil {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	if text, err := Format(m); err != nil || string(text) != "access: {}\n" {
+	if text, err := Format(m); err != nil || string(text) != "version: 1\naccess: {}\n" {
 		t.Errorf("written: %q, %v", text, err)
 	}
 	if m, err = Parse("f", []byte("trees: {}\n")); err != nil || m.Access != nil {
@@ -226,31 +228,31 @@ func TestParseSaysWhatIsWrongWithBindings(t *testing.T) {
 		"{role: viewer, to: [{}]}":      `f:4:36: binding 1 of tree "t", to: a subject is a text, such as "user corp/ann", not a map`,
 		"{role: viewer, to: [user ann]}": `f:4:36: binding 1 of tree "t", to: "ann" is not a user ISSUER/NAME; ` +
 			"a name has 1 to 256 visible ASCII characters without *",
-		"{role: viewer, to: [everyone, ann]}":                               `f:4:46: binding 1 of tree "t", to: "ann" is not a subject; write "user ISSUER/NAME"`,
-		"{role: viewer, to: [group a/*]}":                                   `f:4:36: binding 1 of tree "t", to: "a/*" is not a group`,
-		"{role: viewer, to: [account a, account a]}":                        `f:4:47: binding 1 of tree "t", to: "account a" is given twice; the first is in line 4`,
-		"{role: holder, to: [everyone, anonymous]}":                         `f:4:46: binding 1 of tree "t", to: role holder gives anonymous callers hold limits.request`,
-		"{role: node-admin, to: [everyone]}":                                `f:4:40: binding 1 of tree "t", to: role node-admin gives everyone bindings.grant; name users`,
-		"{role: cluster-operator, to: [everyone]}":                          `f:4:23: binding 1 of tree "t", role: role cluster-operator has no verb that is asked at a node`,
-		"{role: viewer, to: [everyone], max-priority: 1}":                   `f:4:61: binding 1 of tree "t", max-priority: role viewer has no hold`,
-		"{role: holder, to: [everyone], max-priority: 1.5}":                 `f:4:61: max-priority of binding 1 of tree "t" is a whole number of 64 bits, such as 10, not "1.5"`,
-		"{role: holder, to: [everyone], max-priority: 07}":                  `not "07"`,
-		"{role: holder, to: [everyone], max-priority: {}}":                  "not a map",
-		"{role: holder, to: [everyone], max-priority: 9223372036854775808}": `not "9223372036854775808"`,
-		"{role: holder, to: [everyone], unpreemptable: yes}":                `f:4:62: unpreemptable of binding 1 of tree "t" is true or false, not "yes"`,
-		"{role: holder, to: [everyone], hold-as: any}":                      `f:4:56: binding 1 of tree "t", hold-as: role holder has no hold.as`,
-		"{role: broker, to: [everyone], hold-as: all}":                      `f:4:56: hold-as of binding 1 of tree "t" is the word any, or a list of users and groups, not "all"`,
-		"{role: broker, to: [everyone], hold-as: []}":                       "or a list of users and groups, not an empty list",
-		"{role: broker, to: [everyone], hold-as: [a*]}":                     `f:4:56: binding 1 of tree "t", hold-as: "a*" is not a user or group`,
-		"{role: broker, to: [everyone], hold-as: [a, a]}":                   `f:4:60: hold-as of binding 1 of tree "t": "a" is given twice`,
-		"{role: holder, to: [everyone], ids: 'a b'}":                        `f:4:52: binding 1 of tree "t", ids: "a b" is not a prefix of ids`,
-		"{role: holder, to: [everyone], ids: ''}":                           `f:4:52: ids of binding 1 of tree "t" is a text, not ""`,
-		"{role: viewer, to: [everyone], until: 2027-01-01}":                 `f:4:54: until of binding 1 of tree "t" is a time, such as 2027-01-01T00:00:00Z, not "2027-01-01"`,
-		"{role: viewer, to: [everyone], until: 1970-01-01T00:00:00Z}":       `f:4:54: until of binding 1 of tree "t" is before 1970`,
-		"{role: viewer, to: [everyone], until: 2027-01-01T00:00:00.0001Z}":  `f:4:54: until of binding 1 of tree "t" is not a whole number of milliseconds`,
-		"{role: viewer, to: [everyone]}, {to: [everyone], role: viewer}":    `f:4:48: binding 2 of tree "t" is given twice; the first is in line 4`,
-		strings.Repeat("{role: viewer}, ", 101):                             "f:4:15: bindings has 101 entries; 100 are",
-		"{role: viewer, to: [" + numbered("account a%d, ", 101) + "]}":      "f:4:35: to has 101 entries; 100 are allowed",
+		"{role: viewer, to: [everyone, ann]}":                                `f:4:46: binding 1 of tree "t", to: "ann" is not a subject; write "user ISSUER/NAME"`,
+		"{role: viewer, to: [group a/*]}":                                    `f:4:36: binding 1 of tree "t", to: "a/*" is not a group`,
+		"{role: viewer, to: [account a, account a]}":                         `f:4:47: binding 1 of tree "t", to: "account a" is given twice; the first is in line 4`,
+		"{role: holder, to: [everyone, anonymous]}":                          `f:4:46: binding 1 of tree "t", to: role holder gives anonymous callers hold limits.request`,
+		"{role: node-admin, to: [everyone]}":                                 `f:4:40: binding 1 of tree "t", to: role node-admin gives everyone bindings.grant; name users`,
+		"{role: cluster-operator, to: [everyone]}":                           `f:4:23: binding 1 of tree "t", role: role cluster-operator has no verb that is asked at a node`,
+		"{role: viewer, to: [everyone], max-priority: 1}":                    `f:4:61: binding 1 of tree "t", max-priority: role viewer has no hold`,
+		"{role: holder, to: [everyone], max-priority: 1.5}":                  `f:4:61: max-priority of binding 1 of tree "t" is a whole number of 64 bits, such as 10, not "1.5"`,
+		"{role: holder, to: [everyone], max-priority: 07}":                   `not "07"`,
+		"{role: holder, to: [everyone], max-priority: {}}":                   "not a map",
+		"{role: holder, to: [everyone], max-priority: 9223372036854775808}":  `not "9223372036854775808"`,
+		"{role: holder, to: [everyone], unpreemptable: 'yes'}":               `f:4:62: unpreemptable of binding 1 of tree "t" is true or false, not "yes"`,
+		"{role: holder, to: [everyone], hold-as: any}":                       `f:4:56: binding 1 of tree "t", hold-as: role holder has no hold.as`,
+		"{role: broker, to: [everyone], hold-as: all}":                       `f:4:56: hold-as of binding 1 of tree "t" is the word any, or a list of users and groups, not "all"`,
+		"{role: broker, to: [everyone], hold-as: []}":                        "or a list of users and groups, not an empty list",
+		"{role: broker, to: [everyone], hold-as: [a*]}":                      `f:4:56: binding 1 of tree "t", hold-as: "a*" is not a user or group`,
+		"{role: broker, to: [everyone], hold-as: [a, a]}":                    `f:4:60: hold-as of binding 1 of tree "t": "a" is given twice`,
+		"{role: holder, to: [everyone], ids: 'a b'}":                         `f:4:52: binding 1 of tree "t", ids: "a b" is not a prefix of ids`,
+		"{role: holder, to: [everyone], ids: ''}":                            `f:4:52: ids of binding 1 of tree "t" is a text, not ""`,
+		"{role: viewer, to: [everyone], until: 2027-01-01}":                  `f:4:54: until of binding 1 of tree "t" is a time in quotes, such as "2027-01-01T00:00:00Z", not "2027-01-01"`,
+		"{role: viewer, to: [everyone], until: '1970-01-01T00:00:00Z'}":      `f:4:54: until of binding 1 of tree "t" is before 1970`,
+		"{role: viewer, to: [everyone], until: '2027-01-01T00:00:00.0001Z'}": `f:4:54: until of binding 1 of tree "t" is not a whole number of milliseconds`,
+		"{role: viewer, to: [everyone]}, {to: [everyone], role: viewer}":     `f:4:48: binding 2 of tree "t" is given twice; the first is in line 4`,
+		strings.Repeat("{role: viewer}, ", 101):                              "f:4:15: bindings has 101 entries; 100 are",
+		"{role: viewer, to: [" + numbered("account a%d, ", 101) + "]}":       "f:4:35: to has 101 entries; 100 are allowed",
 		"{role: broker, to: [everyone], hold-as: [" + numbered("a%d, ", 101) + "]}": "f:4:56: hold-as has 101 entries; 100 are " +
 			"allowed",
 	} {

@@ -22,7 +22,7 @@ func (p *parser) parseAutoApprove(what string, sections map[string]value) *quora
 		return nil
 	}
 	place := "auto-approve of " + what
-	terms := p.knownSections(place, v, "at-most", "every", "within")
+	terms := p.knownSections(place, v, autoApproveMap)
 	if v.kind == kindMap && (terms["at-most"].text == "" || terms["every"].text == "") {
 		p.addProblem(v.line, v.column, "%s needs both parts: write auto-approve: {at-most: 20%%, every: 30d}", place)
 		return nil

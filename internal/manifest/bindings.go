@@ -3,14 +3,10 @@ package manifest
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/quorate/quorate/internal/access"
 )
-
-// bindingKeys are the keys of a binding, in the order in which errors list them.
-var bindingKeys = strings.Fields("hold-as ids max-priority role to unpreemptable until")
 
 // anyWord is the value of hold-as that allows all holders.
 const anyWord = "any"
@@ -43,7 +39,7 @@ func (p *parser) parseBindings(what string, list value, scope access.Scope) []ac
 }
 
 func (p *parser) parseBinding(what string, v value) access.Binding {
-	sections := p.knownSections(what, v, bindingKeys...)
+	sections := p.knownSections(what, v, bindingMap)
 	for _, key := range []string{"role", "to"} {
 		if _, found := sections[key]; !found && v.kind == kindMap {
 			p.addProblem(v.line, v.column, `%s has no %q: write {role: viewer, to: ["group corp/users"]}`, what, key)
@@ -156,7 +152,7 @@ func (p *parser) parseInstant(what, key string, sections map[string]value) int64
 	at, err := time.Parse(time.RFC3339, v.text)
 	switch {
 	case v.kind != kindText || err != nil:
-		p.addProblem(v.line, v.column, "%s of %s is a time, such as 2027-01-01T00:00:00Z, not %s", key, what,
+		p.addProblem(v.line, v.column, "%s of %s is a time in quotes, such as \"2027-01-01T00:00:00Z\", not %s", key, what,
 			v.describeValue())
 	case at.UnixMilli() <= 0:
 		p.addProblem(v.line, v.column, "%s of %s is before 1970: write a later time, or leave the line out", key, what)
@@ -171,6 +167,7 @@ func (p *parser) parseInstant(what, key string, sections map[string]value) int64
 // filledText refuses an empty text. It is empty if the key is absent.
 func (p *parser) filledText(what, key string, sections map[string]value) string {
 	v, found := sections[key]
+	p.checkPlain(key+" of "+what, v)
 	if found && (v.kind != kindText || v.text == "") {
 		p.addProblem(v.line, v.column, "%s of %s is a text, not %s", key, what, v.describeValue())
 		return ""
@@ -198,7 +195,7 @@ func bindingsValue(bindings []access.Binding) value {
 		v.addText("ids", b.IDs)
 		if b.Until != 0 {
 			until := time.UnixMilli(b.Until).UTC().Format(time.RFC3339Nano)
-			v.addEntry("until", value{text: until, plain: true})
+			v.addText("until", until)
 		}
 		all.items = append(all.items, v)
 	}

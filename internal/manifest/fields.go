@@ -12,6 +12,7 @@ import (
 
 func (p *parser) parseWord(what, key string, sections map[string]value) string {
 	v, found := sections[key]
+	p.checkPlain(key+" of "+what, v)
 	if found && (v.kind != kindText || v.text == "" || len(v.text) > maxWord) {
 		p.addProblem(v.line, v.column, "the %s of %s must be a name of at most %d bytes", key, what, maxWord)
 	}
@@ -134,6 +135,7 @@ func (p *parser) parseLabels(what string, labels value) map[string]string {
 			p.addProblem(e.value.line, e.value.column, "label %q of %s must be a text of at most %d bytes",
 				e.key, what, maxText)
 		default:
+			p.checkPlain(fmt.Sprintf("label %q of %s", e.key, what), e.value)
 			if parsed == nil {
 				parsed = map[string]string{}
 			}
@@ -152,6 +154,7 @@ func (p *parser) parseNames(what, key string, sections map[string]value, most in
 			p.addProblem(v.line, v.column, "%s of %s: a name has 1 to %d bytes", key, what, maxText)
 			continue
 		}
+		p.checkPlain(key+" of "+what, v)
 		if line, again := lines[v.text]; again {
 			p.addProblem(v.line, v.column, "%s of %s: %q is given twice; the first is in line %d", key,
 				what, v.text, line)
@@ -176,6 +179,7 @@ func (p *parser) parseMoves(moves value) []*quoratev1.Move {
 		case !isPath(v.text):
 			p.failPath(v.line, v.column, v.text)
 		default:
+			p.checkPlain("moves", v)
 			parsed = append(parsed, &quoratev1.Move{From: e.key, To: v.text})
 		}
 	}

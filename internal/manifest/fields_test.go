@@ -12,13 +12,13 @@ import (
 )
 
 // allFields is a manifest with every key there is, as Format writes it, except for moves.
-const allFields = `trees:
+const allFields = `version: 1
+trees:
   queues:
     policy: capped
     forest: shop
     require-reason: true
     require-principal: true
-    maintenance: true
     tenants-see: names
     labels: {team: it}
     resources: {memory: {unit: bytes}, vcore: {unit: milli}}
@@ -64,7 +64,6 @@ func TestFieldsOfTreesAndNodes(t *testing.T) {
 	}
 	want := []*quoratev1.Tree{{
 		Name: "queues", Policy: "capped", Forest: "shop", RequireReason: true, RequirePrincipal: true,
-		Maintenance:  true,
 		TenantsSee:   quoratev1.TenantsSee_TENANTS_SEE_NAMES,
 		Labels:       map[string]string{"team": "it"},
 		Resources:    []*quoratev1.Resource{{Name: "memory", Unit: octet}, {Name: "vcore", Unit: milli}},
@@ -161,7 +160,7 @@ func TestParseSaysWhatIsWrongWithFields(t *testing.T) {
 		text string // the keys of a node in line 5
 		want string
 	}{
-		"a flag":                  {"hard: yes", `f:5:17: hard of node "a" is true or false, not "yes"`},
+		"a flag":                  {`hard: "yes"`, `f:5:17: hard of node "a" is true or false, not "yes"`},
 		"a flag that is a list":   {"hard: [true]", `f:5:17: hard of node "a" is true or false, not a list`},
 		"a forest below the root": {"forest: x", `f:5:11: node "a" has no key "forest"`},
 		"half a rule":             {"auto-approve: {every: 1d}", `needs both parts: write auto-approve: {at-most: 20%, every: 30d}`},

@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/access"
 )
 
-// Format formats a manifest: the access section and bindings in the canonical form of package access, policies and
+// Format formats a manifest: its version, the access section and bindings in the canonical form of package access, policies and
 // trees sorted by name, nodes under their parents. Equal configurations give the same text for any order of their
 // parts; only principals keep their order. Moves are left out, because they are made once.
 //
@@ -55,6 +55,7 @@ func Format(m *Manifest) ([]byte, error) {
 // writeManifest checks that Parse can read back what it writes.
 func writeManifest(sections []entry) ([]byte, error) {
 	var text strings.Builder
+	text.WriteString("version: " + version + "\n")
 	writeEntries(&text, 0, sections)
 	if _, err := Parse("formatted", []byte(text.String())); err != nil {
 		return nil, fmt.Errorf("this configuration cannot be written as a manifest: %w", err)
@@ -79,7 +80,6 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 	v.addText("forest", t.GetForest())
 	v.addFlag("require-reason", t.GetRequireReason())
 	v.addFlag("require-principal", t.GetRequirePrincipal())
-	v.addFlag("maintenance", t.GetMaintenance())
 	if see := t.GetTenantsSee(); see != quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED {
 		v.addText("tenants-see", tenantsSee[see])
 	}

@@ -37,7 +37,8 @@ func TestFormat(t *testing.T) {
 			},
 		},
 	}
-	want := `trees:
+	want := `version: 1
+trees:
   cern:
     policy: strict
     labels:
@@ -68,7 +69,7 @@ func TestFormat(t *testing.T) {
 
 func TestFormatOfNothing(t *testing.T) {
 	got, err := formatTrees(nil)
-	if err != nil || string(got) != "trees: {}\n" {
+	if err != nil || string(got) != "version: 1\ntrees: {}\n" {
 		t.Errorf("Format(nil) = %q, %v", got, err)
 	}
 }
@@ -217,7 +218,6 @@ func trees() *rapid.Generator[*quoratev1.Tree] {
 			Forest:           rapid.SampledFrom([]string{"", "shop", "no", "the forest: 1"}).Draw(t, "forest"),
 			RequireReason:    rapid.Bool().Draw(t, "require-reason"),
 			RequirePrincipal: rapid.Bool().Draw(t, "require-principal"),
-			Maintenance:      rapid.Bool().Draw(t, "maintenance"),
 			Applications:     applications().Draw(t, "applications"),
 			Admins:           names(0, 3).Draw(t, "admins"),
 			Bindings:         bindingLists(access.NodeScope, access.Roles{}).Draw(t, "bindings"),

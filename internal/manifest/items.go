@@ -9,18 +9,12 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// itemKeys are the keys of items, and onDemandKeys those that only items on demand may have.
-var (
-	itemKeys = []string{
-		"expired", "lifespan", "max", "min", "names", "queueing", "released", "removed", "retired",
-		"state", "ttl", "turns",
-	}
-	onDemandKeys = []string{"lifespan", "max", "min", "removed", "retired"}
-)
+// onDemandKeys are the keys that only items on demand may have.
+var onDemandKeys = []string{"lifespan", "max", "min", "removed", "retired"}
 
 func (p *parser) itemSpec(resource string, v value) *quoratev1.ItemSpec {
 	what := fmt.Sprintf("items of %q", resource)
-	sections := p.knownSections(what, v, itemKeys...)
+	sections := p.knownSections(what, v, itemsMap)
 	if v.kind != kindMap {
 		return nil
 	}
@@ -137,6 +131,7 @@ func (p *parser) itemCount(what, key string, sections map[string]value) int64 {
 
 func (p *parser) parseState(what, key string, sections map[string]value) string {
 	v, found := sections[key]
+	p.checkPlain(key+" of "+what, v)
 	if found && (v.kind != kindText || v.text == "" || len(v.text) > maxWord) {
 		p.addProblem(
 			v.line,
@@ -157,7 +152,7 @@ func (p *parser) parseTurns(what string, sections map[string]value) []*quoratev1
 	lines := map[string]int{}
 	for i, v := range p.listItems("turns", sections["turns"], maxTurns) {
 		place := fmt.Sprintf("turn %d of %s", i+1, what)
-		parts := p.knownSections(place, v, "after", "from", "to")
+		parts := p.knownSections(place, v, turnMap)
 		if v.kind != kindMap {
 			continue
 		}

@@ -13,7 +13,8 @@ import (
 )
 
 // leasesAndItems is a manifest with every key of leases, items and waiting, as Format writes it.
-const leasesAndItems = `trees:
+const leasesAndItems = `version: 1
+trees:
   ci:
     leases: {ttl: 30m, max-ttl: 24h, grace: 30s}
     queueing: strict

@@ -1,8 +1,11 @@
 // Package manifest parses and formats manifests, the YAML files in which people keep trees.
 //
 // A manifest is one YAML document of maps, lists and single-line values. Anchors, tags and further documents are
-// errors. Every value is a text as written, so a tenant named no stays "no". An example:
+// errors. Every value is a text as written. It is the same for every other YAML tool, too: no word of the grammar is a
+// boolean, a number or a date, and a text that people choose is in quotes if such a tool would change it, as "no" is
+// (docs/adr/0143). An example:
 //
+//	version: 1
 //	trees:
 //	  cern:
 //	    policy: strict
@@ -19,8 +22,7 @@
 //	          - users: [ann, bob] # each of them
 //	            limits: {cores: 5}
 //
-// All keys of a tree: policy, forest, require-reason, require-principal, maintenance, labels, leases, queueing,
-// overtake, approvals, resources, limits, defaults, applications, auto-approve, admins, bindings, principals, moves
+// All keys of a tree: policy, forest, require-reason, require-principal, labels, leases, queueing, overtake, approvals, resources, limits, defaults, applications, auto-approve, admins, bindings, principals, moves
 // and nodes; all keys of a node: policy, hard, labels, queueing, limits, defaults, borrow, lend, applications,
 // auto-approve, admins, bindings, principals and nodes. A resource has a unit, or items: their names, or how many are
 // made on demand (min, max, lifespan, retired, removed), and state, released, expired, ttl, turns and queueing. The
@@ -29,7 +31,7 @@
 // Beside trees a manifest may have policies, which define what trees can name:
 //
 //	policies:
-//	  lab: {base: strict, sum: off}
+//	  lab: {base: strict, sum: unchecked}
 //
 // The keys of a policy are base, the name of a built-in one, and the switches of package policy.
 //
@@ -52,11 +54,12 @@
 //	    - {role: cluster-operator, to: [group corp/sre]}
 //
 // The other keys of an issuer are keys-url, keys-file, algorithms and max-age; the other keys of a binding are
-// max-priority, unpreemptable, hold-as (any, or a list of names), ids and until, a time such as 2027-01-01T00:00:00Z.
+// max-priority, unpreemptable, hold-as (any, or a list of names), ids and until, a time such as "2027-01-01T00:00:00Z".
 //
 // The text of a subtree is that of its node, with at, which names it, and units, which has the unit of each resource
 // that the text names (count, milli, bytes or items). It may have moves within the subtree, with whole paths:
 //
+//	version: 1
 //	at: cern:atlas
 //	units: {cores: count}
 //	limits: {cores: 100}

@@ -32,17 +32,6 @@ func Parse(file string, text []byte) (*Manifest, error) {
 	return p.parseText(text)
 }
 
-// The keys of a tree and of a node, in the order in which errors list them.
-var (
-	treeKeys = strings.Fields("admins applications approvals auto-approve bindings defaults forest labels leases " +
-		"limits maintenance moves nodes overtake policy principals queueing require-principal require-reason " +
-		"resources tenants-see warn-at")
-	nodeKeys = strings.Fields(
-		"admins applications auto-approve bindings borrow defaults hard labels lend limits nodes policy principals " +
-			"queueing warn-at",
-	)
-)
-
 type parser struct {
 	file     string
 	problems []error
@@ -66,10 +55,14 @@ func (p *parser) parseText(text []byte) (*Manifest, error) {
 }
 
 func (p *parser) parseManifest(root value) *Manifest {
+	if !p.checkVersion(root) {
+		return nil
+	}
 	if isSubtree(root) {
 		return p.parseSubtree(root)
 	}
-	sections := p.knownSections("the manifest", root, "access", "policies", "trees")
+	sections := p.knownSections("the manifest", root, manifestMap)
+	delete(sections, "version")
 	if len(sections) == 0 {
 		p.addProblem(root.line, root.column, `the key "trees" is missing`)
 		return nil
@@ -80,6 +73,21 @@ func (p *parser) parseManifest(root value) *Manifest {
 	}
 	m.Policies, m.Trees = p.parsePolicies(sections["policies"]), p.parseTrees(sections["trees"])
 	return m
+}
+
+// version is the version of the grammar. A manifest that names none has it.
+const version = "1"
+
+// checkVersion refuses a text of another version before anything else, because its other keys may be unknown.
+func (p *parser) checkVersion(root value) bool {
+	for _, e := range root.entries {
+		if e.key == "version" && (e.value.kind != kindText || e.value.text != version) {
+			p.addProblem(e.value.line, e.value.column, "version of the manifest is %s, not %s: this program knows no other",
+				version, e.value.describeValue())
+			return false
+		}
+	}
+	return true
 }
 
 func (p *parser) parseTrees(trees value) []*quoratev1.Tree {
@@ -97,7 +105,7 @@ func (p *parser) parseTrees(trees value) []*quoratev1.Tree {
 
 func (p *parser) parseTree(e entry) *quoratev1.Tree {
 	what := fmt.Sprintf("tree %q", e.key)
-	sections := p.knownSections(what, e.value, treeKeys...)
+	sections := p.knownSections(what, e.value, treeMap)
 	if _, found := sections["resources"]; !found && e.value.kind == kindMap {
 		p.addProblem(e.line, e.column, "%s registers no resource: write resources: {cores: {unit: count}}", what)
 	}
@@ -109,7 +117,6 @@ func (p *parser) parseTree(e entry) *quoratev1.Tree {
 		Forest:           p.parseWord(what, "forest", sections),
 		RequireReason:    p.parseFlag(what, "require-reason", sections),
 		RequirePrincipal: p.parseFlag(what, "require-principal", sections),
-		Maintenance:      p.parseFlag(what, "maintenance", sections),
 		Leases:           p.parseLeases(what, sections),
 		OvertakeMs:       p.parseSpan(what, "overtake", sections, maxOvertake),
 		TenantsSee:       p.parseTenantsSee(what, sections),
@@ -156,7 +163,7 @@ func (w *nodeParser) parseNodes(parent string, depth int, nodes value) {
 }
 
 func (w *nodeParser) parseNode(path string, depth int, e entry) {
-	w.parseNodeSections(path, depth, w.knownSections(fmt.Sprintf("node %q", path), e.value, nodeKeys...))
+	w.parseNodeSections(path, depth, w.knownSections(fmt.Sprintf("node %q", path), e.value, nodeMap))
 }
 
 func (w *nodeParser) parseNodeSections(path string, depth int, sections map[string]value) {
@@ -214,7 +221,7 @@ func (p *parser) parseResources(what string, resources value) ([]*quoratev1.Reso
 
 // parseResource is nil if the resource has neither a unit nor items.
 func (p *parser) parseResource(e entry) *quoratev1.Resource {
-	sections := p.knownSections(fmt.Sprintf("resource %q", e.key), e.value, "items", "unit")
+	sections := p.knownSections(fmt.Sprintf("resource %q", e.key), e.value, resourceMap)
 	unit, counted := sections["unit"]
 	items, itemized := sections["items"]
 	switch {
@@ -256,7 +263,8 @@ func (p *parser) countedResource(name string, unit value) *quoratev1.Resource {
 }
 
 // knownSections requires that all keys are allowed.
-func (p *parser) knownSections(what string, m value, allowed ...string) map[string]value {
+func (p *parser) knownSections(what string, m value, kind mapKind) map[string]value {
+	allowed := mapKeys[kind]
 	if m.kind != kindMap {
 		p.addProblem(m.line, m.column, "%s is a map of %s, not %s", what, strings.Join(allowed, ", "),
 			m.describeValue())
@@ -264,9 +272,13 @@ func (p *parser) knownSections(what string, m value, allowed ...string) map[stri
 	}
 	found := make(map[string]value, len(m.entries))
 	for _, e := range m.entries {
-		if slices.Contains(allowed, e.key) {
+		switch {
+		case slices.Contains(allowed, e.key):
 			found[e.key] = e.value
-		} else {
+		case kind == treeMap && e.key == "maintenance":
+			p.addProblem(e.line, e.column, "maintenance of %s is state and not configuration: leave the line out, and switch it "+
+				"with quorate maintenance", what)
+		default:
 			p.addProblem(e.line, e.column, "%s has no key %q; allowed are %s", what, e.key, strings.Join(allowed, ", "))
 		}
 	}

@@ -30,14 +30,14 @@ trees:
   two:   # here too
     resources: {cpu: {unit: milli}, "disk/fast": {unit: bytes}, cores: {unit: count}}
     nodes:
-      no: {}        # a name, not a boolean
+      "no": {}      # a name, not a boolean
       "on": {limits: {cpu: 500m}}
-      1.50:
+      "1.50":
         policy: open
-        labels: {owner: "a, b: c", note: 'it''s', number: 010, nothing: "", truth: yes}
+        labels: {owner: "a, b: c", note: 'it''s', number: '010', nothing: "", truth: "yes"}
         nodes:
-          null: {}
-      007: {limits: {"disk/fast": 1.5Gi, cores: unlimited}}
+          "null": {}
+      "007": {limits: {"disk/fast": 1.5Gi, cores: unlimited}}
   one:
     policy: strict
     labels:
@@ -98,7 +98,7 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 	}{
 		"nothing":           {"", "f:1:1: the manifest is empty"},
 		"only comments":     {"# trees:\n", "f:1:1: the manifest is empty"},
-		"no map":            {"trees\n", `f:1:1: a manifest is a map and begins with trees:, not with "trees"`},
+		"no map":            {"trees\n", `f:1:1: a manifest is a map and begins with version: 1 and trees:, not with "trees"`},
 		"no trees":          {"{}", `f:1:1: the key "trees" is missing`},
 		"another key":       {"trees: {}\ntree: {}\n", `f:2:1: the manifest has no key "tree"; allowed are access, policies, trees`},
 		"a second document": {"trees: {}\n---\ntrees: {}\n", "f:2:1: a file holds one document"},
@@ -107,12 +107,12 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"a directive":       {"%YAML 1.2\n---\ntrees: {}\n", "f:1:1: directives"},
 		"a tree is a number": {
 			"trees: {t: 5}",
-			`f:1:12: tree "t" is a map of admins, applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-principal, require-reason, resources, tenants-see, warn-at, not "5"`,
+			`f:1:12: tree "t" is a map of admins, applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, moves, nodes, overtake, policy, principals, queueing, require-principal, require-reason, resources, tenants-see, warn-at, not "5"`,
 		},
 		"trees is a text": {"trees: cern", `f:1:8: trees is a map of names, not "cern"`},
 		"an unknown key": {
 			"trees: {t: {resources: {c: {unit: count}}, nods: {}}}",
-			`f:1:44: tree "t" has no key "nods"; allowed are admins, applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, maintenance, moves, nodes, overtake, policy, principals, queueing, require-principal, require-reason, resources, tenants-see, warn-at`,
+			`f:1:44: tree "t" has no key "nods"; allowed are admins, applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, moves, nodes, overtake, policy, principals, queueing, require-principal, require-reason, resources, tenants-see, warn-at`,
 		},
 		"a node's unknown key": {
 			tree("      a: {resources: {}}\n"),

@@ -11,15 +11,6 @@ import (
 	"github.com/quorate/quorate/quota/policy"
 )
 
-// policyKeys are the keys of a policy, in the order in which errors list them.
-var policyKeys = func() []string {
-	keys := []string{"base"}
-	for _, s := range policy.Switches() {
-		keys = append(keys, s.Name)
-	}
-	return keys
-}()
-
 // parsePolicies reads the definitions of policies and sorts them by name. They are checked completely, because what
 // they may say does not depend on the server's state.
 func (p *parser) parsePolicies(policies value) []*quoratev1.Policy {
@@ -36,7 +27,7 @@ func (p *parser) parsePolicies(policies value) []*quoratev1.Policy {
 }
 
 func (p *parser) parsePolicy(e entry) quota.PolicySpec {
-	sections := p.knownSections(fmt.Sprintf("policy %q", e.key), e.value, policyKeys...)
+	sections := p.knownSections(fmt.Sprintf("policy %q", e.key), e.value, policyMap)
 	spec := quota.PolicySpec{Name: e.key}
 	if e.value.kind != kindMap {
 		return spec
@@ -88,7 +79,7 @@ func policySpec(m *quoratev1.Policy) quota.PolicySpec {
 	}
 }
 
-// DescribeSwitches says which switches of its base a policy changes: "sum off, setters ancestors".
+// DescribeSwitches says which switches of its base a policy changes: "sum unchecked, setters ancestors".
 func DescribeSwitches(m *quoratev1.Policy) string {
 	spec := policySpec(m)
 	var parts []string

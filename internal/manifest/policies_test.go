@@ -28,7 +28,7 @@ func TestParsePolicies(t *testing.T) {
   lab:
     base: strict
     unset: zero
-    sum: off
+    sum: unchecked
     child-limit: within-parent
     unknown-nodes: count-at-ancestor
     claims-at: leaves
@@ -46,7 +46,7 @@ trees:
 	}
 	want := []*quoratev1.Policy{
 		{
-			Name: "lab", Base: "strict", Unset: "zero", Sum: "off", ChildLimit: "within-parent",
+			Name: "lab", Base: "strict", Unset: "zero", Sum: "unchecked", ChildLimit: "within-parent",
 			UnknownNodes: "count-at-ancestor", ClaimsAt: "leaves", Borrowing: "soft", Preemption: "all",
 			Setters: "ancestors",
 		},
@@ -62,11 +62,12 @@ trees:
 	if err != nil {
 		t.Fatal(err)
 	}
-	const wantText = `policies:
+	const wantText = `version: 1
+policies:
   lab:
     base: strict
     unset: zero
-    sum: "off"
+    sum: unchecked
     child-limit: within-parent
     unknown-nodes: count-at-ancestor
     claims-at: leaves
@@ -85,7 +86,7 @@ trees:
 }
 
 func TestPoliciesAlone(t *testing.T) {
-	const text = "policies: {lab: {base: strict}}\n"
+	const text = "version: 1\npolicies: {lab: {base: strict}}\n"
 	got, err := Parse("f", []byte(text))
 	if err != nil || len(got.Policies) != 1 || len(got.Trees) != 0 {
 		t.Fatalf("%+v, %v", got, err)
@@ -98,9 +99,9 @@ func TestPoliciesAlone(t *testing.T) {
 func TestParseSaysWhatIsWrongWithPolicies(t *testing.T) {
 	const names = "borrowing, capped, cohort, nested, open, project, strict"
 	for text, want := range map[string]string{
-		"lab: {base: strict, summ: off}": `f:2:23: policy "lab" has no key "summ"; allowed are base, unset, sum, ` +
+		"lab: {base: strict, summ: maybe}": `f:2:23: policy "lab" has no key "summ"; allowed are base, unset, sum, ` +
 			"child-limit, unknown-nodes, claims-at, borrowing, preemption, setters",
-		"lab: {sum: off}": "f:2:3: policy lab has no base, whose other switches it keeps; name one of " + names,
+		"lab: {sum: unchecked}": "f:2:3: policy lab has no base, whose other switches it keeps; name one of " + names,
 		"lab: {base: lenient}": `f:2:15: the base of policy lab is a built-in policy, which "lenient" is not; ` +
 			"there are " + names,
 		"lab: strict": `f:2:8: policy "lab" is a map of base, unset, sum, child-limit, unknown-nodes, claims-at, ` +
@@ -109,19 +110,19 @@ func TestParseSaysWhatIsWrongWithPolicies(t *testing.T) {
 		"a/b: {base: open}": `f:2:3: "a/b" is not a valid policy name: use 1 to 63 letters, digits and _ . @ + -, ` +
 			"beginning with a letter, digit or _",
 		strings.Repeat("n", 64) + ": {base: open}": "is not a valid policy name",
-		"lab: {base: strict, sum: maybe}": `f:2:28: sum of policy lab is one of off, within-limit, ` +
+		"lab: {base: strict, sum: maybe}": `f:2:28: sum of policy lab is one of unchecked, within-limit, ` +
 			`within-limit-less-own, not "maybe"`,
-		`lab: {base: strict, sum: ""}`:  `f:2:28: sum of policy "lab" is a word, not ""`,
-		"lab: {base: strict, sum: []}":  `f:2:28: sum of policy "lab" is a word, not a list`,
-		"lab: {base: {}, sum: off}":     `f:2:15: base of policy "lab" is a word, not a map`,
-		"lab: {base: open}\n  lab: {}":  "f:3:3: ",
-		"lab: {base: open, base: open}": "f:2:21: ",
+		`lab: {base: strict, sum: ""}`:    `f:2:28: sum of policy "lab" is a word, not ""`,
+		"lab: {base: strict, sum: []}":    `f:2:28: sum of policy "lab" is a word, not a list`,
+		"lab: {base: {}, sum: unchecked}": `f:2:15: base of policy "lab" is a word, not a map`,
+		"lab: {base: open}\n  lab: {}":    "f:3:3: ",
+		"lab: {base: open, base: open}":   "f:2:21: ",
 		"lab: {base: strict, setters: parent, preemption: all}": "f:2:52: in policy lab, preemption: all excludes " +
-			"borrowing: off (of the base strict), because without soft borrowing only limits are in the way of a " +
-			"claim; use borrowing: soft, or preemption: off",
-		"lab: {base: borrowing, borrowing: off}": "f:2:37: in policy lab, preemption: all (of the base borrowing) " +
-			"excludes borrowing: off, because without soft borrowing only limits are in the way of a claim; use " +
-			"borrowing: soft, or preemption: off",
+			"borrowing: none (of the base strict), because without soft borrowing only limits are in the way of a " +
+			"claim; use borrowing: soft, or preemption: none",
+		"lab: {base: borrowing, borrowing: none}": "f:2:37: in policy lab, preemption: all (of the base borrowing) " +
+			"excludes borrowing: none, because without soft borrowing only limits are in the way of a claim; use " +
+			"borrowing: soft, or preemption: none",
 		"lab: {base: cohort, unknown-nodes: create}": "f:2:38: in policy lab, unknown-nodes: create excludes " +
 			"borrowing: bounded (of the base cohort)",
 	} {

@@ -16,7 +16,7 @@ func (p *parser) parsePrincipals(what string, list value, units map[string]quora
 }
 
 func (p *parser) parsePrincipal(what string, v value, units map[string]quoratev1.Unit) *quoratev1.PrincipalLimit {
-	sections := p.knownSections(what, v, "applications", "description", "groups", "limits", "users")
+	sections := p.knownSections(what, v, principalMap)
 	limit := &quoratev1.PrincipalLimit{
 		Users:        p.parseNames(what, "users", sections, maxPrincipalNames),
 		Groups:       p.parseNames(what, "groups", sections, maxPrincipalNames),
@@ -62,6 +62,7 @@ func (p *parser) parseAmounts(
 
 func (p *parser) parseDescription(what string, sections map[string]value) string {
 	v, found := sections["description"]
+	p.checkPlain("description of "+what, v)
 	if found && (v.kind != kindText || len(v.text) > maxText) {
 		p.addProblem(v.line, v.column, "the description of %s must be a text of at most %d bytes", what, maxText)
 	}

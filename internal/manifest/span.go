@@ -149,7 +149,7 @@ func (p *parser) parseLeases(what string, sections map[string]value) *quoratev1.
 		return nil
 	}
 	place := "leases of " + what
-	terms := p.knownSections(place, v, "grace", "max-ttl", "ttl")
+	terms := p.knownSections(place, v, leasesMap)
 	if v.kind == kindMap && len(v.entries) == 0 {
 		p.addProblem(v.line, v.column, "%s are empty: write leases: {ttl: 30m}, or leave the line out", place)
 	}

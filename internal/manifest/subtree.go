@@ -10,15 +10,12 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
-// subtreeKeys are the keys of the text of a subtree: those of its node, and what a node takes from its tree.
-var subtreeKeys = slices.Sorted(slices.Values(append([]string{"at", "moves", "units"}, nodeKeys...)))
-
 func isSubtree(root value) bool {
 	return slices.ContainsFunc(root.entries, func(e entry) bool { return e.key == "at" })
 }
 
 func (p *parser) parseSubtree(root value) *Manifest {
-	sections := p.knownSections("the text of a subtree", root, subtreeKeys...)
+	sections := p.knownSections("the text of a subtree", root, subtreeMap)
 	at := sections["at"]
 	name, path, _ := strings.Cut(at.text, ":")
 	if at.kind != kindText || !nodeName().MatchString(name) || !isPath(path) {

@@ -13,7 +13,8 @@ import (
 )
 
 // atlasText is a text of a subtree with every key, as Format writes it.
-const atlasText = `at: cern:atlas/physics
+const atlasText = `version: 1
+at: cern:atlas/physics
 units: {accounts: items, cpu: milli, memory: bytes}
 policy: cohort
 labels: {owner: ann}

@@ -25,7 +25,7 @@ func (p *parser) parseWarnAt(what string, sections map[string]value) *quoratev1.
 	case !found:
 		return nil
 	case v.kind == kindText && v.text == noThresholds:
-		return &quoratev1.WarnAt{Off: true}
+		return &quoratev1.WarnAt{None: true}
 	case v.kind == kindList:
 		return &quoratev1.WarnAt{Percents: p.parseThresholds(place, v)}
 	case v.kind != kindMap:
@@ -33,7 +33,7 @@ func (p *parser) parseWarnAt(what string, sections map[string]value) *quoratev1.
 			"{at: [80%%, 95%%], margin: 10%%}, or the word %s, not %s", place, noThresholds, v.describeValue())
 		return nil
 	}
-	terms := p.knownSections(place, v, "at", "margin")
+	terms := p.knownSections(place, v, warnAtMap)
 	w := &quoratev1.WarnAt{Percents: p.parseThresholds("at of "+place, terms["at"])}
 	if margin, given := terms["margin"]; given {
 		most := int32(maxThresholdPercent)
@@ -79,7 +79,7 @@ func addWarnAt(v *value, w *quoratev1.WarnAt) {
 		list.items = append(list.items, percentValue(percent))
 	}
 	switch {
-	case w.GetOff():
+	case w.GetNone():
 		v.addText("warn-at", noThresholds)
 	case w.GetMargin() == 0:
 		v.addFilled("warn-at", list)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/quorate/quorate/internal/yamldoc"
 )
 
 // A map or list of up to flowLevels levels is written on one line, {limits: {cores: 20}}, if the line is shorter than
@@ -15,15 +17,10 @@ const (
 	flowWidth  = 100
 )
 
-// plainText matches texts that need no quotes, except for yamlWords, to which old YAML readers give a meaning.
-var (
-	plainText = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.@+/-]*$`)
-	})
-	yamlWords = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null)$`)
-	})
-)
+// plainText matches texts that need no quotes, except for those to which some YAML reader gives another type.
+var plainText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.@+/-]*$`)
+})
 
 func (v *value) addEntry(key string, child value) {
 	v.entries = append(v.entries, entry{key: key, value: child})
@@ -121,7 +118,8 @@ func flowText(v value, levels int) (string, bool) {
 }
 
 func quoteText(text string) string {
-	if plainText().MatchString(text) && !yamlWords().MatchString(text) || !utf8.ValidString(text) {
+	isPlain := plainText().MatchString(text) && yamldoc.TypeOf(text) == yamldoc.Text
+	if isPlain || !utf8.ValidString(text) {
 		return text // what is not UTF-8 is left for Parse to refuse
 	}
 	return strconv.Quote(text)

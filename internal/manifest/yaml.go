@@ -3,8 +3,10 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -28,6 +30,7 @@ type value struct {
 	line, column int
 	kind         kind
 	text         string
+	quoted       bool // in the text that was read
 	plain        bool // for Format: never in quotes
 	entries      []entry
 	items        []value
@@ -65,13 +68,13 @@ func readText(file string, text []byte) (value, error) {
 		return value{}, withFile(file, err)
 	}
 	if document.Root == nil || yamldoc.IsNull(document.Root) && document.Root.Value == "" {
-		return value{}, &Error{file, 1, 1, "the manifest is empty: it begins with trees:"}
+		return value{}, &Error{file, 1, 1, "the manifest is empty: it begins with version: 1 and trees:"}
 	}
 	root, err := (&converter{document}).convertNode(document.Root, entry{})
 	if err == nil && root.kind != kindMap {
 		err = yamldoc.ErrorAt(
 			document.Root,
-			"a manifest is a map and begins with trees:, not with %.40s",
+			"a manifest is a map and begins with version: 1 and trees:, not with %.40s",
 			root.describeValue(),
 		)
 	}
@@ -141,8 +144,50 @@ func (c *converter) convertNode(n *yaml.Node, owner entry) (value, error) {
 		return v, yamldoc.ErrorAt(
 			n, "a value must be on one line: the next line is indented too deep, or a quote is missing")
 	}
-	v.text = n.Value
-	return v, nil
+	v.text, v.quoted = n.Value, isQuoted(n)
+	return v, checkPlainValue(n, v)
+}
+
+func isQuoted(n *yaml.Node) bool { return n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 }
+
+// checkPlainValue refuses a value that other YAML tools read as something that no key of a manifest takes. Numbers pass:
+// they may be quantities. checkPlain looks at those that are not.
+func checkPlainValue(n *yaml.Node, v value) error {
+	if v.quoted {
+		return nil
+	}
+	switch t := yamldoc.TypeOf(v.text); {
+	case t == yamldoc.Boolean && v.text != trueWord && v.text != falseWord && !isKept(v.text):
+		return yamldoc.ErrorAt(n, "%q without quotes is %s for other YAML tools: write true or false, or put it in quotes "+
+			"if it is a text", v.text, t)
+	case t == yamldoc.Timestamp && strings.Contains(v.text, ":"), t == yamldoc.Special,
+		t == yamldoc.Float && !strings.ContainsAny(v.text, "0123456789"):
+		return failPlain(n, v.text)
+	}
+	return nil
+}
+
+func failPlain(n *yaml.Node, text string) error {
+	return yamldoc.ErrorAt(n, "%q without quotes is %s for other YAML tools: put it in quotes", text, yamldoc.TypeOf(text))
+}
+
+// plainNumber matches the numbers that every tool writes as it has read them.
+var plainNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(?:0|[1-9][0-9]{0,14})$`) })
+
+// isKept reports whether YAML tools that read the text without quotes write the same text again. The letters y and n are
+// booleans in the text of YAML 1.1, but for no tool that is in use.
+func isKept(text string) bool {
+	return yamldoc.TypeOf(text) == yamldoc.Text || plainNumber().MatchString(text) ||
+		len(text) == 1 && strings.Contains("yYnN", text)
+}
+
+// checkPlain requires that a text that people choose is the same for every YAML tool: one that is not, such as 0x10, is in
+// quotes.
+func (p *parser) checkPlain(what string, v value) {
+	if v.line > 0 && v.kind == kindText && !v.quoted && !isKept(v.text) {
+		p.addProblem(v.line, v.column, "%s: %q without quotes is %s for other YAML tools: put it in quotes", what, v.text,
+			yamldoc.TypeOf(v.text))
+	}
 }
 
 func (c *converter) failNull(n *yaml.Node, owner entry) error {
@@ -177,6 +222,8 @@ func (c *converter) convertMap(v value, n *yaml.Node) (value, error) {
 				Line: key.Line, Column: n.Column,
 				Message: "keys with ? are not supported: write name: value",
 			}
+		case !isQuoted(key) && !isKept(key.Value):
+			return v, failPlain(key, key.Value)
 		}
 		e := entry{line: key.Line, column: key.Column, key: key.Value}
 		var err error

@@ -304,7 +304,11 @@ func (p *player) tree(v ledger.Sandbox, name string) {
 		p.say("refused %s: %s", refused.Kind, refused.Error())
 		return
 	}
-	if settings := settingWords(spec.TreeSettings); settings != "" {
+	settings := settingWords(spec.TreeSettings)
+	if spec.Maintenance {
+		settings += " @maintenance"
+	}
+	if settings != "" {
 		p.say("tree%s", settings)
 	}
 	for _, r := range spec.Resources {
@@ -325,9 +329,6 @@ func settingWords(s quota.TreeSettings) string {
 	}
 	if s.RequirePrincipal {
 		text += " @require-user"
-	}
-	if s.Maintenance {
-		text += " @maintenance"
 	}
 	return text + leaseSettings(s)
 }

@@ -12,7 +12,7 @@ func TestCopiesKnowDefinedPolicies(t *testing.T) {
 	l := ledger.New(quota.DefaultBounds())
 	cores := []quota.ResourceLimit{{Resource: "cores", Limit: quota.AtMost(10)}}
 	out := l.Apply(quota.Stamp{}, quota.ApplyTrees{
-		Policies: []quota.PolicySpec{{Name: "lab", Base: "strict", Unset: "zero", Sum: "off"}},
+		Policies: []quota.PolicySpec{{Name: "lab", Base: "strict", Unset: "zero", Sum: "unchecked"}},
 		Trees: []quota.TreeSpec{{
 			Name: "t", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
 			Nodes: []quota.NodeSpec{{Policy: "lab", Limits: cores}, {Path: "a", Limits: cores}, {Path: "b", Limits: cores}},

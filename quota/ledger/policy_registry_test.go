@@ -94,7 +94,7 @@ func TestContradictions(t *testing.T) {
 		{closed, func(s *policy.Policy) { s.LimitSetters = 2 }},
 		{closed, func(s *policy.Policy) { s.Preemption = 4 }},
 		{
-			"preemption: lower-priority excludes borrowing: off, because",
+			"preemption: lower-priority excludes borrowing: none, because",
 			func(s *policy.Policy) { s.Preemption = policy.PreemptLower },
 		},
 		{"preemption: borrowers excludes borrowing: bounded, because", func(s *policy.Policy) {

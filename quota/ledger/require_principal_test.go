@@ -82,8 +82,9 @@ func TestRequirePrincipal(t *testing.T) {
 			t.Parallel()
 			l := ledger.New(quota.DefaultBounds())
 			spec := requiringTree()
-			spec.RequirePrincipal, spec.Maintenance = !test.free, test.paused
+			spec.RequirePrincipal = !test.free
 			configured(t, l, spec)
+			l.Apply(quota.Stamp{}, quota.SetMaintenance{Tree: "t", On: test.paused})
 			dry := l.Sandbox().DryRun(test.request)
 			out := l.Apply(quota.Stamp{}, test.request)
 			if test.refused == "" {
@@ -187,11 +188,12 @@ func heldWithoutUser(t *rapid.T, l *ledger.Ledger) map[string]quota.Amount {
 }
 
 func requiringCommand(t *rapid.T, id string, l *ledger.Ledger) quota.Command {
-	switch quotatest.Die(t, 8, "command") {
+	switch quotatest.Die(t, 9, "command") {
+	case 8:
+		return quota.SetMaintenance{Tree: "t", On: quotatest.Die(t, 6, "maintenance") == 0}
 	case 0, 1:
 		spec, _ := l.Reader().Tree("t")
 		spec.RequirePrincipal = quotatest.Die(t, 3, "require") > 0
-		spec.Maintenance = quotatest.Die(t, 6, "maintenance") == 0
 		for i := range spec.Nodes {
 			spec.Nodes[i].Principals = nil
 			if quotatest.Die(t, 4, "limited") == 0 {

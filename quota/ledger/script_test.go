@@ -246,7 +246,6 @@ func (p *parser) settings(words []string) quota.TreeSettings {
 	s := quota.TreeSettings{
 		RequireReason:    slices.Contains(words, "@require-reason"),
 		RequirePrincipal: slices.Contains(words, "@require-user"),
-		Maintenance:      slices.Contains(words, "@maintenance"),
 	}
 	for _, word := range words {
 		if forest, ok := strings.CutPrefix(word, "@forest="); ok {
@@ -353,7 +352,7 @@ func (p *parser) attribute(n *quota.NodeSpec, key, value string) bool {
 // warnAt reads 80,95 or 80,95/MARGIN or none.
 func (p *parser) warnAt(word string) quota.WarnAt {
 	if word == "none" {
-		return quota.WarnAt{Off: true}
+		return quota.WarnAt{None: true}
 	}
 	var w quota.WarnAt
 	list, margin, found := strings.Cut(word, "/")

@@ -182,7 +182,6 @@ func TestTextsOfSubtreesAreRefused(t *testing.T) {
 		"trees[0].tenants_see: tenants_see of":         withTree(func(s *quota.TreeSpec) { s.TenantsSee = quota.SeeNames }),
 		"trees[0].require_reason: require_reason of":   withTree(func(s *quota.TreeSpec) { s.RequireReason = true }),
 		"trees[0].require_principal: require_principa": withTree(func(s *quota.TreeSpec) { s.RequirePrincipal = true }),
-		"trees[0].maintenance: maintenance of tree":    withTree(func(s *quota.TreeSpec) { s.Maintenance = true }),
 		"trees[0].leases: leases of tree cern is":      withTree(func(s *quota.TreeSpec) { s.Leases.Max = 5 }),
 		"trees[0].overtake_ms: overtake_ms of tree":    withTree(func(s *quota.TreeSpec) { s.Overtake = 5 }),
 		"trees[0].policy: policy of tree cern is":      withRoot(func(n *quota.NodeSpec) { n.Policy = "open" }),

@@ -216,7 +216,7 @@ func isCrossed(k crossingKey, samples []sample) bool {
 func warnAtOf(spec quota.TreeSpec, path string) quota.WarnAt {
 	for {
 		i := slices.IndexFunc(spec.Nodes, func(n quota.NodeSpec) bool { return n.Path == path })
-		if w := spec.Nodes[i].WarnAt; w.Off || len(w.Percents) > 0 || path == "" {
+		if w := spec.Nodes[i].WarnAt; w.None || len(w.Percents) > 0 || path == "" {
 			return w
 		}
 		path = quota.ParentPath(path)

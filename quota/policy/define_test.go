@@ -30,7 +30,7 @@ func TestDefineCombinesEveryValue(t *testing.T) {
 	everyDefinition("open", func(spec quota.PolicySpec) {
 		p, problem := policy.Presets().Define(spec)
 		if problem != nil {
-			if spec.Preemption == "off" && spec.UnknownNodes != "create" {
+			if spec.Preemption == "none" && spec.UnknownNodes != "create" {
 				t.Errorf("%+v: %s", spec, problem.Text)
 			}
 			return

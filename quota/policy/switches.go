@@ -33,13 +33,13 @@ var switches = []*Switch{
 		set:   func(p *Policy, v uint8) { p.Unset = []quota.Limit{quota.NoLimit(), quota.AtMost(0)}[v] },
 	},
 	{
-		Name: "sum", Values: strings.Fields("off within-limit within-limit-less-own"),
+		Name: "sum", Values: strings.Fields("unchecked within-limit within-limit-less-own"),
 		Field: func(s *quota.PolicySpec) *string { return &s.Sum },
 		get:   func(p *Policy) uint8 { return uint8(p.Sum) },
 		set:   func(p *Policy, v uint8) { p.Sum = SumRule(v) },
 	},
 	{
-		Name: "child-limit", Values: strings.Fields("off within-parent"),
+		Name: "child-limit", Values: strings.Fields("unchecked within-parent"),
 		Field: func(s *quota.PolicySpec) *string { return &s.ChildLimit },
 		get:   func(p *Policy) uint8 { return number(p.ChildWithinParent) },
 		set:   func(p *Policy, v uint8) { p.ChildWithinParent = v == 1 },
@@ -57,13 +57,13 @@ var switches = []*Switch{
 		set:   func(p *Policy, v uint8) { p.LeavesOnly = v == 1 },
 	},
 	{
-		Name: "borrowing", Values: strings.Fields("off soft bounded"),
+		Name: "borrowing", Values: strings.Fields("none soft bounded"),
 		Field: func(s *quota.PolicySpec) *string { return &s.Borrowing },
 		get:   func(p *Policy) uint8 { return uint8(p.Borrowing) },
 		set:   func(p *Policy, v uint8) { p.Borrowing = Borrowing(v) },
 	},
 	{
-		Name: "preemption", Values: strings.Fields("off lower-priority borrowers all"),
+		Name: "preemption", Values: strings.Fields("none lower-priority borrowers all"),
 		Field: func(s *quota.PolicySpec) *string { return &s.Preemption },
 		get:   func(p *Policy) uint8 { return uint8(p.Preemption) },
 		set:   func(p *Policy, v uint8) { p.Preemption = Preemption(v) },
@@ -109,7 +109,7 @@ type exclusion struct {
 
 var exclusions = []exclusion{
 	{
-		"preemption", strings.Fields("lower-priority borrowers all"), "borrowing", strings.Fields("off bounded"),
+		"preemption", strings.Fields("lower-priority borrowers all"), "borrowing", strings.Fields("none bounded"),
 		"without soft borrowing only limits are in the way of a claim",
 	},
 	{

@@ -91,7 +91,6 @@ func reshape(t *rapid.T, spec quota.TreeSpec) quota.TreeSpec {
 	}
 	spec.RequireReason = oneIn(t, 15, "require reason")
 	spec.RequirePrincipal = oneIn(t, 8, "require principal")
-	spec.Maintenance = oneIn(t, 20, "maintenance")
 	if oneIn(t, 8, "tenants see") {
 		spec.TenantsSee = pick(t, []quota.TenantsSee{quota.SeeNames, quota.SeeNothing}, "see")
 	}

@@ -49,7 +49,7 @@ func dressedTrees(t *rapid.T) quota.ApplyTrees {
 	for i := range c.Trees {
 		spec := &c.Trees[i]
 		spec.Forest = pick(t, []string{"", "f", "g"}, "forest")
-		spec.RequireReason, spec.Maintenance = oneIn(t, 6, "reason"), oneIn(t, 6, "maintenance")
+		spec.RequireReason = oneIn(t, 6, "reason")
 		if oneIn(t, 4, "moves") {
 			spec.Moves = []quota.Move{{From: path(t), To: path(t)}}
 		}

@@ -10,7 +10,7 @@ import (
 func WarnAt(t *rapid.T) quota.WarnAt {
 	return pick(t, []quota.WarnAt{
 		{},
-		{Off: true},
+		{None: true},
 		{Percents: []int{80, 95}},
 		{Percents: []int{50}},
 		{Percents: []int{50, 95}, Margin: 25},

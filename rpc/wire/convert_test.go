@@ -102,7 +102,7 @@ func everySetting(t *quoratev1.Tree) {
 		{Users: []string{"*"}, Applications: 1},
 	}
 	t.RequirePrincipal = true
-	t.Forest, t.RequireReason, t.Maintenance, t.Applications, t.Admins = "here", true, true, 9, []string{"ada", "bob"}
+	t.Forest, t.RequireReason, t.Applications, t.Admins = "here", true, 9, []string{"ada", "bob"}
 	t.Principals, t.Defaults, t.TenantsSee = limits, coreLimits(1), quoratev1.TenantsSee_TENANTS_SEE_NOTHING
 	n := t.GetNodes()[1]
 	n.Hard, n.Principals, n.Defaults, n.Borrow, n.Lend = true, limits, coreLimits(2), coreLimits(3), coreLimits(4)

@@ -8,7 +8,7 @@ import (
 )
 
 func toWarnAt(w *quoratev1.WarnAt) quota.WarnAt {
-	spec := quota.WarnAt{Margin: int(w.GetMargin()), Off: w.GetOff()}
+	spec := quota.WarnAt{Margin: int(w.GetMargin()), None: w.GetNone()}
 	for _, percent := range slices.Sorted(slices.Values(w.GetPercents())) {
 		spec.Percents = append(spec.Percents, int(percent))
 	}
@@ -20,7 +20,7 @@ func fromWarnAt(w quota.WarnAt) *quoratev1.WarnAt {
 	if w.IsZero() {
 		return nil
 	}
-	shown := &quoratev1.WarnAt{Margin: int32(w.Margin), Off: w.Off}
+	shown := &quoratev1.WarnAt{Margin: int32(w.Margin), None: w.None}
 	for _, percent := range w.Percents {
 		shown.Percents = append(shown.Percents, int32(percent))
 	}

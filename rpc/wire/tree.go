@@ -45,7 +45,7 @@ func toTreeSpec(t *quoratev1.Tree, field string, moved FieldPaths) (quota.TreeSp
 	spec := quota.TreeSpec{
 		Name: t.GetName(), Resources: resources, Nodes: make([]quota.NodeSpec, 0, 1+len(t.GetNodes())),
 		TreeSettings: quota.TreeSettings{
-			Forest: t.GetForest(), RequireReason: t.GetRequireReason(), Maintenance: t.GetMaintenance(),
+			Forest: t.GetForest(), RequireReason: t.GetRequireReason(),
 			Leases: toLeaseSettings(t.GetLeases()), Overtake: quota.Span(t.GetOvertakeMs()),
 			TenantsSee: quota.TenantsSee(t.GetTenantsSee()),
 			Approvals:  int(t.GetApprovals()), RequirePrincipal: t.GetRequirePrincipal(),
@@ -184,7 +184,7 @@ func comparePaths(a, b string) int {
 func FromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
 	wire := &quoratev1.Tree{
 		Name: spec.Name, Resources: fromResources(spec.Resources),
-		Forest: spec.Forest, RequireReason: spec.RequireReason, Maintenance: spec.Maintenance,
+		Forest: spec.Forest, RequireReason: spec.RequireReason,
 		Leases: fromLeaseSettings(spec.Leases), OvertakeMs: int64(spec.Overtake),
 		TenantsSee: quoratev1.TenantsSee(spec.TenantsSee),
 		Approvals:  int32(spec.Approvals), RequirePrincipal: spec.RequirePrincipal,
@@ -240,7 +240,7 @@ func FromTreeSummary(t quota.TreeSummary) *quoratev1.TreeSummary {
 		Name: t.Name, Policy: t.Policy, Resources: resources,
 		NodeCount: int32(t.Nodes), ClaimCount: int64(t.Claims),
 		WaitingRequests: int64(waiting.Requests), WaitingSinceLedgerMs: int64(waiting.Since),
-		DeniedRequests: int64(t.Requests.Denied),
+		DeniedRequests: int64(t.Requests.Denied), Maintenance: t.Maintenance,
 	}
 }
 

@@ -165,7 +165,7 @@ func TestNumbers(t *testing.T) {
 			map[string]int64{"a": 37, "d": 60, "e": 50},
 		},
 	} {
-		apply(t, cluster, "policies: {loose: {base: strict, sum: off}, tight: {base: open, sum: within-limit}}\n"+
+		apply(t, cluster, "policies: {loose: {base: strict, sum: unchecked}, tight: {base: open, sum: within-limit}}\n"+
 			fmt.Sprintf(tree, c.policy, c.labels, c.d))
 		_, err := cluster.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{
 			Id: fmt.Sprint("held", i), Claims: []*quoratev1.Claim{{Tree: "t", Node: "a/b", Amounts: map[string]int64{"r": 3}}},

@@ -138,7 +138,7 @@ func policiesOf(defined []*quoratev1.Policy) map[string]policyRules {
 	for _, p := range defined {
 		rules := builtIn[p.GetBase()]
 		if sum := p.GetSum(); sum != "" {
-			rules.boundsSum = sum != "off"
+			rules.boundsSum = sum != "unchecked"
 		}
 		if unknown := p.GetUnknownNodes(); unknown != "" {
 			rules.refusesUnknown = unknown == "refuse"

@@ -22,6 +22,8 @@ const mostAttempts = 10
 type configuration struct {
 	revision uint64
 	list     []*quoratev1.Tree // by name
+	// maintained are the trees in maintenance, by name.
+	maintained map[string]bool
 }
 
 // tree takes the original name; nil if there is none.
@@ -49,7 +51,12 @@ func (m *Manager) readTrees() (*configuration, error) {
 	if err != nil {
 		return nil, err
 	}
+	maintained := map[string]bool{}
+	for _, t := range summary.GetTrees() {
+		maintained[t.GetName()] = t.GetMaintenance()
+	}
 	if m.known != nil && m.known.revision == summary.GetRevision() {
+		m.known.maintained = maintained
 		return m.known, nil
 	}
 	all, err := m.client.Trees.GetConfiguration(context.Background(), &quoratev1.GetConfigurationRequest{})
@@ -57,7 +64,7 @@ func (m *Manager) readTrees() (*configuration, error) {
 		return nil, err
 	}
 	m.known = &configuration{
-		revision: all.GetRevision(),
+		revision: all.GetRevision(), maintained: maintained,
 		list: slices.DeleteFunc(all.GetTrees(), func(t *quoratev1.Tree) bool {
 			return t.GetPolicy() != policy
 		}),

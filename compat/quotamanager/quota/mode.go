@@ -51,7 +51,7 @@ func (m *Manager) setMaintenance(on bool) error {
 		return err
 	}
 	for _, t := range trees.list {
-		if t.GetMaintenance() == on {
+		if trees.maintained[t.GetName()] == on {
 			continue
 		}
 		request := &quoratev1.SetMaintenanceRequest{Tree: t.GetName(), On: on}
@@ -72,7 +72,7 @@ func (m *Manager) currentMode() Mode {
 		return m.mode
 	}
 	for _, t := range trees.list {
-		if t.GetMaintenance() {
+		if trees.maintained[t.GetName()] {
 			return Maintenance
 		}
 	}

@@ -65,11 +65,16 @@ func (m *Manager) addTree(cache *TreeCache) (string, error) {
 			return nil, m.takeOver(existing, conversion.Trees[0])
 		}
 		added := proto.CloneOf(conversion.Trees[0])
-		added.Maintenance = m.sharedMode && mode != Normal
 		return []*quoratev1.Tree{added}, nil
 	})
 	if err != nil {
 		return name, err
+	}
+	if m.sharedMode && mode != Normal {
+		request := &quoratev1.SetMaintenanceRequest{Tree: conversion.Trees[0].GetName(), On: true}
+		if _, err := m.client.Trees.SetMaintenance(context.Background(), request); err != nil {
+			return name, err
+		}
 	}
 	m.logNotes(conversion)
 	m.caches[name] = cache

@@ -598,7 +598,7 @@ type WarnAt struct {
 	// or as many as the lowest threshold allows.
 	Margin int32 `protobuf:"varint,2,opt,name=margin,proto3" json:"margin,omitempty"`
 	// There are none, whatever the parent has. Then nothing else is set.
-	Off           bool `protobuf:"varint,3,opt,name=off,proto3" json:"off,omitempty"`
+	None          bool `protobuf:"varint,3,opt,name=none,proto3" json:"none,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -647,9 +647,9 @@ func (x *WarnAt) GetMargin() int32 {
 	return 0
 }
 
-func (x *WarnAt) GetOff() bool {
+func (x *WarnAt) GetNone() bool {
 	if x != nil {
-		return x.Off
+		return x.None
 	}
 	return false
 }
@@ -816,18 +816,18 @@ type Policy struct {
 	Base string `protobuf:"bytes,2,opt,name=base,proto3" json:"base,omitempty"`
 	// What an unset limit is where no ancestor gives a default: "unlimited" or "zero".
 	Unset string `protobuf:"bytes,3,opt,name=unset,proto3" json:"unset,omitempty"`
-	// What the limits of a node's children may add up to: "off" is anything, "within-limit" at most the node's limit,
-	// "within-limit-less-own" at most that limit less what the node holds itself.
+	// What the limits of a node's children may add up to: "unchecked" is anything, "within-limit" at most the node's
+	// limit, "within-limit-less-own" at most that limit less what the node holds itself.
 	Sum string `protobuf:"bytes,4,opt,name=sum,proto3" json:"sum,omitempty"`
-	// What the limit of one child may be: "off" is anything, "within-parent" at most the parent's.
+	// What the limit of one child may be: "unchecked" is anything, "within-parent" at most the parent's.
 	ChildLimit string `protobuf:"bytes,5,opt,name=child_limit,json=childLimit,proto3" json:"child_limit,omitempty"`
 	// A claim at a node that does not exist: "refuse", "count-at-ancestor" or "create".
 	UnknownNodes string `protobuf:"bytes,6,opt,name=unknown_nodes,json=unknownNodes,proto3" json:"unknown_nodes,omitempty"`
 	// Where claims may be: "any-node" or "leaves".
 	ClaimsAt string `protobuf:"bytes,7,opt,name=claims_at,json=claimsAt,proto3" json:"claims_at,omitempty"`
-	// How claims may exceed the limits of their nodes: "off", "soft" or "bounded".
+	// How claims may exceed the limits of their nodes: "none", "soft" or "bounded".
 	Borrowing string `protobuf:"bytes,8,opt,name=borrowing,proto3" json:"borrowing,omitempty"`
-	// Which claims a new one may end, with soft borrowing: "off", "lower-priority", "borrowers" or "all".
+	// Which claims a new one may end, with soft borrowing: "none", "lower-priority", "borrowers" or "all".
 	Preemption string `protobuf:"bytes,9,opt,name=preemption,proto3" json:"preemption,omitempty"`
 	// Whose admins may set the limits of a node, in a tree that names admins: "ancestors" or "parent".
 	Setters       string `protobuf:"bytes,10,opt,name=setters,proto3" json:"setters,omitempty"`
@@ -1010,8 +1010,6 @@ type Tree struct {
 	Forest string `protobuf:"bytes,7,opt,name=forest,proto3" json:"forest,omitempty"`
 	// True if changes of this tree need a reason.
 	RequireReason bool `protobuf:"varint,8,opt,name=require_reason,json=requireReason,proto3" json:"require_reason,omitempty"`
-	// True while the tree is in maintenance: allocations are held at their named nodes regardless of limits.
-	Maintenance bool `protobuf:"varint,9,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
 	// Limits of users and groups in the whole tree, see Node.
 	Principals []*PrincipalLimit `protobuf:"bytes,10,rep,name=principals,proto3" json:"principals,omitempty"`
 	// What an unset limit means below the root, see Node.
@@ -1129,13 +1127,6 @@ func (x *Tree) GetForest() string {
 func (x *Tree) GetRequireReason() bool {
 	if x != nil {
 		return x.RequireReason
-	}
-	return false
-}
-
-func (x *Tree) GetMaintenance() bool {
-	if x != nil {
-		return x.Maintenance
 	}
 	return false
 }
@@ -2266,7 +2257,9 @@ type GetTreeResponse struct {
 	// The log position and consistency of the answer.
 	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	// The defined policies that the tree uses, by name.
-	Policies      []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
+	Policies []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
+	// True while the tree is in maintenance, see SetMaintenance. It is state and not part of the configuration.
+	Maintenance   bool `protobuf:"varint,5,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2327,6 +2320,13 @@ func (x *GetTreeResponse) GetPolicies() []*Policy {
 		return x.Policies
 	}
 	return nil
+}
+
+func (x *GetTreeResponse) GetMaintenance() bool {
+	if x != nil {
+		return x.Maintenance
+	}
+	return false
 }
 
 // ListTreesRequest asks for all trees.
@@ -2405,8 +2405,10 @@ type TreeSummary struct {
 	// With count_requests: how many requests with a claim in it were denied in the last ten minutes of ledger time, as far
 	// as the events have them (ListEvents).
 	DeniedRequests int64 `protobuf:"varint,8,opt,name=denied_requests,json=deniedRequests,proto3" json:"denied_requests,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// True while the tree is in maintenance, see SetMaintenance.
+	Maintenance   bool `protobuf:"varint,9,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TreeSummary) Reset() {
@@ -2493,6 +2495,13 @@ func (x *TreeSummary) GetDeniedRequests() int64 {
 		return x.DeniedRequests
 	}
 	return 0
+}
+
+func (x *TreeSummary) GetMaintenance() bool {
+	if x != nil {
+		return x.Maintenance
+	}
+	return false
 }
 
 // ListTreesResponse lists the trees; there are at most 1,000.
@@ -5503,12 +5512,12 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1aJ\n" +
 	"\tLendEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
-	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"m\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"o\n" +
 	"\x06WarnAt\x12-\n" +
 	"\bpercents\x18\x01 \x03(\x05B\x11\xbaH\x0e\x92\x01\v\x10\x04\"\a\x1a\x05\x18\xc8\x01(\x01R\bpercents\x12\"\n" +
 	"\x06margin\x18\x02 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xc7\x01(\x00R\x06margin\x12\x10\n" +
-	"\x03off\x18\x03 \x01(\bR\x03off\"\x96\x01\n" +
+	"\xbaH\a\x1a\x05\x18\xc7\x01(\x00R\x06margin\x12\x12\n" +
+	"\x04none\x18\x03 \x01(\bR\x04none\"\x96\x01\n" +
 	"\vAutoApprove\x121\n" +
 	"\x0fat_most_percent\x18\x01 \x01(\x05B\t\xbaH\x06\x1a\x04\x18d(\x01R\ratMostPercent\x12+\n" +
 	"\bevery_ms\x18\x02 \x01(\x03B\x10\xbaH\r\"\v\x18\x80\x90\xde\xe6u(\x80\xdd\xdb\x01R\aeveryMs\x12'\n" +
@@ -5539,7 +5548,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	" \x01(\tB\a\xbaH\x04r\x02(?R\asetters\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\x8b\v\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\xe9\n" +
+	"\n" +
 	"\x04Tree\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1f\n" +
 	"\x06policy\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06policy\x12=\n" +
@@ -5549,8 +5559,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\xbaH\a\x92\x01\x04\x10\xa0\x9c\x01R\x05nodes\x12>\n" +
 	"\x06labels\x18\x06 \x03(\v2\x1c.quorate.v1.Tree.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10 R\x06labels\x12\x1f\n" +
 	"\x06forest\x18\a \x01(\tB\a\xbaH\x04r\x02(?R\x06forest\x12%\n" +
-	"\x0erequire_reason\x18\b \x01(\bR\rrequireReason\x12 \n" +
-	"\vmaintenance\x18\t \x01(\bR\vmaintenance\x12E\n" +
+	"\x0erequire_reason\x18\b \x01(\bR\rrequireReason\x12E\n" +
 	"\n" +
 	"principals\x18\n" +
 	" \x03(\v2\x1a.quorate.v1.PrincipalLimitB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\n" +
@@ -5670,15 +5679,16 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\\\n" +
 	"\x0eGetTreeRequest\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04name\x12+\n" +
-	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xad\x01\n" +
+	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xcf\x01\n" +
 	"\x0fGetTreeResponse\x12$\n" +
 	"\x04tree\x18\x01 \x01(\v2\x10.quorate.v1.TreeR\x04tree\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
-	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\"f\n" +
+	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\x12 \n" +
+	"\vmaintenance\x18\x05 \x01(\bR\vmaintenance\"f\n" +
 	"\x10ListTreesRequest\x12+\n" +
 	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12%\n" +
-	"\x0ecount_requests\x18\x02 \x01(\bR\rcountRequests\"\xb8\x02\n" +
+	"\x0ecount_requests\x18\x02 \x01(\bR\rcountRequests\"\xda\x02\n" +
 	"\vTreeSummary\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x122\n" +
@@ -5689,7 +5699,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"claimCount\x12)\n" +
 	"\x10waiting_requests\x18\x06 \x01(\x03R\x0fwaitingRequests\x125\n" +
 	"\x17waiting_since_ledger_ms\x18\a \x01(\x03R\x14waitingSinceLedgerMs\x12'\n" +
-	"\x0fdenied_requests\x18\b \x01(\x03R\x0edeniedRequests\"\xd4\x01\n" +
+	"\x0fdenied_requests\x18\b \x01(\x03R\x0edeniedRequests\x12 \n" +
+	"\vmaintenance\x18\t \x01(\bR\vmaintenance\"\xd4\x01\n" +
 	"\x11ListTreesResponse\x12-\n" +
 	"\x05trees\x18\x01 \x03(\v2\x17.quorate.v1.TreeSummaryR\x05trees\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +

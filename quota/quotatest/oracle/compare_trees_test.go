@@ -94,6 +94,7 @@ func (o *oracle) summary(spec quota.TreeSpec) quota.TreeSummary {
 	return quota.TreeSummary{
 		Name: spec.Name, Policy: quotatest.PolicyOf(spec, ""), Resources: spec.Resources,
 		Nodes: len(o.nodesOf(spec.Name)), Claims: o.claimsIn(spec.Name, ""),
+		Maintenance: spec.Maintenance,
 	}
 }
 

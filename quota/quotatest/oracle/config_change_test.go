@@ -32,6 +32,7 @@ func (o *oracle) applyTrees(c quota.ApplyTrees) (verdict, configuration) {
 	}
 	var names []string
 	for _, spec := range c.Trees {
+		spec.Maintenance = o.trees[spec.Name].Maintenance
 		if !o.goodTree(next, spec) {
 			return o.judgeTrees(next, names).and(refusal(quota.Invalid, "")), configuration{}
 		}
@@ -49,6 +50,7 @@ func (o *oracle) applyTrees(c quota.ApplyTrees) (verdict, configuration) {
 
 // judge decides about a change of some trees.
 func (o *oracle) judge(next configuration, names []string) (verdict, configuration) {
+	next = o.keepingMaintenance(next)
 	if o.usesRemoved(next.policies, names) {
 		return refusal(quota.InUse, ""), configuration{}
 	}

@@ -137,7 +137,7 @@ func breaks(rules quota.PolicySpec, limit quota.Limit, own quota.Amount, childre
 	}
 	room := limit.Amount
 	switch rules.Sum {
-	case "off":
+	case "unchecked":
 		return false
 	case "within-limit-less-own":
 		room = max(0, room-own)

@@ -23,7 +23,7 @@ var builtIn = map[string]quota.PolicySpec{
 
 // usual are the values that most of them have.
 var usual = quota.PolicySpec{
-	Sum: "off", ChildLimit: "off", UnknownNodes: "refuse", ClaimsAt: "any-node", Borrowing: "off", Preemption: "off",
+	Sum: "unchecked", ChildLimit: "unchecked", UnknownNodes: "refuse", ClaimsAt: "any-node", Borrowing: "none", Preemption: "none",
 	Setters: "ancestors",
 }
 
@@ -80,8 +80,8 @@ func goodPolicy(s quota.PolicySpec) bool {
 	}
 	r := complete(s)
 	allowed := []string{
-		"unlimited zero", "off within-limit within-limit-less-own", "off within-parent",
-		"refuse count-at-ancestor create", "any-node leaves", "off soft", "off lower-priority borrowers all",
+		"unlimited zero", "unchecked within-limit within-limit-less-own", "unchecked within-parent",
+		"refuse count-at-ancestor create", "any-node leaves", "none soft", "none lower-priority borrowers all",
 		"ancestors parent",
 	}
 	for i, w := range words(r) {
@@ -89,8 +89,8 @@ func goodPolicy(s quota.PolicySpec) bool {
 			return false
 		}
 	}
-	return (r.Preemption == "off" || r.Borrowing == "soft") && (r.UnknownNodes != "create" ||
-		r.Sum == "off" && r.ClaimsAt == "any-node" && r.Borrowing == "off")
+	return (r.Preemption == "none" || r.Borrowing == "soft") && (r.UnknownNodes != "create" ||
+		r.Sum == "unchecked" && r.ClaimsAt == "any-node" && r.Borrowing == "none")
 }
 
 // definePolicies are the definitions after a command, or its refusal. The configuration has no trees of the command.

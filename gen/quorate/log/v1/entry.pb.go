@@ -4338,7 +4338,7 @@ type WarnAt struct {
 	// Rising.
 	Percents      []int64 `protobuf:"varint,1,rep,packed,name=percents,proto3" json:"percents,omitempty"`
 	Margin        int64   `protobuf:"varint,2,opt,name=margin,proto3" json:"margin,omitempty"`
-	Off           bool    `protobuf:"varint,3,opt,name=off,proto3" json:"off,omitempty"`
+	None          bool    `protobuf:"varint,3,opt,name=none,proto3" json:"none,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4387,9 +4387,9 @@ func (x *WarnAt) GetMargin() int64 {
 	return 0
 }
 
-func (x *WarnAt) GetOff() bool {
+func (x *WarnAt) GetNone() bool {
 	if x != nil {
-		return x.Off
+		return x.None
 	}
 	return false
 }
@@ -4596,14 +4596,13 @@ type Tree struct {
 	Nodes         []*Node `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Forest        string  `protobuf:"bytes,4,opt,name=forest,proto3" json:"forest,omitempty"`
 	RequireReason bool    `protobuf:"varint,5,opt,name=require_reason,json=requireReason,proto3" json:"require_reason,omitempty"`
-	Maintenance   bool    `protobuf:"varint,6,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
-	Moves         []*Move `protobuf:"bytes,7,rep,name=moves,proto3" json:"moves,omitempty"`
-	Leases        *Leases `protobuf:"bytes,8,opt,name=leases,proto3" json:"leases,omitempty"`
-	OvertakeMs    int64   `protobuf:"varint,9,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
+	Moves         []*Move `protobuf:"bytes,6,rep,name=moves,proto3" json:"moves,omitempty"`
+	Leases        *Leases `protobuf:"bytes,7,opt,name=leases,proto3" json:"leases,omitempty"`
+	OvertakeMs    int64   `protobuf:"varint,8,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
 	// See quota.TenantsSee.
-	TenantsSee       uint32 `protobuf:"varint,10,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
-	Approvals        int64  `protobuf:"varint,11,opt,name=approvals,proto3" json:"approvals,omitempty"`
-	RequirePrincipal bool   `protobuf:"varint,12,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
+	TenantsSee       uint32 `protobuf:"varint,9,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
+	Approvals        int64  `protobuf:"varint,10,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	RequirePrincipal bool   `protobuf:"varint,11,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -4669,13 +4668,6 @@ func (x *Tree) GetForest() string {
 func (x *Tree) GetRequireReason() bool {
 	if x != nil {
 		return x.RequireReason
-	}
-	return false
-}
-
-func (x *Tree) GetMaintenance() bool {
-	if x != nil {
-		return x.Maintenance
 	}
 	return false
 }
@@ -5781,11 +5773,11 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\bqueueing\x18\f \x01(\rR\bqueueing\x123\n" +
 	"\bbindings\x18\r \x03(\v2\x17.quorate.log.v1.BindingR\bbindings\x12>\n" +
 	"\fauto_approve\x18\x0e \x01(\v2\x1b.quorate.log.v1.AutoApproveR\vautoApprove\x12/\n" +
-	"\awarn_at\x182 \x01(\v2\x16.quorate.log.v1.WarnAtR\x06warnAt\"N\n" +
+	"\awarn_at\x182 \x01(\v2\x16.quorate.log.v1.WarnAtR\x06warnAt\"P\n" +
 	"\x06WarnAt\x12\x1a\n" +
 	"\bpercents\x18\x01 \x03(\x03R\bpercents\x12\x16\n" +
-	"\x06margin\x18\x02 \x01(\x03R\x06margin\x12\x10\n" +
-	"\x03off\x18\x03 \x01(\bR\x03off\"y\n" +
+	"\x06margin\x18\x02 \x01(\x03R\x06margin\x12\x12\n" +
+	"\x04none\x18\x03 \x01(\bR\x04none\"y\n" +
 	"\vAutoApprove\x12&\n" +
 	"\x0fat_most_percent\x18\x01 \x01(\x03R\ratMostPercent\x12\x19\n" +
 	"\bevery_ms\x18\x02 \x01(\x03R\aeveryMs\x12'\n" +
@@ -5798,23 +5790,22 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\vdescription\x18\x05 \x01(\tR\vdescription\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\xc8\x03\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\xa6\x03\n" +
 	"\x04Tree\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x126\n" +
 	"\tresources\x18\x02 \x03(\v2\x18.quorate.log.v1.ResourceR\tresources\x12*\n" +
 	"\x05nodes\x18\x03 \x03(\v2\x14.quorate.log.v1.NodeR\x05nodes\x12\x16\n" +
 	"\x06forest\x18\x04 \x01(\tR\x06forest\x12%\n" +
-	"\x0erequire_reason\x18\x05 \x01(\bR\rrequireReason\x12 \n" +
-	"\vmaintenance\x18\x06 \x01(\bR\vmaintenance\x12*\n" +
-	"\x05moves\x18\a \x03(\v2\x14.quorate.log.v1.MoveR\x05moves\x12.\n" +
-	"\x06leases\x18\b \x01(\v2\x16.quorate.log.v1.LeasesR\x06leases\x12\x1f\n" +
-	"\vovertake_ms\x18\t \x01(\x03R\n" +
+	"\x0erequire_reason\x18\x05 \x01(\bR\rrequireReason\x12*\n" +
+	"\x05moves\x18\x06 \x03(\v2\x14.quorate.log.v1.MoveR\x05moves\x12.\n" +
+	"\x06leases\x18\a \x01(\v2\x16.quorate.log.v1.LeasesR\x06leases\x12\x1f\n" +
+	"\vovertake_ms\x18\b \x01(\x03R\n" +
 	"overtakeMs\x12\x1f\n" +
-	"\vtenants_see\x18\n" +
-	" \x01(\rR\n" +
+	"\vtenants_see\x18\t \x01(\rR\n" +
 	"tenantsSee\x12\x1c\n" +
-	"\tapprovals\x18\v \x01(\x03R\tapprovals\x12+\n" +
-	"\x11require_principal\x18\f \x01(\bR\x10requirePrincipal\"Y\n" +
+	"\tapprovals\x18\n" +
+	" \x01(\x03R\tapprovals\x12+\n" +
+	"\x11require_principal\x18\v \x01(\bR\x10requirePrincipal\"Y\n" +
 	"\x06Leases\x12\x1d\n" +
 	"\n" +
 	"default_ms\x18\x01 \x01(\x03R\tdefaultMs\x12\x15\n" +

@@ -1261,6 +1261,8 @@ type TreeRecord struct {
 	Version uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
 	// By node.
 	Raises []*RaiseByRule `protobuf:"bytes,6,rep,name=raises,proto3" json:"raises,omitempty"`
+	// The tree is in maintenance.
+	Maintenance bool `protobuf:"varint,7,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
 	// By node.
 	Holds []*HoldRecord `protobuf:"bytes,30,rep,name=holds,proto3" json:"holds,omitempty"`
 	// By node, and then by resource.
@@ -1339,6 +1341,13 @@ func (x *TreeRecord) GetRaises() []*RaiseByRule {
 		return x.Raises
 	}
 	return nil
+}
+
+func (x *TreeRecord) GetMaintenance() bool {
+	if x != nil {
+		return x.Maintenance
+	}
+	return false
 }
 
 func (x *TreeRecord) GetHolds() []*HoldRecord {
@@ -2676,19 +2685,18 @@ type TreeUndo struct {
 	Removed       bool        `protobuf:"varint,3,opt,name=removed,proto3" json:"removed,omitempty"`
 	Forest        string      `protobuf:"bytes,4,opt,name=forest,proto3" json:"forest,omitempty"`
 	RequireReason bool        `protobuf:"varint,5,opt,name=require_reason,json=requireReason,proto3" json:"require_reason,omitempty"`
-	Maintenance   bool        `protobuf:"varint,6,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
-	Resources     []*Resource `protobuf:"bytes,7,rep,name=resources,proto3" json:"resources,omitempty"`
+	Resources     []*Resource `protobuf:"bytes,6,rep,name=resources,proto3" json:"resources,omitempty"`
 	// Nodes that the revision changed or removed, as they were before, by the paths of before.
-	Nodes []*Node `protobuf:"bytes,8,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes []*Node `protobuf:"bytes,7,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	// Paths of nodes that the revision added.
-	AddedPaths []string `protobuf:"bytes,9,rep,name=added_paths,json=addedPaths,proto3" json:"added_paths,omitempty"`
+	AddedPaths []string `protobuf:"bytes,8,rep,name=added_paths,json=addedPaths,proto3" json:"added_paths,omitempty"`
 	// From the paths of after to those of before, in the order in which they are to be done.
-	Moves            []*Move `protobuf:"bytes,10,rep,name=moves,proto3" json:"moves,omitempty"`
-	Leases           *Leases `protobuf:"bytes,11,opt,name=leases,proto3" json:"leases,omitempty"`
-	OvertakeMs       int64   `protobuf:"varint,12,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
-	TenantsSee       uint32  `protobuf:"varint,13,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
-	Approvals        int64   `protobuf:"varint,14,opt,name=approvals,proto3" json:"approvals,omitempty"`
-	RequirePrincipal bool    `protobuf:"varint,15,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
+	Moves            []*Move `protobuf:"bytes,9,rep,name=moves,proto3" json:"moves,omitempty"`
+	Leases           *Leases `protobuf:"bytes,10,opt,name=leases,proto3" json:"leases,omitempty"`
+	OvertakeMs       int64   `protobuf:"varint,11,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
+	TenantsSee       uint32  `protobuf:"varint,12,opt,name=tenants_see,json=tenantsSee,proto3" json:"tenants_see,omitempty"`
+	Approvals        int64   `protobuf:"varint,13,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	RequirePrincipal bool    `protobuf:"varint,14,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -2754,13 +2762,6 @@ func (x *TreeUndo) GetForest() string {
 func (x *TreeUndo) GetRequireReason() bool {
 	if x != nil {
 		return x.RequireReason
-	}
-	return false
-}
-
-func (x *TreeUndo) GetMaintenance() bool {
-	if x != nil {
-		return x.Maintenance
 	}
 	return false
 }
@@ -4575,7 +4576,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\aends_ms\x18\x05 \x01(\x03R\x06endsMs\x12 \n" +
 	"\vdescription\x18\x06 \x01(\tR\vdescription\x12\x18\n" +
 	"\aceiling\x18\a \x01(\x04R\aceiling\x12\x18\n" +
-	"\arevoked\x18\b \x01(\x04R\arevoked\"\xc6\x02\n" +
+	"\arevoked\x18\b \x01(\x04R\arevoked\"\xe8\x02\n" +
 	"\n" +
 	"TreeRecord\x12(\n" +
 	"\x04tree\x18\x01 \x01(\v2\x14.quorate.log.v1.TreeR\x04tree\x12\x19\n" +
@@ -4583,7 +4584,8 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04made\x18\x03 \x03(\x04R\x04made\x12!\n" +
 	"\fitem_numbers\x18\x04 \x03(\x04R\vitemNumbers\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\x04R\aversion\x123\n" +
-	"\x06raises\x18\x06 \x03(\v2\x1b.quorate.log.v1.RaiseByRuleR\x06raises\x120\n" +
+	"\x06raises\x18\x06 \x03(\v2\x1b.quorate.log.v1.RaiseByRuleR\x06raises\x12 \n" +
+	"\vmaintenance\x18\a \x01(\bR\vmaintenance\x120\n" +
 	"\x05holds\x18\x1e \x03(\v2\x1a.quorate.log.v1.HoldRecordR\x05holds\x12;\n" +
 	"\acrossed\x182 \x03(\v2!.quorate.log.v1.CrossedThresholdsR\acrossed\"d\n" +
 	"\x11CrossedThresholds\x12\x17\n" +
@@ -4715,27 +4717,26 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"PolicyUndo\x12.\n" +
 	"\x06policy\x18\x01 \x01(\v2\x16.quorate.log.v1.PolicyR\x06policy\x12\x14\n" +
-	"\x05added\x18\x02 \x01(\bR\x05added\"\x9d\x04\n" +
+	"\x05added\x18\x02 \x01(\bR\x05added\"\xfb\x03\n" +
 	"\bTreeUndo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05added\x18\x02 \x01(\bR\x05added\x12\x18\n" +
 	"\aremoved\x18\x03 \x01(\bR\aremoved\x12\x16\n" +
 	"\x06forest\x18\x04 \x01(\tR\x06forest\x12%\n" +
-	"\x0erequire_reason\x18\x05 \x01(\bR\rrequireReason\x12 \n" +
-	"\vmaintenance\x18\x06 \x01(\bR\vmaintenance\x126\n" +
-	"\tresources\x18\a \x03(\v2\x18.quorate.log.v1.ResourceR\tresources\x12*\n" +
-	"\x05nodes\x18\b \x03(\v2\x14.quorate.log.v1.NodeR\x05nodes\x12\x1f\n" +
-	"\vadded_paths\x18\t \x03(\tR\n" +
+	"\x0erequire_reason\x18\x05 \x01(\bR\rrequireReason\x126\n" +
+	"\tresources\x18\x06 \x03(\v2\x18.quorate.log.v1.ResourceR\tresources\x12*\n" +
+	"\x05nodes\x18\a \x03(\v2\x14.quorate.log.v1.NodeR\x05nodes\x12\x1f\n" +
+	"\vadded_paths\x18\b \x03(\tR\n" +
 	"addedPaths\x12*\n" +
-	"\x05moves\x18\n" +
-	" \x03(\v2\x14.quorate.log.v1.MoveR\x05moves\x12.\n" +
-	"\x06leases\x18\v \x01(\v2\x16.quorate.log.v1.LeasesR\x06leases\x12\x1f\n" +
-	"\vovertake_ms\x18\f \x01(\x03R\n" +
+	"\x05moves\x18\t \x03(\v2\x14.quorate.log.v1.MoveR\x05moves\x12.\n" +
+	"\x06leases\x18\n" +
+	" \x01(\v2\x16.quorate.log.v1.LeasesR\x06leases\x12\x1f\n" +
+	"\vovertake_ms\x18\v \x01(\x03R\n" +
 	"overtakeMs\x12\x1f\n" +
-	"\vtenants_see\x18\r \x01(\rR\n" +
+	"\vtenants_see\x18\f \x01(\rR\n" +
 	"tenantsSee\x12\x1c\n" +
-	"\tapprovals\x18\x0e \x01(\x03R\tapprovals\x12+\n" +
-	"\x11require_principal\x18\x0f \x01(\bR\x10requirePrincipal\"\x8e\n" +
+	"\tapprovals\x18\r \x01(\x03R\tapprovals\x12+\n" +
+	"\x11require_principal\x18\x0e \x01(\bR\x10requirePrincipal\"\x8e\n" +
 	"\n" +
 	"\x10AllocationRecord\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateR\arequest\x12\x14\n" +

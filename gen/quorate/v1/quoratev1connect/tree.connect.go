@@ -96,7 +96,8 @@ type TreeServiceClient interface {
 	// old and new ancestors are checked. Errors as ApplyTrees, and not_found.
 	MoveNode(context.Context, *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error)
 	// SetMaintenance turns a tree's maintenance on, in which every allocation is held at its named node regardless of
-	// limits, or off again; the answer lists what is over its limits.
+	// limits, or off again; the answer lists what is over its limits. It is state: ApplyTrees and RollBack leave it as it
+	// is, and a new tree is not in maintenance.
 	SetMaintenance(context.Context, *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error)
 	// HoldNode stops admissions at a node and below it, whatever the limits are: nothing new is held there in any mode, and
 	// nothing that is held becomes more. With drain it also revokes the leases there. What waits keeps its place, limits
@@ -490,7 +491,8 @@ type TreeServiceHandler interface {
 	// old and new ancestors are checked. Errors as ApplyTrees, and not_found.
 	MoveNode(context.Context, *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error)
 	// SetMaintenance turns a tree's maintenance on, in which every allocation is held at its named node regardless of
-	// limits, or off again; the answer lists what is over its limits.
+	// limits, or off again; the answer lists what is over its limits. It is state: ApplyTrees and RollBack leave it as it
+	// is, and a new tree is not in maintenance.
 	SetMaintenance(context.Context, *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error)
 	// HoldNode stops admissions at a node and below it, whatever the limits are: nothing new is held there in any mode, and
 	// nothing that is held becomes more. With drain it also revokes the leases there. What waits keeps its place, limits

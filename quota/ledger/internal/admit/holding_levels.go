@@ -100,7 +100,7 @@ func (b *levelsBefore) violations(asker state.Asker) []quota.Violation {
 	var list []quota.Violation
 	for i := range b.list {
 		v := &b.list[i]
-		if v.node.Tree.Settings.Maintenance {
+		if v.node.Tree.Maintenance {
 			continue
 		}
 		for _, r := range v.node.Tree.Resources {

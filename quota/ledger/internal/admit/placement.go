@@ -303,7 +303,7 @@ func placeClaim(f *state.Forest, a *state.Allocation, c *quota.Claim, i int) *qu
 	if t == nil {
 		return quota.Errorf(quota.NotFound, ClaimField(i, ".tree"), "there is no tree %q", quota.Clip(c.Tree))
 	}
-	forced := a.More != nil && a.More.Mode == quota.Force || t.Settings.Maintenance
+	forced := a.More != nil && a.More.Mode == quota.Force || t.Maintenance
 	at, err := placeInTree(t, a, c.Node, i, f.Bounds.Depth)
 	if err != nil {
 		return err

@@ -251,6 +251,7 @@ func (p Planner) planTree(w treeChange, policies *state.PolicySet, section acces
 	if err != nil {
 		return nil, err
 	}
+	draft.Maintenance = old != nil && old.Maintenance
 	if err := section.checkBindings(draft, w.field, w.spec.Nodes); err != nil {
 		return nil, err
 	}
@@ -376,21 +377,20 @@ func (p Planner) PlanDelete(c quota.DeleteTree) Plan {
 }
 
 // PlanMaintenance checks a change of a tree's maintenance. When maintenance ends, the answer lists everything over a
-// limit.
+// limit. Like a hold it is not part of the configuration: nothing undoes it in a rollback.
 func (p Planner) PlanMaintenance(c quota.SetMaintenance) Plan {
 	t := p.State.Forest.Trees[c.Tree]
 	if t == nil {
 		return RefusedPlan(quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(c.Tree)))
 	}
-	d := Differ{Tree: t.Name, undo: undoOfTree(t)}
-	d.add("", "maintenance", switchText(t.Settings.Maintenance), switchText(c.On))
+	d := Differ{Tree: t.Name}
+	d.add("", "maintenance", switchText(t.Maintenance), switchText(c.On))
 	checked := Plan{
 		Changes: d.Changes,
-		undo:    []quota.TreeUndo{d.undo},
 		Locate:  func(quota.Change) ChangedNode { return ChangedNode{Was: t.Root, IsRoot: true} },
 		commit: func() {
 			p.State.Forest.MarkChanged(t)
-			t.Settings.Maintenance = c.On
+			t.Maintenance = c.On
 			p.requeueWaiters(map[string]bool{t.Name: true})
 		},
 		Effects: func() *quota.Effects { return &quota.Effects{} },

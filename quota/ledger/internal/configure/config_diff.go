@@ -67,7 +67,6 @@ func (d *Differ) settle(before, after *state.Tree) {
 	d.add("", "forest", previous.Forest, updated.Forest)
 	d.add("", "require_reason", switchText(previous.RequireReason), switchText(updated.RequireReason))
 	d.add("", "require_principal", switchText(previous.RequirePrincipal), switchText(updated.RequirePrincipal))
-	d.add("", "maintenance", switchText(previous.Maintenance), switchText(updated.Maintenance))
 	d.add("", "lease default", spanText(previous.Leases.Default), spanText(updated.Leases.Default))
 	d.add("", "lease max", spanText(previous.Leases.Max), spanText(updated.Leases.Max))
 	d.add("", "lease grace", spanText(previous.Leases.Grace), spanText(updated.Leases.Grace))

@@ -115,7 +115,7 @@ func limitsOnly(children []policy.ChildLimit) []policy.ChildLimit {
 // because nothing is taken away; but a move would be a way to hold more than a node may that no claim has. In
 // maintenance nothing is held to limits, and under bounded borrowing no limit stands alone.
 func (s *treeTransition) overfullBreaches() []quota.Breach {
-	if s.draft.Settings.Maintenance {
+	if s.draft.Maintenance {
 		return nil
 	}
 	var breaches []quota.Breach

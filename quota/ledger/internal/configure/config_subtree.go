@@ -99,7 +99,6 @@ func (s SubtreeText) checkTree() *quota.Error {
 		{"forest", settings.Forest != ""},
 		{"require_reason", settings.RequireReason},
 		{"require_principal", settings.RequirePrincipal},
-		{"maintenance", settings.Maintenance},
 		{"leases", settings.Leases != quota.LeaseSettings{}},
 		{"overtake_ms", settings.Overtake != 0},
 		{"tenants_see", settings.TenantsSee != quota.SeeTotals},

@@ -205,7 +205,7 @@ func (bq *BlockerQueue) Capacity() quota.Amount {
 
 // IgnoresLimits is true in a tree under maintenance, where waiters need less than a sum that can be counted, and the
 // limits that the capacity is computed from do not apply.
-func (bq *BlockerQueue) IgnoresLimits() bool { return bq.Tree != nil && bq.Tree.Settings.Maintenance }
+func (bq *BlockerQueue) IgnoresLimits() bool { return bq.Tree != nil && bq.Tree.Maintenance }
 
 // holderCapacity takes nil for a holder that holds nothing.
 func (bq *BlockerQueue) holderCapacity(h *Holder) quota.Amount {

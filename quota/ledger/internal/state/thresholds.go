@@ -47,7 +47,7 @@ func (n *Node) InheritThresholds() {
 	own, above := &n.Spec.WarnAt, n.Parent
 	n.WarnAt = nil
 	switch {
-	case own.Off:
+	case own.None:
 	case len(own.Percents) > 0:
 		n.WarnAt = own
 	case above != nil:
@@ -184,7 +184,7 @@ func (j *Journal) omitCrossings(n int) {
 
 // CheckWarnAt refuses thresholds that cannot be.
 func CheckWarnAt(w *quota.WarnAt, field string) *quota.Error {
-	if w.Off && (len(w.Percents) > 0 || w.Margin != 0) {
+	if w.None && (len(w.Percents) > 0 || w.Margin != 0) {
 		return quota.Errorf(quota.Invalid, field, "thresholds are off and still listed; it is one or the other")
 	}
 	if n := len(w.Percents); n > quota.MaxThresholds {

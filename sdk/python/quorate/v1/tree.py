@@ -200,7 +200,7 @@ class WarnAt(Message):
     means 5, or as many as the lowest threshold allows.
     """
 
-    off: bool = False
+    none: bool = False
     """There are none, whatever the parent has. Then nothing else is set."""
 
 
@@ -269,12 +269,12 @@ class Policy(Message):
     """What an unset limit is where no ancestor gives a default: "unlimited" or "zero"."""
 
     sum: str = ""
-    """What the limits of a node's children may add up to: "off" is anything, "within-limit" at most the node's
-    limit, "within-limit-less-own" at most that limit less what the node holds itself.
+    """What the limits of a node's children may add up to: "unchecked" is anything, "within-limit" at most the
+    node's limit, "within-limit-less-own" at most that limit less what the node holds itself.
     """
 
     child_limit: str = ""
-    """What the limit of one child may be: "off" is anything, "within-parent" at most the parent's."""
+    """What the limit of one child may be: "unchecked" is anything, "within-parent" at most the parent's."""
 
     unknown_nodes: str = ""
     """A claim at a node that does not exist: "refuse", "count-at-ancestor" or "create"."""
@@ -283,10 +283,10 @@ class Policy(Message):
     """Where claims may be: "any-node" or "leaves"."""
 
     borrowing: str = ""
-    """How claims may exceed the limits of their nodes: "off", "soft" or "bounded"."""
+    """How claims may exceed the limits of their nodes: "none", "soft" or "bounded"."""
 
     preemption: str = ""
-    """Which claims a new one may end, with soft borrowing: "off", "lower-priority", "borrowers" or "all"."""
+    """Which claims a new one may end, with soft borrowing: "none", "lower-priority", "borrowers" or "all"."""
 
     setters: str = ""
     """Whose admins may set the limits of a node, in a tree that names admins: "ancestors" or "parent"."""
@@ -333,10 +333,6 @@ class Tree(Message):
 
     require_reason: bool = False
     """True if changes of this tree need a reason."""
-
-    maintenance: bool = False
-    """True while the tree is in maintenance: allocations are held at their named nodes regardless of limits.
-    """
 
     principals: List[PrincipalLimit] = _field(default_factory=list)
     """Limits of users and groups in the whole tree, see Node."""
@@ -683,6 +679,10 @@ class GetTreeResponse(Message):
     policies: List[Policy] = _field(default_factory=list)
     """The defined policies that the tree uses, by name."""
 
+    maintenance: bool = False
+    """True while the tree is in maintenance, see SetMaintenance. It is state and not part of the configuration.
+    """
+
 
 @dataclass
 class ListTreesRequest(Message):
@@ -726,6 +726,9 @@ class TreeSummary(Message):
     """With count_requests: how many requests with a claim in it were denied in the last ten minutes of ledger
     time, as far as the events have them (ListEvents).
     """
+
+    maintenance: bool = False
+    """True while the tree is in maintenance, see SetMaintenance."""
 
 
 @dataclass
@@ -1562,7 +1565,8 @@ class TreeService(Service):
         self, request: SetMaintenanceRequest, timeout: Optional[float] = None
     ) -> SetMaintenanceResponse:
         """SetMaintenance turns a tree's maintenance on, in which every allocation is held at its named node
-        regardless of limits, or off again; the answer lists what is over its limits.
+        regardless of limits, or off again; the answer lists what is over its limits. It is state: ApplyTrees
+        and RollBack leave it as it is, and a new tree is not in maintenance.
         """
         return self.call_unary("SetMaintenance", request, SetMaintenanceResponse, timeout)
 
