@@ -63,7 +63,7 @@ const (
 const MaxAmount int64 = 1<<62 - 1
 
 var quantity = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)([A-Za-z]*)$`)
+	return regexp.MustCompile(`^((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)([eE][-+]?[0-9]{1,2})?([A-Za-z]*)$`)
 })
 
 // UnitName returns the name of a unit: count, milli, bytes or items. An unspecified unit is count.
@@ -76,9 +76,11 @@ func UnitName(unit quoratev1.Unit) string {
 
 // ParseQuantity parses an amount and returns base units. An amount is a decimal number with an optional suffix: k M G T
 // P E (powers of 1000), Ki Mi Gi Ti Pi Ei (powers of 1024), or m (thousandths) for the unit milli. For milli, a number
-// without a suffix counts whole things: "2" is 2,000 base units, "500m" is 500.
+// without a suffix counts whole things: "2" is 2,000 base units, "500m" is 500. For bytes, KiB and so on mean Ki. In place
+// of a suffix a number may have an exponent, "1e+06", because other YAML tools write large numbers so.
 //
-// An amount that is negative, is not a whole number of base units, or exceeds MaxAmount is an error.
+// An amount that is negative, is not a whole number of base units, or exceeds MaxAmount is an error. So is one that people
+// read in two ways, such as 1GB; the error says how each of them is written.
 func ParseQuantity(text string, unit quoratev1.Unit) (int64, error) {
 	if text == "" || len(text) > maxQuantity {
 		return 0, fmt.Errorf("%.64q is not an amount: it has 1 to %d characters, such as 25 or 1.5Gi",
@@ -89,16 +91,19 @@ func ParseQuantity(text string, unit quoratev1.Unit) (int64, error) {
 	}
 	parts := quantity().FindStringSubmatch(text)
 	if parts == nil {
-		return 0, fmt.Errorf(
-			"%q is not an amount: write a number and perhaps a suffix, such as 25, 250G or 1.5Gi", text)
+		return 0, fmt.Errorf("%q is not an amount: %s", text, adviseNumber(text))
 	}
-	factor, err := factorOf(parts[2], unit)
+	number, exponent, suffix := parts[1], parts[2], parts[3]
+	if exponent != "" && suffix != "" {
+		return 0, fmt.Errorf("%q is not an amount: write an exponent or a suffix, not both", text)
+	}
+	factor, err := factorOf(number, suffix, unit)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not an amount: %w", text, err)
 	}
-	amount, valid := new(big.Rat).SetString(parts[1])
+	amount, valid := new(big.Rat).SetString(number + exponent)
 	if !valid {
-		return 0, fmt.Errorf("%q is not an amount: %q is not a decimal number", text, parts[1])
+		return 0, fmt.Errorf("%q is not an amount: %q is not a decimal number", text, number+exponent)
 	}
 	amount.Mul(amount, factor)
 	if !amount.IsInt() {
@@ -110,7 +115,44 @@ func ParseQuantity(text string, unit quoratev1.Unit) (int64, error) {
 	return amount.Num().Int64(), nil
 }
 
-func factorOf(suffix string, unit quoratev1.Unit) (*big.Rat, error) {
+// grouped matches numbers with marks between their digits.
+var grouped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+([_,' ])[0-9]+.*$`) })
+
+// adviseNumber says how a text is written that is not a number with a suffix.
+func adviseNumber(text string) string {
+	marks := grouped().FindStringSubmatch(text)
+	switch {
+	case marks != nil && marks[1] == ",":
+		return "a comma has two meanings: write 1.5 with a point, and 1500 without marks between the digits"
+	case marks != nil:
+		return "write the digits without marks between them, such as 1500"
+	}
+	return "write a number and perhaps a suffix, such as 25, 250G or 1.5Gi"
+}
+
+// adviseSuffix says how an unknown suffix that people use is written. Everyone means the same by GiB, but half of the
+// readers take GB for powers of 1024.
+func adviseSuffix(number, suffix string, unit quoratev1.Unit) string {
+	if unit == quoratev1.Unit_UNIT_BYTES && strings.EqualFold(suffix, "b") {
+		return "the unit is bytes: write " + number
+	}
+	name := strings.TrimSuffix(strings.ToLower(suffix), "b")
+	for i, s := range suffixes[:len(suffixes)/2] {
+		binary := suffixes[i+len(suffixes)/2].name
+		switch name {
+		case strings.ToLower(s.name):
+			return fmt.Sprintf("write %s%s (10^%d) or %s%s (2^%d)", number, s.name, 3*(i+1), number, binary, 10*(i+1))
+		case strings.ToLower(binary):
+			return fmt.Sprintf("write %s%s (2^%d)", number, binary, 10*(i+1))
+		}
+	}
+	return "suffixes are k M G T P E and Ki Mi Gi Ti Pi Ei, and m for the unit milli"
+}
+
+func factorOf(number, suffix string, unit quoratev1.Unit) (*big.Rat, error) {
+	if inBytes, found := strings.CutSuffix(suffix, "iB"); found && unit == quoratev1.Unit_UNIT_BYTES {
+		suffix = inBytes + "i"
+	}
 	one := big.NewRat(1, 1)
 	if unit == quoratev1.Unit_UNIT_MILLI {
 		one.SetInt64(1000)
@@ -129,7 +171,7 @@ func factorOf(suffix string, unit quoratev1.Unit) (*big.Rat, error) {
 			return one.Mul(one, new(big.Rat).SetInt64(s.factor)), nil
 		}
 	}
-	return nil, errors.New("suffixes are k M G T P E and Ki Mi Gi Ti Pi Ei, and m for the unit milli")
+	return nil, errors.New(adviseSuffix(number, suffix, unit))
 }
 
 func baseUnits(unit quoratev1.Unit) string {

@@ -7,7 +7,7 @@ import { exact, suffixes } from "../format";
 export const maxAmount = 2n ** 62n - 1n;
 
 const maxLength = 64;
-const pattern = /^(0|[1-9][0-9]*)(?:\.([0-9]+))?([A-Za-z]*)$/;
+const pattern = /^(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]{1,2}))?([A-Za-z]*)$/;
 
 /** AmountError says why a text is not an amount. */
 export class AmountError extends Error {}
@@ -20,11 +20,39 @@ export function parseQuantity(text: string, unit: Unit): bigint {
   if (text.startsWith("-")) throw new AmountError(`${quoted(text)} is negative: an amount is at least 0`);
   const parts = pattern.exec(text);
   if (!parts) {
-    const advice = "write a number and perhaps a suffix, such as 25, 250G or 1.5Gi";
-    throw new AmountError(`${quoted(text)} is not an amount: ${advice}`);
+    throw new AmountError(`${quoted(text)} is not an amount: ${numberAdvice(text)}`);
   }
-  const [, whole = "", decimals = "", suffix = ""] = parts;
-  return checked(text, unit, BigInt(whole + decimals) * factorOf(text, suffix, unit), 10n ** BigInt(decimals.length));
+  const [, whole = "", decimals = "", exponent = "", suffix = ""] = parts;
+  if (exponent !== "" && suffix !== "") {
+    throw new AmountError(`${quoted(text)} is not an amount: write an exponent or a suffix, not both`);
+  }
+  const shift = Number(exponent) - decimals.length;
+  const digits = BigInt(whole + decimals) * 10n ** BigInt(Math.max(shift, 0));
+  return checked(text, unit, digits * factorOf(text, suffix, unit), 10n ** BigInt(Math.max(-shift, 0)));
+}
+
+/** numberAdvice says how a text is written that is not a number with a suffix. */
+function numberAdvice(text: string): string {
+  const mark = /^[0-9]+([_,' ])[0-9]+/.exec(text)?.[1];
+  if (mark === ",") {
+    return "a comma has two meanings: write 1.5 with a point, and 1500 without marks between the digits";
+  }
+  if (mark) return "write the digits without marks between them, such as 1500";
+  return "write a number and perhaps a suffix, such as 25, 250G or 1.5Gi";
+}
+
+/** suffixAdvice says how an unknown suffix that people use is written: they do not agree on what GB is. */
+function suffixAdvice(number: string, suffix: string, unit: Unit): string {
+  if (unit === Unit.BYTES && suffix.toLowerCase() === "b") return `the unit is bytes: write ${number}`;
+  const name = suffix.toLowerCase().replace(/b$/, "");
+  const half = suffixes.length / 2;
+  for (const [i, [decimal]] of suffixes.slice(0, half).entries()) {
+    const binary = suffixes[i + half]?.[0] ?? "";
+    const ofTwo = `${number}${binary} (2^${10 * (i + 1)})`;
+    if (name === decimal.toLowerCase()) return `write ${number}${decimal} (10^${3 * (i + 1)}) or ${ofTwo}`;
+    if (name === binary.toLowerCase()) return `write ${ofTwo}`;
+  }
+  return "suffixes are k M G T P E and Ki Mi Gi Ti Pi Ei, and m for the unit milli";
 }
 
 function checked(text: string, unit: Unit, numerator: bigint, denominator: bigint): bigint {
@@ -46,10 +74,11 @@ function factorOf(text: string, suffix: string, unit: Unit): bigint {
     if (unit === Unit.MILLI) return 1n;
     throw new AmountError(`${quoted(text)} is not an amount: m means thousandths, and the unit is ${unitName(unit)}`);
   }
-  const found = suffixes.find(([name]) => name === suffix);
+  const known = unit === Unit.BYTES ? suffix.replace(/iB$/, "i") : suffix;
+  const found = suffixes.find(([name]) => name === known);
   if (found) return one * found[1];
-  const known = "suffixes are k M G T P E and Ki Mi Gi Ti Pi Ei, and m for the unit milli";
-  throw new AmountError(`${quoted(text)} is not an amount: ${known}`);
+  const advice = suffixAdvice(text.slice(0, text.length - suffix.length), suffix, unit);
+  throw new AmountError(`${quoted(text)} is not an amount: ${advice}`);
 }
 
 /** Amounts is one amount, or a range if it has a step. */
