@@ -117,7 +117,7 @@ type acquisition struct {
 
 // prepareRequest makes the request that all calls carry: an attempt must not differ from the one before.
 func (a *acquisition) prepareRequest(ctx context.Context, request *quoratev1.AllocateRequest) error {
-	a.request = proto.CloneOf(withID(request))
+	a.request = proto.CloneOf(withID(withNamespace(request, a.client.namespace)))
 	switch request.GetMode() {
 	case quoratev1.Mode_MODE_UNSPECIFIED, quoratev1.Mode_MODE_WAIT:
 		a.request.Mode = quoratev1.Mode_MODE_WAIT
@@ -201,7 +201,7 @@ func (a *acquisition) newLease(
 	sent time.Time,
 ) (*Lease, error) {
 	l := &Lease{
-		client: a.client, id: a.request.GetId(), fence: answer.GetFence(), margin: a.margin,
+		client: a.client, name: allocationName{answer.GetAllocation().GetNamespace(), a.request.GetId()}, fence: answer.GetFence(), margin: a.margin,
 		revoked: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -218,7 +218,9 @@ func (a *acquisition) newLease(
 
 func (l *Lease) renewNow(ctx context.Context) error {
 	try := &attemptControl{}
-	answer, err := l.client.Allocations.Renew(withAttempts(ctx, try), &quoratev1.RenewRequest{Id: l.id, Fence: l.fence})
+	answer, err := l.client.Allocations.Renew(withAttempts(ctx, try), &quoratev1.RenewRequest{
+		Namespace: l.name.namespace, Id: l.name.id, Fence: l.fence,
+	})
 	if err != nil {
 		return err
 	}
@@ -260,12 +262,13 @@ func (a *acquisition) timedOut(cause error) error {
 
 // classifyEnd distinguishes a request that timed out in the queue from one that ended otherwise.
 func (a *acquisition) classifyEnd(ctx context.Context, err error) error {
-	id := a.request.GetId()
-	answer, unknown := a.client.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: id})
+	namespace, id := a.request.GetNamespace(), a.request.GetId()
+	answer, unknown := a.client.Allocations.GetAllocation(
+		ctx, &quoratev1.GetAllocationRequest{Namespace: namespace, Id: id})
 	if unknown == nil && answer.GetAllocation().GetState() == quoratev1.AllocationState_ALLOCATION_STATE_TIMED_OUT {
 		return a.timedOut(err)
 	}
-	return &LostError{ID: id, How: Ended, cause: err}
+	return &LostError{Namespace: namespace, ID: id, How: Ended, cause: err}
 }
 
 // cancelRequest removes the request from the queue, or releases what it was granted at the last moment. If no server
@@ -273,7 +276,9 @@ func (a *acquisition) classifyEnd(ctx context.Context, err error) error {
 func (a *acquisition) cancelRequest(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
 	defer cancel()
-	_, err := a.client.Allocations.Release(bounded, &quoratev1.ReleaseRequest{Id: a.request.GetId()})
+	_, err := a.client.Allocations.Release(bounded, &quoratev1.ReleaseRequest{
+		Namespace: a.request.GetNamespace(), Id: a.request.GetId(),
+	})
 	if err != nil {
 		a.client.notice(err)
 	}

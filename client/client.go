@@ -108,21 +108,24 @@ func New(servers []string, options ...Option) (*Client, error) {
 	}
 	calls := []connect.ClientOption{connect.WithInterceptors(interceptors...), encoding}
 	c := &Client{
-		Trees:       &treesWithIDs{quoratev1connect.NewTreeServiceClient(sender, anyServer, calls...)},
-		Allocations: &allocationsWithIDs{quoratev1connect.NewAllocationServiceClient(sender, anyServer, calls...)},
-		Items:       quoratev1connect.NewItemServiceClient(sender, anyServer, calls...),
-		Access:      quoratev1connect.NewAccessServiceClient(sender, anyServer, calls...),
-		Audit:       quoratev1connect.NewAuditServiceClient(sender, anyServer, calls...),
-		Requests:    quoratev1connect.NewLimitRequestServiceClient(sender, anyServer, calls...),
-		Webhooks:    quoratev1connect.NewWebhookServiceClient(sender, anyServer, calls...),
-		Activity:    quoratev1connect.NewActivityServiceClient(sender, anyServer, calls...),
-		Changes:     quoratev1connect.NewChangeServiceClient(sender, anyServer, calls...),
-		Cluster:     quoratev1connect.NewClusterServiceClient(sender, anyServer, calls...),
-		Debug:       quoratev1connect.NewDebugServiceClient(sender, anyServer, calls...),
-		Snapshots:   quoratev1connect.NewSnapshotServiceClient(sender, anyServer, calls...),
-		settings:    s,
-		servers:     known,
-		tokens:      tokens,
+		Trees: &treesWithIDs{quoratev1connect.NewTreeServiceClient(sender, anyServer, calls...)},
+		Allocations: &allocationsWithIDs{
+			AllocationServiceClient: quoratev1connect.NewAllocationServiceClient(sender, anyServer, calls...),
+			namespace:               s.namespace,
+		},
+		Items:     quoratev1connect.NewItemServiceClient(sender, anyServer, calls...),
+		Access:    quoratev1connect.NewAccessServiceClient(sender, anyServer, calls...),
+		Audit:     quoratev1connect.NewAuditServiceClient(sender, anyServer, calls...),
+		Requests:  quoratev1connect.NewLimitRequestServiceClient(sender, anyServer, calls...),
+		Webhooks:  quoratev1connect.NewWebhookServiceClient(sender, anyServer, calls...),
+		Activity:  quoratev1connect.NewActivityServiceClient(sender, anyServer, calls...),
+		Changes:   quoratev1connect.NewChangeServiceClient(sender, anyServer, calls...),
+		Cluster:   quoratev1connect.NewClusterServiceClient(sender, anyServer, calls...),
+		Debug:     quoratev1connect.NewDebugServiceClient(sender, anyServer, calls...),
+		Snapshots: quoratev1connect.NewSnapshotServiceClient(sender, anyServer, calls...),
+		settings:  s,
+		servers:   known,
+		tokens:    tokens,
 	}
 	c.renewer = newRenewer(c)
 	return c, nil

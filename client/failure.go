@@ -71,11 +71,11 @@ const (
 
 // LostError is the error of a lost lease. errors.Is(err, ErrLost) finds it.
 type LostError struct {
-	// ID is the allocation's.
-	ID string
+	// Namespace and ID are the allocation's.
+	Namespace, ID string
 	// How is how it was lost.
 	How How
-	// By is the id of the allocation for which it was revoked, if it is known.
+	// By says for whom it was revoked: the id of an allocation, after its namespace if that is another one, or a text.
 	By    string
 	cause error
 }

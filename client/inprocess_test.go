@@ -337,7 +337,7 @@ func (p *fakeCluster) renew(r *quoratev1.RenewRequest) (*quoratev1.RenewResponse
 		return nil, p.refusal(r.GetId())
 	case a.GetFence() != r.GetFence():
 		return nil, refuseWith(connect.CodeAborted, &quoratev1.Problem{Reason: "FENCE_MISMATCH"})
-	case a.GetRevokedBy() == "":
+	case a.GetRevokedBy() == nil:
 		a = proto.CloneOf(a)
 		a.ExpiresLedgerMs = p.now() + a.GetTtlMs()
 		p.held[r.GetId()] = a

@@ -8,6 +8,40 @@ import (
 	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
+// allocationName names an allocation in the whole cluster.
+type allocationName struct{ namespace, id string }
+
+// String is the id, after its namespace if that is known.
+func (n allocationName) String() string {
+	if n.namespace == "" {
+		return n.id
+	}
+	return n.namespace + " " + n.id
+}
+
+func nameOf(a interface {
+	GetNamespace() string
+	GetId() string
+}) allocationName {
+	return allocationName{a.GetNamespace(), a.GetId()}
+}
+
+// revokerOf says for whom a lease was revoked; empty if it was not.
+func revokerOf(record *quoratev1.Allocation) string {
+	by := record.GetRevokedBy()
+	switch {
+	case by == nil:
+		return ""
+	case by.GetId() == "" && record.GetReason().GetKind() == quoratev1.EndReasonKind_END_REASON_KIND_DRAIN:
+		return "a drain"
+	case by.GetId() == "":
+		return "another allocation"
+	case by.GetNamespace() != record.GetNamespace():
+		return by.GetNamespace() + " " + by.GetId()
+	}
+	return by.GetId()
+}
+
 // Lease is an allocation that is renewed in the background until it is released or lost. It is safe for concurrent use.
 //
 // A holder that cannot renew does not know what the servers do meanwhile. A lease therefore ends for its holder by the
@@ -17,7 +51,7 @@ import (
 // systems it does not. Use the fence where a late step must do no harm.
 type Lease struct {
 	client *Client
-	id     string
+	name   allocationName
 	fence  uint64
 	margin time.Duration // the margin that the caller chose; 0 for the default
 
@@ -35,7 +69,10 @@ type Lease struct {
 }
 
 // ID returns the id of the allocation.
-func (l *Lease) ID() string { return l.id }
+func (l *Lease) ID() string { return l.name.id }
+
+// Namespace returns the namespace of the id.
+func (l *Lease) Namespace() string { return l.name.namespace }
 
 // Fence returns the token of the grant. It is larger than that of every earlier grant, so a resource that the lease
 // guards should reject a token smaller than the largest that it has seen.
@@ -104,7 +141,9 @@ func (l *Lease) Release(ctx context.Context) error { return l.ReleaseAs(ctx, "")
 func (l *Lease) ReleaseAs(ctx context.Context, state string) error {
 	l.endLease(ErrReleased)
 	_, err := l.client.Allocations.Release(ctx,
-		&quoratev1.ReleaseRequest{Id: l.id, Fence: l.fence, ItemState: state})
+		&quoratev1.ReleaseRequest{
+			Namespace: l.name.namespace, Id: l.name.id, Fence: l.fence, ItemState: state,
+		})
 	if problem, found := ProblemOf(err); found && problem.GetReason() == "FENCE_MISMATCH" {
 		return nil // it ended before, and another request has its id now
 	}
@@ -134,7 +173,7 @@ func (l *Lease) applyRenewal(record *quoratev1.Allocation, sent time.Time, ledge
 		return
 	}
 	l.record, l.lastFailure = record, nil
-	if record.GetRevokedBy() != "" {
+	if record.GetRevokedBy() != nil {
 		select {
 		case <-l.revoked:
 		default:
@@ -175,7 +214,7 @@ func ttlOf(record *quoratev1.Allocation) time.Duration {
 func (l *Lease) expireIfDue() {
 	l.mu.Lock()
 	early := l.client.clock.until(l.safe) > 0
-	lost := &LostError{ID: l.id, How: Unrenewed, By: l.record.GetRevokedBy(), cause: l.lastFailure}
+	lost := &LostError{Namespace: l.name.namespace, ID: l.name.id, How: Unrenewed, By: revokerOf(l.record), cause: l.lastFailure}
 	l.mu.Unlock()
 	if early {
 		return

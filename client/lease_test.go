@@ -218,14 +218,16 @@ func TestRevoked(t *testing.T) {
 		p := newFakeCluster()
 		l := acquire(t, p.client(t), account("a", time.Minute))
 		p.set(func() {
-			p.change("a", func(a *quoratev1.Allocation) { a.RevokedBy, a.ExpiresLedgerMs = "boss", p.now()+30_000 })
+			p.change("a", func(a *quoratev1.Allocation) {
+				a.RevokedBy, a.ExpiresLedgerMs = &quoratev1.AllocationRef{Id: "boss"}, p.now()+30_000
+			})
 		})
 		began := time.Now()
 		<-l.Revoked()
 		if took := time.Since(began); took > latestRenewal || l.Context().Err() != nil {
 			t.Errorf("it was told after %v: %v", took, context.Cause(l.Context()))
 		}
-		if revoker := l.Allocation().GetRevokedBy(); revoker != "boss" {
+		if revoker := l.Allocation().GetRevokedBy().GetId(); revoker != "boss" {
 			t.Errorf("revoked by %q", revoker)
 		}
 		<-l.Context().Done()
@@ -253,7 +255,9 @@ func TestLongLeasesAreTold(t *testing.T) {
 				p.gone = map[string]bool{fmt.Sprintf("n%d", i+1): true}
 				p.cuts = 1
 				p.change(
-					l.ID(), func(a *quoratev1.Allocation) { a.RevokedBy, a.ExpiresLedgerMs = "boss", p.now()+30_000 })
+					l.ID(), func(a *quoratev1.Allocation) {
+						a.RevokedBy, a.ExpiresLedgerMs = &quoratev1.AllocationRef{Id: "boss"}, p.now()+30_000
+					})
 				p.tell(quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, p.held[l.ID()])
 			})
 			began := time.Now()
@@ -278,7 +282,9 @@ func TestAShortGraceIsTold(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		p.set(func() {
-			p.change(l.ID(), func(a *quoratev1.Allocation) { a.RevokedBy, a.ExpiresLedgerMs = "boss", p.now()+4_000 })
+			p.change(l.ID(), func(a *quoratev1.Allocation) {
+				a.RevokedBy, a.ExpiresLedgerMs = &quoratev1.AllocationRef{Id: "boss"}, p.now()+4_000
+			})
 			p.tell(quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, p.held[l.ID()])
 		})
 		<-l.Context().Done()

@@ -27,6 +27,7 @@ type settings struct {
 	insecureToken  bool
 	batches        int // calls or batches of one method under way at a time; 0 if calls are not joined
 	clock          leaseTime
+	namespace      string // of ids that a request names without one; empty for that of the caller
 }
 
 func defaultSettings() settings {
@@ -90,6 +91,12 @@ func WithNotice(notice func(failure error)) Option {
 // batch continues that of its first call.
 func WithInterceptors(interceptors ...connect.Interceptor) Option {
 	return func(s *settings) { s.interceptors = append(s.interceptors, interceptors...) }
+}
+
+// WithNamespace sets the namespace of the ids in requests that have none, of all methods but AllocateStream. The default
+// is that of the caller: its user, or "default" without a credential. Lists and watches without ids select all.
+func WithNamespace(namespace string) Option {
+	return func(s *settings) { s.namespace = namespace }
 }
 
 // WithoutJoining sends every call on its own. By default, concurrent calls of Allocate, Release and Renew are joined

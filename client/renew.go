@@ -14,7 +14,9 @@ import (
 func (c *Client) renewAll(ctx context.Context, leases []*Lease) ([]*quoratev1.RenewOutcome, error) {
 	request := &quoratev1.BatchRenewRequest{}
 	for _, l := range leases {
-		request.Renewals = append(request.Renewals, &quoratev1.RenewRequest{Id: l.id, Fence: l.fence})
+		request.Renewals = append(request.Renewals, &quoratev1.RenewRequest{
+			Namespace: l.name.namespace, Id: l.name.id, Fence: l.fence,
+		})
 	}
 	answer, err := c.Allocations.BatchRenew(ctx, request)
 	if err != nil {
@@ -25,8 +27,8 @@ func (c *Client) renewAll(ctx context.Context, leases []*Lease) ([]*quoratev1.Re
 			len(answer.GetOutcomes()))
 	}
 	for i, l := range leases {
-		if got := answer.GetOutcomes()[i].GetRenewed().GetAllocation().GetId(); got != "" && got != l.id {
-			return nil, fmt.Errorf("the answer is about %q instead of %q: something mixes answers up", got, l.id)
+		if got := nameOf(answer.GetOutcomes()[i].GetRenewed().GetAllocation()); got.id != "" && got != l.name {
+			return nil, fmt.Errorf("the answer is about %q instead of %q: something mixes answers up", got, l.name)
 		}
 	}
 	return answer.GetOutcomes(), nil
@@ -46,7 +48,7 @@ func (l *Lease) applyOutcome(outcome *quoratev1.RenewOutcome, sent time.Time) ti
 		l.noteFailure(fault)
 		return max(l.currentTTL()/attemptPart, firstPause)
 	}
-	lost := &LostError{ID: l.id, How: loss, By: l.Allocation().GetRevokedBy(), cause: fault}
+	lost := &LostError{Namespace: l.name.namespace, ID: l.name.id, How: loss, By: revokerOf(l.Allocation()), cause: fault}
 	if loss == Ended && lost.By != "" {
 		lost.How = Preempted
 	}
@@ -69,7 +71,7 @@ func lossOf(failure *quoratev1.Failure) (How, bool) {
 // revoked, because renewals do not extend a revoked lease.
 func (l *Lease) renewIn() time.Duration {
 	record := l.Allocation()
-	if record.GetRevokedBy() != "" || record.GetExpiresLedgerMs() == 0 {
+	if record.GetRevokedBy() != nil || record.GetExpiresLedgerMs() == 0 {
 		return 0
 	}
 	return spreadTime(ttlOf(record) / renewPart)

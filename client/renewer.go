@@ -37,7 +37,7 @@ type renewer struct {
 
 func newRenewer(c *Client) *renewer {
 	r := &renewer{client: c, due: map[*Lease]time.Time{}, changed: make(chan struct{}, 1)}
-	r.revocations = revocationWatcher{renewer: r, watched: map[string]*Lease{}}
+	r.revocations = revocationWatcher{renewer: r, watched: map[allocationName]*Lease{}}
 	r.suspensions = suspensionWatcher{clock: c.clock, leases: map[*Lease]struct{}{}}
 	return r
 }
@@ -81,10 +81,10 @@ func (r *renewer) dropDue(l *Lease) {
 }
 
 // renewNow makes a lease due now, if it is one that the watcher follows.
-func (r *renewer) renewNow(id string) {
+func (r *renewer) renewNow(name allocationName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if l, watched := r.revocations.watched[id]; watched {
+	if l, watched := r.revocations.watched[name]; watched {
 		r.due[l] = r.client.clock.now()
 		r.notifyLoop()
 	}
@@ -144,7 +144,7 @@ func (r *renewer) nextBatch(now time.Time) (batch []*Lease, pause time.Duration)
 	if first.After(now) {
 		return nil, first.Sub(now)
 	}
-	slices.SortFunc(soon, func(a, b *Lease) int { return cmp.Or(r.due[a].Compare(r.due[b]), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(soon, func(a, b *Lease) int { return cmp.Or(r.due[a].Compare(r.due[b]), cmp.Compare(a.name.id, b.name.id)) })
 	return soon[:min(len(soon), mostRenewals)], 0
 }
 

@@ -180,17 +180,23 @@ func (r *retrier) callOnce(
 // checkID makes an answer that is about another allocation than the request a broken connection: a proxy that mixes
 // answers up must not look like a grant.
 func checkID(request, answer any) error {
-	asked, hasID := request.(interface{ GetId() string })
+	asked, hasID := request.(interface {
+		GetNamespace() string
+		GetId() string
+	})
 	answered, hasAllocation := answer.(interface{ GetAllocation() *quoratev1.Allocation })
 	if !hasID || !hasAllocation {
 		return nil
 	}
-	id, got := asked.GetId(), answered.GetAllocation().GetId()
-	if id == "" || got == "" || id == got {
+	want, got := nameOf(asked), nameOf(answered.GetAllocation())
+	if want.namespace == "" { // that of the caller, which the client need not know
+		want.namespace = got.namespace
+	}
+	if want.id == "" || got.id == "" || want == got {
 		return nil
 	}
 	return connect.NewError(connect.CodeUnavailable,
-		fmt.Errorf("the answer is about %q instead of %q: something mixes answers up", got, id))
+		fmt.Errorf("the answer is about %q instead of %q: something mixes answers up", got, want))
 }
 
 // beginAttempt notes that an attempt begins now and returns how long it may take. A request that asks the server to

@@ -26,7 +26,7 @@ type revocationWatcher struct {
 	renewer *renewer
 
 	// renewer.mu guards these.
-	watched       map[string]*Lease
+	watched       map[allocationName]*Lease
 	running       bool
 	restartStream context.CancelFunc // ends the current stream
 	restartTimer  *time.Timer        // calls restartStream
@@ -37,7 +37,7 @@ func (o *revocationWatcher) addLease(l *Lease, ttl time.Duration) {
 	if ttl <= watchedTTL {
 		return
 	}
-	o.watched[l.id] = l
+	o.watched[l.name] = l
 	switch {
 	case !o.running:
 		o.running = true
@@ -50,7 +50,7 @@ func (o *revocationWatcher) addLease(l *Lease, ttl time.Duration) {
 // dropLease stops watching a lease; renewer.mu is held. The stream continues with more ids than necessary, and ends
 // with the last lease.
 func (o *revocationWatcher) dropLease(l *Lease) {
-	delete(o.watched, l.id)
+	delete(o.watched, l.name)
 	if len(o.watched) == 0 && o.restartStream != nil {
 		o.restartStream()
 	}
@@ -86,10 +86,11 @@ func (o *revocationWatcher) nextRequest(request *quoratev1.WatchAllocationsReque
 		o.running = false
 		return nil, false
 	}
-	request.Ids = nil
-	for id := range o.watched {
+	request.Allocations = nil
+	for name := range o.watched {
 		if len(o.watched) <= mostWatched {
-			request.Ids = append(request.Ids, id)
+			request.Allocations = append(
+				request.Allocations, &quoratev1.AllocationRef{Namespace: name.namespace, Id: name.id})
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -104,7 +105,7 @@ func (o *revocationWatcher) handleChange(m *quoratev1.WatchAllocationsResponse) 
 		quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK, quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZED,
 		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_WAITING,
 		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_DROPPED:
-		o.renewer.renewNow(m.GetAllocation().GetId())
+		o.renewer.renewNow(nameOf(m.GetAllocation()))
 	case quoratev1.AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED, quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
 		quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, quoratev1.AllocationChange_ALLOCATION_CHANGE_CONFIRMED,
 		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESTORED:

@@ -31,7 +31,7 @@ func decodeFixed(to, data []byte, name string) error {
 func encodeBinding(b access.Binding) *logv1.Binding {
 	return &logv1.Binding{
 		Role: b.Role, To: each(b.To, encodeSubject), MaxPriority: b.MaxPriority, Unpreemptable: b.Unpreemptable,
-		HoldAsAny: b.HoldAs.Any, HoldAs: b.HoldAs.Names, Ids: b.IDs, UntilMs: b.Until,
+		HoldAsAny: b.HoldAs.Any, HoldAs: b.HoldAs.Names, UntilMs: b.Until,
 	}
 }
 
@@ -39,7 +39,7 @@ func decodeBinding(b *logv1.Binding) access.Binding {
 	return access.Binding{
 		Role: b.GetRole(), To: each(b.GetTo(), decodeSubject), MaxPriority: b.GetMaxPriority(),
 		Unpreemptable: b.GetUnpreemptable(),
-		HoldAs:        access.Holders{Any: b.GetHoldAsAny(), Names: b.GetHoldAs()}, IDs: b.GetIds(), Until: b.GetUntilMs(),
+		HoldAs:        access.Holders{Any: b.GetHoldAsAny(), Names: b.GetHoldAs()}, Until: b.GetUntilMs(),
 	}
 }
 

@@ -30,13 +30,13 @@ func addAlternatives(t testing.TB, f *FSM) {
 		}
 		return r
 	}
-	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, ask("ci/any", quota.Hold, 10, 1),
-		ask("ci/any-waits", quota.Wait, 99, 8, 7), ask("ci/any-denied", quota.Hold, 8, 7),
-		ask("ci/any-over", quota.Hold, 9, 1), quota.Release{ID: "ci/any-over"})))
-	if a, refused := f.ledger.Reader().Allocation("ci/any"); refused != nil || a.Alternative != 2 {
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, ask("corp/eva ci/any", quota.Hold, 10, 1),
+		ask("corp/eva ci/any-waits", quota.Wait, 99, 8, 7), ask("corp/eva ci/any-denied", quota.Hold, 8, 7),
+		ask("corp/eva ci/any-over", quota.Hold, 9, 1), quota.Release{ID: "corp/eva ci/any-over"})))
+	if a, refused := f.ledger.Reader().Allocation("corp/eva ci/any"); refused != nil || a.Alternative != 2 {
 		t.Fatalf("the request with alternatives is %+v, %v", a, refused)
 	}
-	if a, refused := f.ledger.Reader().Allocation("ci/any-waits"); refused != nil || len(a.Waiting.Alternatives) != 2 {
+	if a, refused := f.ledger.Reader().Allocation("corp/eva ci/any-waits"); refused != nil || len(a.Waiting.Alternatives) != 2 {
 		t.Fatalf("the waiting request with alternatives is %+v, %v", a, refused)
 	}
 }

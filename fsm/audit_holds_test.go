@@ -52,13 +52,13 @@ func TestHoldsAreRecorded(t *testing.T) {
 		}
 		applyData(f, f.applied+1, data)
 	}
-	apply(1, partOf(t, evaCaller, ask("plain", func(*quota.Allocate) {}),
-		ask("lease", func(a *quota.Allocate) { a.TTL = 1000 })))
-	apply(1, partOf(t, adminCaller, quota.Release{ID: "plain"}))
+	apply(1, partOf(t, evaCaller, ask("corp/eva plain", func(*quota.Allocate) {}),
+		ask("corp/eva lease", func(a *quota.Allocate) { a.TTL = 1000 })))
+	apply(1, partOf(t, adminCaller, quota.Release{ID: "corp/eva plain"}))
 	apply(30, partOf(t, systemCaller, quota.Expire{Most: 100}))
-	const want = `external corp/eva granted allocation plain of corp/eva; bound:a allocation plain: "" -> "cores=1"
-external corp/eva granted allocation lease of corp/eva; bound:a allocation lease: "" -> "cores=1"
-account account/admin released allocation plain of corp/eva; bound:a allocation plain: "cores=1" -> ""
+	const want = `external corp/eva granted allocation corp/eva plain of corp/eva; bound:a allocation corp/eva plain: "" -> "cores=1"
+external corp/eva granted allocation corp/eva lease of corp/eva; bound:a allocation corp/eva lease: "" -> "cores=1"
+account account/admin released allocation corp/eva plain of corp/eva; bound:a allocation corp/eva plain: "cores=1" -> ""
 system expired allocation named; lab:team allocation named: "bench=1 items" -> ""
 system expired allocation held; lab:team allocation held: "bench=2 items slice=1 items" -> ""
 system expired allocation reserved; soft:b allocation reserved: "cpu=3 dev=2 items vm=1 items" -> ""
@@ -68,7 +68,7 @@ system abandoned allocation waits; lab:team allocation waits: "bench=1 items" ->
 system abandoned allocation for-b3; lab:team allocation for-b3: "bench=1 items" -> ""
 system abandoned allocation behind; lab:team allocation behind: "cpu=1" -> ""
 system expired allocation unclaimed; lab:team allocation unclaimed: "cpu=4" -> ""
-system expired allocation lease of corp/eva; bound:a allocation lease: "cores=1" -> ""`
+system expired allocation corp/eva lease of corp/eva; bound:a allocation corp/eva lease: "cores=1" -> ""`
 	if got := holdsAfter(t, f, before); got != want {
 		t.Errorf("the records are\n%s\nwant\n%s", got, want)
 	}

@@ -33,7 +33,7 @@ func auditedEntries(t testing.TB) [][]byte {
 	token := samples["create-token"].(access.CreateToken)
 	token.Token.ID = access.TokenID{5, 5}
 	hold := quota.Allocate{
-		ID: "ci/1", Data: []quota.Label{{Key: "k", Value: "user-data"}}, TTL: 1000,
+		ID: "corp/eva ci/1", Data: []quota.Label{{Key: "k", Value: "user-data"}}, TTL: 1000,
 		Claims: []quota.Claim{{Tree: "bound", Node: "a", Amounts: quota.Vector{{Resource: "cores", Amount: 2}}}},
 	}
 	unowned := hold
@@ -49,7 +49,7 @@ func auditedEntries(t testing.TB) [][]byte {
 		joined(t, part(evaCaller, quota.SetLimits{Tree: "nowhere"})), // refused
 		joined(t, part(evaCaller, quota.SetMaintenance{Tree: "bound", On: true})),
 		joined(t, part(evaCaller, quota.RollBack{Revision: 1})),
-		joined(t, part(evaCaller, quota.AdoptAllocations{Owner: "account/admin", IDs: []string{"old", "ci/1"}})),
+		joined(t, part(evaCaller, quota.AdoptAllocations{Owner: "account/admin", IDs: []string{"old", "corp/eva ci/1"}})),
 	}
 }
 

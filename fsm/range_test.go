@@ -24,9 +24,9 @@ func addRanges(t testing.TB, f *FSM) {
 		Tree: "elastic", Node: "b",
 		Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(10)}},
 	}
-	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, limit, ask("ci/ranged", quota.Hold, 1, 21),
-		ask("ci/waiting", quota.Wait, 5, 9), ask("ci/denied", quota.Hold, 5, 9))))
-	if a, refused := f.ledger.Reader().Allocation("ci/ranged"); refused != nil || a.Claims[0].Amounts[0].Amount != 5 {
+	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, limit, ask("corp/eva ci/ranged", quota.Hold, 1, 21),
+		ask("corp/eva ci/waiting", quota.Wait, 5, 9), ask("corp/eva ci/denied", quota.Hold, 5, 9))))
+	if a, refused := f.ledger.Reader().Allocation("corp/eva ci/ranged"); refused != nil || a.Claims[0].Amounts[0].Amount != 5 {
 		t.Fatalf("the request with a range is %+v, %v", a, refused)
 	}
 }

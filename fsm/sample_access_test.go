@@ -32,7 +32,7 @@ var (
 var sampleBindings = access.CanonicalBindings([]access.Binding{
 	{
 		Role: "broker", To: []access.Subject{{Kind: access.User, Name: "corp/eva"}, {Kind: access.Group, Name: "robots"}},
-		MaxPriority: -5, Unpreemptable: true, HoldAs: access.Holders{Names: []string{"corp/adam"}}, IDs: "ci/",
+		MaxPriority: -5, Unpreemptable: true, HoldAs: access.Holders{Names: []string{"corp/adam"}},
 		Until: 1_900_000_000_000,
 	},
 	{Role: "broker", To: []access.Subject{{Kind: access.AccountSubject, Name: "ci"}}, HoldAs: access.Holders{Any: true}},
@@ -251,12 +251,12 @@ func accessFSM(t testing.TB) *FSM {
 	}
 	section := f.ledger.Reader().Book().Section()
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, newSection(section))))
-	held := quota.Allocate{ID: "ci/1", Claims: []quota.Claim{{
+	held := quota.Allocate{ID: "corp/eva ci/1", Claims: []quota.Claim{{
 		Tree: "bound", Node: "a", Amounts: quota.Vector{{Resource: "cores", Amount: 2}},
 	}}}
 	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, held)))
-	if found, refused := f.ledger.Reader().Allocation("ci/1"); refused != nil || found.Owner != evaCaller.User {
-		t.Fatalf("ci/1 is %+v, %v", found, refused)
+	if found, refused := f.ledger.Reader().Allocation("corp/eva ci/1"); refused != nil || found.Owner != evaCaller.User {
+		t.Fatalf("corp/eva ci/1 is %+v, %v", found, refused)
 	}
 	addRequests(t, f)
 	return f
@@ -278,19 +278,19 @@ func TestOwnersOfDenialsAreRestored(t *testing.T) {
 			Tree: "small", Amounts: quota.Vector{{Resource: "cores", Amount: 2}},
 		}}})))
 	}
-	deny(f, "denied/1")
+	deny(f, "corp/eva denied/1")
 	data := snapshotOf(t, f)
 	g := restored(t, data)
 	if !bytes.Equal(snapshotOf(t, g), data) {
 		t.Error("the restored state has another snapshot")
 	}
-	deny(f, "denied/2")
-	deny(g, "denied/2")
+	deny(f, "corp/eva denied/2")
+	deny(g, "corp/eva denied/2")
 	if !bytes.Equal(snapshotOf(t, f), snapshotOf(t, g)) {
 		t.Error("the restored state goes on in another way")
 	}
 	page := g.ledger.Reader().Events(quota.EventFilter{Kind: quota.EventDenied}, 100)
-	for _, id := range []string{"denied/1", "denied/2"} {
+	for _, id := range []string{"corp/eva denied/1", "corp/eva denied/2"} {
 		if !slices.ContainsFunc(page.Events, func(e quota.Event) bool { return e.ID == id && e.Owner == evaCaller.User }) {
 			t.Errorf("%s has no owner in %+v", id, page.Events)
 		}

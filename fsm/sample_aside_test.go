@@ -30,16 +30,16 @@ func addAside(t testing.TB, f *FSM) {
 			Name: "lowered", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
 			Nodes: []quota.NodeSpec{{Policy: "open", Limits: limit(10)}},
 		}}},
-		request("ci/holds", quota.Hold), request("ci/aside", quota.Wait),
+		request("corp/eva ci/holds", quota.Hold), request("corp/eva ci/aside", quota.Wait),
 		quota.SetLimits{Tree: "lowered", Limits: limit(5)},
-		quota.Resize{ID: "ci/holds", Generation: 1, Claims: []quota.ClaimChange{
+		quota.Resize{ID: "corp/eva ci/holds", Generation: 1, Claims: []quota.ClaimChange{
 			{Tree: "lowered", Amounts: quota.Vector{{Resource: "cpu", Amount: 7}}},
 		}},
 	)))
 	for w := range f.ledger.Snapshot().Waiting() {
-		if w.Allocation.Request.ID == "ci/aside" && w.Line.IsAside {
+		if w.Allocation.Request.ID == "corp/eva ci/aside" && w.Line.IsAside {
 			return
 		}
 	}
-	t.Fatal("ci/aside does not wait aside")
+	t.Fatal("corp/eva ci/aside does not wait aside")
 }

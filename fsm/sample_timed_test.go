@@ -17,11 +17,11 @@ func timedSamples() map[string]quota.Command {
 		"thresholds": warningTree,
 		"range":      rangeSample,
 		"any-of":     alternativesSample,
-		"declared": quota.Allocate{ID: "ci/declared", For: 3_600_000, Claims: []quota.Claim{
+		"declared": quota.Allocate{ID: "corp/eva ci/declared", For: 3_600_000, Claims: []quota.Claim{
 			{Tree: "warned", Node: "b", Amounts: quota.Vector{{Resource: "cpu", Amount: 0}}},
 		}},
 		"waiting-resize": quota.Resize{
-			ID: "ci/grows", Fence: 3, Generation: 2, WaitFor: 60_000, Claims: []quota.ClaimChange{
+			ID: "corp/eva ci/grows", Fence: 3, Generation: 2, WaitFor: 60_000, Claims: []quota.ClaimChange{
 				{Tree: "resized", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 7}}},
 				{Tree: "resized", Node: "b", Amounts: quota.Vector{{Resource: "cpu", Amount: 1}}},
 			},
@@ -169,8 +169,8 @@ func crossThresholds(t testing.TB, f *FSM) {
 	}
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, warningTree)))
 	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, timedSamples()["declared"])))
-	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("ci/most", 8), hold("ci/rest", 2),
-		quota.Release{ID: "ci/rest"})))
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("corp/eva ci/most", 8), hold("corp/eva ci/rest", 2),
+		quota.Release{ID: "corp/eva ci/rest"})))
 	kinds := map[quota.EventKind]int{}
 	for _, e := range f.ledger.Reader().Events(quota.EventFilter{Tree: "warned"}, 100).Events {
 		kinds[e.Kind]++
@@ -195,12 +195,12 @@ func holdNodes(t testing.TB, f *FSM) {
 	}
 	meta := quota.ChangeMeta{Reason: "new cables"}
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}})))
-	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, request("ci/held", quota.Hold))))
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, request("corp/eva ci/held", quota.Hold))))
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller,
 		quota.HoldNode{Meta: meta, Tree: "held", Node: "a", For: 60_000, Drain: true, Grace: 1000},
 		quota.HoldNode{Meta: meta, Tree: "held", Node: "b", Deny: true, Drain: true})))
-	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, request("ci/waits", quota.Wait),
-		request("ci/denied", quota.Hold))))
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, request("corp/eva ci/waits", quota.Wait),
+		request("corp/eva ci/denied", quota.Hold))))
 	if holds := f.ledger.Reader().Holds("held", ""); len(holds) != 2 || !holds[1].Drained || !holds[0].IsUsed {
 		t.Fatalf("the holds are %+v", holds)
 	}
@@ -226,10 +226,10 @@ func addReasons(t testing.TB, f *FSM) {
 		}}}
 	}
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}},
-		request("ci/guest", "b", 8, quota.Hold, 0, 0), request("ci/owner", "a", 5, quota.Hold, 0, -3),
-		request("ci/lease", "b", 5, quota.Hold, 60_000, 1), request("ci/urgent", "b", 2, quota.Wait, 0, 7))))
-	list := f.ledger.Reader().Events(quota.EventFilter{Kind: quota.EventRevoked, ID: "ci/lease"}, 1).Events
-	guest, _ := f.ledger.Reader().Allocation("ci/guest")
+		request("corp/eva ci/guest", "b", 8, quota.Hold, 0, 0), request("corp/eva ci/owner", "a", 5, quota.Hold, 0, -3),
+		request("corp/eva ci/lease", "b", 5, quota.Hold, 60_000, 1), request("corp/eva ci/urgent", "b", 2, quota.Wait, 0, 7))))
+	list := f.ledger.Reader().Events(quota.EventFilter{Kind: quota.EventRevoked, ID: "corp/eva ci/lease"}, 1).Events
+	guest, _ := f.ledger.Reader().Allocation("corp/eva ci/guest")
 	if len(list) != 1 || list[0].Reason.Kind != quota.ByPriority || guest.Reason.Kind != quota.ByShare {
 		t.Fatalf("the reasons are %v and %v", list, guest.Reason)
 	}
@@ -259,9 +259,9 @@ func addWaitingResizes(t testing.TB, f *FSM) {
 		{Tree: "resized", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 5}}},
 	}}
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}})))
-	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("ci/grows", 5), hold("ci/stays", 3), first, withdraw,
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("corp/eva ci/grows", 5), hold("corp/eva ci/stays", 3), first, withdraw,
 		second)))
-	a, refused := f.ledger.Reader().Allocation("ci/grows")
+	a, refused := f.ledger.Reader().Allocation("corp/eva ci/grows")
 	if refused != nil || a.Resize == nil || a.Resize.Generation != 3 || a.Generation != 0 {
 		t.Fatalf("the allocation is %+v, %v", a, refused)
 	}

@@ -65,9 +65,11 @@ func DefaultBounds() Bounds {
 
 // Maximum lengths of texts, in bytes.
 const (
-	MaxName       = 63
-	MaxPath       = 1024
-	MaxID         = 128
+	MaxName = 63
+	MaxPath = 1024
+	MaxID   = 128
+	// MaxNamespace bounds names of namespaces, as those of users.
+	MaxNamespace  = 256
 	MaxLabelKey   = 63
 	MaxLabelValue = 256
 	MaxActor      = 128

@@ -53,9 +53,12 @@ type NodeHoldInfo struct {
 	Revoking bool
 }
 
-// DrainedBy is in the place of the id of an allocation in leases that a drain has revoked. It has a space, so it is not
-// an id.
-const DrainedBy = "a drain"
+// DrainedBy is in the place of the id of an allocation in leases that a drain has revoked. It has several spaces, so it is
+// not a qualified id.
+const DrainedBy = "a drain of a node"
+
+// HiddenAllocation is in the place of the id of an allocation that the reader may not know. It is not a qualified id.
+const HiddenAllocation = "an allocation that is hidden"
 
 // ShownAs is the hold as it is shown to a caller who sees that much of its node: unless that is SeeTotals without who
 // made it and why, and with SeeNothing without its node, too.

@@ -159,8 +159,8 @@ type AllocationFilter struct {
 	// User, Application and Owner, if not empty, select those of a user, of an application of any user, and those that an
 	// identity has made.
 	User, Application, Owner string
-	// IDPrefix is the beginning of their ids.
-	IDPrefix string
+	// Namespace, if not empty, selects those of a namespace, and IDPrefix is the beginning of their ids there.
+	Namespace, IDPrefix string
 	// State is Held or Reserved; nil selects both.
 	State *State
 }
@@ -168,7 +168,7 @@ type AllocationFilter struct {
 // SelectsAll is true for the filter without a condition.
 func (f *AllocationFilter) SelectsAll() bool {
 	return f.Tree == "" && f.Node == "" && len(f.Labels) == 0 && !f.Leases && f.User == "" && f.Application == "" &&
-		f.Owner == "" && f.IDPrefix == "" && f.State == nil
+		f.Owner == "" && f.Namespace == "" && f.IDPrefix == "" && f.State == nil
 }
 
 // AllocationPage is one page of held allocations in the order of their fences.
@@ -338,8 +338,8 @@ type Counts struct {
 // QueueFilter selects waiting requests; all given conditions must be met.
 type QueueFilter struct {
 	Tree, Node, Resource string
-	// Owner, if not empty, selects the requests that an identity has made.
-	Owner string
+	// Owner, if not empty, selects the requests that an identity has made, and Namespace those whose ids are in it.
+	Owner, Namespace string
 }
 
 // QueuePage is one page of waiting requests in the order of the queue.

@@ -47,8 +47,8 @@ type Event struct {
 	Kind   EventKind
 	// Tree and Node are set for an EventDrained, which has no ID.
 	Tree, Node string
-	// ID is the id of the allocation, request or scheduled limit. By is the id of the allocation that caused the event, or
-	// for a scheduled limit the actor.
+	// ID is the id of the allocation, request or scheduled limit. By is the id of the allocation that caused the event, see
+	// IsByAllocation, or the actor.
 	ID, By string
 	Stamp  Stamp
 	// Reason is why an allocation was preempted, or a lease revoked; nil for other kinds.
@@ -72,6 +72,22 @@ func (e *Event) NodePlace() (tree, node string) {
 	return e.Tree, e.Node
 }
 
+// IsOfAllocation is true if the id of the event is that of an allocation or request.
+func (e *Event) IsOfAllocation() bool {
+	switch e.Kind {
+	case EventDenied, EventPreempted, EventExpired, EventRestored, EventRevoked, EventDropped, EventDeclaredEnd:
+		return true
+	case EventCrossed, EventCleared, EventDrained, EventWebhookDead, EventLimitStarted, EventLimitEnding,
+		EventLimitEnded, EventLimitScheduled, EventLimitSkipped:
+	}
+	return false
+}
+
+// IsByAllocation is true if By is the id of an allocation, or stands for one.
+func (e *Event) IsByAllocation() bool {
+	return e.Kind == EventPreempted || e.Kind == EventRestored || e.Kind == EventRevoked
+}
+
 // EventFilter selects remembered events; all given conditions must be met.
 type EventFilter struct {
 	// After selects events with a higher number, and Before those with a lower one unless it is 0.
@@ -81,6 +97,8 @@ type EventFilter struct {
 	// Kind and ID are those of the events; 0 and empty for any.
 	Kind EventKind
 	ID   string
+	// Namespace is that of the ID, if it is of an allocation. Without an ID it selects the events of allocations in it.
+	Namespace string
 	// Tree, if not empty, selects events about that tree, and Node those about that node or below it.
 	Tree, Node string
 }

@@ -33,15 +33,15 @@ func TestAllocationsAreAdoptedOverTheAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	unowned := report.GetUnownedAllocations()
-	var ids []string
+	var ids []*quoratev1.AllocationRef
 	for token, pages := "", 0; ; pages++ {
 		page, err := adopt(&quoratev1.AdoptAllocationsRequest{
 			Owner: "account/plain", IdPrefix: "old-", PageSize: 2, PageToken: token,
 		})
-		if err != nil || len(page.GetIds()) > 2 || int(page.GetAdopted()) != len(page.GetIds()) || pages > 9 {
+		if err != nil || len(page.GetAllocations()) > 2 || int(page.GetAdopted()) != len(page.GetAllocations()) || pages > 9 {
 			t.Fatalf("page %v, %v", page, err)
 		}
-		ids = append(ids, page.GetIds()...)
+		ids = append(ids, page.GetAllocations()...)
 		if token = page.GetNextPageToken(); token == "" {
 			break
 		}
@@ -51,7 +51,7 @@ func TestAllocationsAreAdoptedOverTheAPI(t *testing.T) {
 		t.Errorf("adopted %v; before there were %d without an owner, now %v, %v", ids, unowned, report, err)
 	}
 	again, err := adopt(&quoratev1.AdoptAllocationsRequest{Owner: "account/plain", IdPrefix: "old-"})
-	if err != nil || len(again.GetIds()) != 0 || again.GetNextPageToken() == "" {
+	if err != nil || len(again.GetAllocations()) != 0 || again.GetNextPageToken() == "" {
 		t.Errorf("again: %v, %v", again, err) // the queue is the next page
 	}
 	_, err = adopt(&quoratev1.AdoptAllocationsRequest{Owner: "account/nobody", IdPrefix: "old-"})

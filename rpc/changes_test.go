@@ -209,7 +209,7 @@ func TestAPlanTellsItsEffect(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := plan.GetResult()
-	if len(result.GetChanges()) != 2 || len(result.GetAdmitted()) != 1 || result.GetAdmitted()[0] != "big" ||
+	if len(result.GetChanges()) != 2 || len(result.GetAdmitted()) != 1 || result.GetAdmitted()[0].GetId() != "big" ||
 		len(result.GetRooms()) != 1 || result.GetRooms()[0].GetNode() != "operations" ||
 		result.GetRooms()[0].GetAfter() != 0 {
 		t.Errorf("got %v", result)

@@ -135,12 +135,12 @@ func TestElementsOfReadsAreCounted(t *testing.T) {
 	}
 	for name, options := range protocols {
 		stream, err := d.allocations(options...).WatchAllocations(t.Context(),
-			&quoratev1.WatchAllocationsRequest{Ids: make([]string, 1001)})
+			&quoratev1.WatchAllocationsRequest{Allocations: make([]*quoratev1.AllocationRef, 1001)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeInvalidArgument ||
-			!strings.Contains(stream.Err().Error(), "ids: must contain no more than 1000 items") {
+			!strings.Contains(stream.Err().Error(), "allocations: must contain no more than 1000 items") {
 			t.Errorf("%s: got %v", name, stream.Err())
 		}
 	}

@@ -70,7 +70,7 @@ func TestAWaitingCallEndsWithItsCredentialOrRights(t *testing.T) {
 				_, err := d.allocationsAs(byToken(plainToken)).Allocate(t.Context(), waitingRequest("w", time.Minute))
 				ended <- err
 			}()
-			eventually(t, "the call waits", func() bool { return d.grants.HasSubscriber("w") })
+			eventually(t, "the call waits", func() bool { return d.grants.HasSubscriber("account/plain w") })
 			select {
 			case err := <-ended:
 				t.Fatalf("the call has ended before: %v", err)

@@ -54,7 +54,7 @@ func TestChangesOfWhatIsHeld(t *testing.T) {
 				}},
 			}})
 			if err != nil || len(split.GetParts()) != 1 || heldCores(split.GetParts()[0]) != 1 ||
-				split.GetParts()[0].GetSplitFrom() != "a" || heldCores(split.GetAllocation()) != 3 {
+				split.GetParts()[0].GetSplitFrom().GetId() != "a" || heldCores(split.GetAllocation()) != 3 {
 				t.Errorf("split: %v, %v", split, err)
 			}
 			moved, err := client.Transfer(t.Context(), &quoratev1.TransferRequest{

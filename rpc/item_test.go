@@ -172,7 +172,7 @@ func TestItemsAreChangedAndReset(t *testing.T) {
 		reset.DryRun = dryRun
 		got, err := items.ResetItems(t.Context(), reset)
 		if err != nil || len(got.GetItems()) != 1 || got.GetItems()[0].GetName() != "b1" ||
-			got.GetItems()[0].GetOwner() != "ann" || got.GetItems()[0].GetAllocation() != "a" ||
+			got.GetItems()[0].GetOwner() != "ann" || got.GetItems()[0].GetAllocation().GetId() != "a" ||
 			got.GetItems()[0].GetUpdatedLedgerMs() == 0 {
 			t.Errorf("dry run: %v: got %v, %v", dryRun, got, err)
 		}
@@ -232,7 +232,7 @@ func TestItemIsGrantedInTheEntryThatFreesIt(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	stream := follower.watch(
-		t, &quoratev1.WatchAllocationsRequest{AfterIndex: cleaned.GetIndex() - 1, Ids: []string{"a"}})
+		t, &quoratev1.WatchAllocationsRequest{AfterIndex: cleaned.GetIndex() - 1, Allocations: []*quoratev1.AllocationRef{{Id: "a"}}})
 	if granted := changes(t, stream, 1)[0]; granted.GetIndex() != cleaned.GetIndex() ||
 		granted.GetChange() != quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED {
 		t.Errorf("cleaned in entry %d, but granted in %v", cleaned.GetIndex(), granted)

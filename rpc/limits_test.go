@@ -292,7 +292,7 @@ func TestAStalledReaderIsCutOff(t *testing.T) {
 		for ; n < 1000; n++ { // 16 MB of events, more than the connection buffers; none waits for the reader
 			large := request(fmt.Sprintf("x%d", n), "cern:physics", 20)
 			large.Labels = largeLabels
-			d.node.apply(wire.ToAllocate(large), quota.Release{ID: large.GetId()})
+			d.node.apply(wire.ToAllocate(large, quota.DefaultNamespace), quota.Release{ID: large.GetId()})
 		}
 		return d.admission.Limiters.Clients.Streams.InUse.Load() == 0
 	})

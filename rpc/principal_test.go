@@ -139,7 +139,7 @@ func TestCancelPutsBack(t *testing.T) {
 		t.Errorf("reserved %v", reserved)
 	}
 	answer, err := d.allocations().Cancel(t.Context(), &quoratev1.CancelRequest{Id: "high"})
-	if err != nil || len(answer.GetRestored()) != 1 || answer.GetRestored()[0] != "low" {
+	if err != nil || len(answer.GetRestored()) != 1 || answer.GetRestored()[0].GetId() != "low" {
 		t.Errorf("cancelled %v, %v", answer, err)
 	}
 	low, err := d.allocations().GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "low"})
@@ -163,12 +163,12 @@ func TestWhoHasToGoIsNamed(t *testing.T) {
 	}
 	gone, err := d.allocations().GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "low"})
 	if err != nil || gone.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED ||
-		gone.GetAllocation().GetPreemptedBy() != "high" {
+		gone.GetAllocation().GetPreemptedBy().GetId() != "high" {
 		t.Errorf("got %v, %v", gone, err)
 	}
 	events, err := d.allocations().ListEvents(t.Context(),
 		&quoratev1.ListEventsRequest{Kind: quoratev1.EventKind_EVENT_KIND_PREEMPTED})
-	if err != nil || len(events.GetEvents()) != 1 || events.GetEvents()[0].GetBy() != "high" {
+	if err != nil || len(events.GetEvents()) != 1 || events.GetEvents()[0].GetBy().GetId() != "high" {
 		t.Errorf("got %v, %v", events, err)
 	}
 }

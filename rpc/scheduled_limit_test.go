@@ -106,7 +106,7 @@ func (d *testServer) wantScheduleEvents(t *testing.T, want ...string) {
 	var got []string
 	for _, e := range page.GetEvents() {
 		kind, found := strings.CutPrefix(e.GetKind().String(), "EVENT_KIND_LIMIT_")
-		if got = append(got, kind+" by "+e.GetBy()); !found || e.GetScheduled().GetLimit().GetId() != "less" {
+		if got = append(got, kind+" by "+e.GetActor()); !found || e.GetScheduled().GetLimit().GetId() != "less" {
 			t.Errorf("an event is %v", e)
 		}
 	}

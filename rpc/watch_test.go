@@ -112,7 +112,7 @@ func TestWatching(t *testing.T) {
 				want []string
 			}{
 				"of an id": {
-					&quoratev1.WatchAllocationsRequest{Ids: []string{"b", "x"}},
+					&quoratev1.WatchAllocationsRequest{Allocations: []*quoratev1.AllocationRef{{Id: "b"}, {Id: "x"}}},
 					[]string{"b waiting: WAITING", "b granted: HELD"},
 				},
 				"of a node": {
@@ -124,7 +124,7 @@ func TestWatching(t *testing.T) {
 					[]string{"a granted: HELD", "b waiting: WAITING"},
 				},
 				"of a prefix": {
-					&quoratev1.WatchAllocationsRequest{Tree: "cern", Node: "oper", Ids: []string{"c"}}, nil,
+					&quoratev1.WatchAllocationsRequest{Tree: "cern", Node: "oper", Allocations: []*quoratev1.AllocationRef{{Id: "c"}}}, nil,
 				},
 			} {
 				c.r.AfterIndex = begin
@@ -174,7 +174,7 @@ func TestAnyNodeWatches(t *testing.T) {
 	follower, leader := twoNodes(t)
 	begin := history(t, leader)
 	leader.node.lead("")
-	stream := follower.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: begin, Ids: []string{"a"}},
+	stream := follower.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: begin, Allocations: []*quoratev1.AllocationRef{{Id: "a"}}},
 		connect.WithGRPC())
 	wantSaid(t, changes(t, stream, 2), "a granted: HELD", "a ended: RELEASED")
 }
@@ -194,7 +194,7 @@ func TestWatchesThatCannotBe(t *testing.T) {
 			connect.CodeInvalidArgument, "INVALID",
 		},
 		"against the schema": {
-			&quoratev1.WatchAllocationsRequest{Ids: make([]string, 1001)},
+			&quoratev1.WatchAllocationsRequest{Allocations: make([]*quoratev1.AllocationRef, 1001)},
 			connect.CodeInvalidArgument, "INVALID",
 		},
 	} {

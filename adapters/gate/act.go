@@ -184,8 +184,11 @@ func (l *Loop) evictAll(ctx context.Context, w *Work, why string) error {
 func describeEnd(a *quoratev1.Allocation) string {
 	state := strings.ToLower(strings.TrimPrefix(a.GetState().String(), "ALLOCATION_STATE_"))
 	text := "its allocation has ended: " + state
-	if preemptor := a.GetPreemptedBy(); preemptor != "" {
-		text += " in favor of " + preemptor
+	if preemptor := a.GetPreemptedBy(); preemptor.GetId() != "" {
+		text += " in favor of " + preemptor.GetId()
+		if preemptor.GetNamespace() != a.GetNamespace() {
+			text += " of " + preemptor.GetNamespace()
+		}
 	}
 	return text
 }

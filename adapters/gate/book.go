@@ -56,7 +56,7 @@ func (b *book) note(a *quoratev1.Allocation, index uint64, ledgerMS int64) bool 
 	if known != nil && (rank(known.allocation) > 0 || rank(a) == 0) {
 		r.kept = known.kept
 	}
-	if a.GetRevokedBy() != "" {
+	if a.GetRevokedBy() != nil {
 		r.until = b.now().Add(time.Duration(a.GetExpiresLedgerMs()-ledgerMS) * time.Millisecond)
 	}
 	b.put(r)
@@ -98,7 +98,7 @@ func rank(a *quoratev1.Allocation) int {
 	case quoratev1.AllocationState_ALLOCATION_STATE_WAITING:
 		return 0
 	case quoratev1.AllocationState_ALLOCATION_STATE_HELD, quoratev1.AllocationState_ALLOCATION_STATE_RESERVED:
-		if a.GetRevokedBy() != "" {
+		if a.GetRevokedBy() != nil {
 			return 2
 		}
 		return 1

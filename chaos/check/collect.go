@@ -171,7 +171,7 @@ func (c *stateCollector) readItems(ctx context.Context, tree string) error {
 		for _, item := range answer.GetItems() {
 			c.state.Items = append(c.state.Items, Item{
 				Tree: tree, Name: item.GetName().GetResource() + "/" + item.GetName().GetName(),
-				Holder: item.GetAllocation(), Fence: item.GetFence(),
+				Holder: item.GetAllocation().GetId(), Fence: item.GetFence(),
 			})
 		}
 		if token = answer.GetNextPageToken(); token == "" {

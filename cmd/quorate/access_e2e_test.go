@@ -100,9 +100,16 @@ func TestAGuardedCluster(t *testing.T) {
 			{as("anna", "limits set cern:atlas/physics cores=unset --user account/eve"), 0, "- cern:atlas/physics"},
 			{"allocate --id y --at cern:cms --amount cores=1", 1, "there is no tree"},
 			{as("hans", "allocate --id "+id+" --at cern:atlas/physics --amount cores=3"), 0, "granted"},
-			{as("heidi", "allocate --id "+id+" --at cern:atlas/physics --amount cores=3"), 5, "cannot be used"},
-			{as("heidi", "release "+id), 1, "no allocation"},
 			{as("heidi", "allocation "+id), 1, "no allocation"},
+			{as("heidi", "allocation --namespace account/hans "+id), 1, "no allocation"},
+			{as("heidi", "release --namespace account/hans "+id), 1, "no allocation"},
+			{
+				as("heidi", "allocate --namespace account/hans --id "+id+" --at cern:atlas/physics --amount cores=3"), 4,
+				"lacks the right hold.operate at cern:atlas/physics, which ids in another namespace",
+			},
+			{as("heidi", "allocate --id "+id+" --at cern:atlas/physics --amount cores=3"), 0, "in the namespace account/heidi"},
+			{as("admin", "release --namespace account/heidi "+id), 0, "released"},
+			{as("hans", "allocation "+id), 0, "held"},
 			{as("carl", "allocate --id x --at cern:atlas/physics --amount cores=3"), 1, "there is no"},
 			{as("peter", "allocate --id x --at cern:atlas/physics --amount cores=3"), 4, "lacks the right hold"},
 			{as("peter", "allocations"), 0, id},
@@ -160,8 +167,8 @@ func TestARevokedTokenWhileTheLeaderDies(t *testing.T) {
 		}
 	}
 	playSteps(t, list[2], []step{
-		{as("admin", "allocation before"), 0, "held"},
-		{as("admin", "allocation after"), 1, "no allocation"},
+		{as("admin", "allocation before --namespace account/hans"), 0, "held"},
+		{as("admin", "allocation after --namespace account/hans"), 1, "no allocation"},
 		{as("heidi", "allocate --id later --at cern:atlas/physics --amount cores=1"), 0, "granted"},
 	})
 }

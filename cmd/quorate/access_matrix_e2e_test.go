@@ -273,8 +273,9 @@ func prepareMatrix(t *testing.T, owner *client.Client, run string, callers []mat
 	for _, c := range callers {
 		for _, kind := range []string{"kept", "released", "batch", "lease", "cancelled", "confirmed"} {
 			r := &quoratev1.AllocateRequest{
-				Id:     kind + "-" + run + "-" + c.name,
-				Claims: []*quoratev1.Claim{{Tree: "t", Node: "a/b", Amounts: map[string]int64{"cores": 1}}},
+				Namespace: "frontend/matrix",
+				Id:        kind + "-" + run + "-" + c.name,
+				Claims:    []*quoratev1.Claim{{Tree: "t", Node: "a/b", Amounts: map[string]int64{"cores": 1}}},
 			}
 			switch kind {
 			case "lease":

@@ -74,7 +74,7 @@ func (f *fake) WhoCan(_ context.Context, r *quoratev1.WhoCanRequest) (*quoratev1
 	}
 	return &quoratev1.WhoCanResponse{Bindings: []*quoratev1.PlacedBinding{
 		{Place: r.GetPlace(), Binding: &quoratev1.Binding{
-			Role: "broker", To: []string{"account sim-ci", "group ci"}, MaxPriority: 10, Unpreemptable: true, Ids: "sim/",
+			Role: "broker", To: []string{"account sim-ci", "group ci"}, MaxPriority: 10, Unpreemptable: true,
 			HoldAs: &quoratev1.HoldAs{Names: []string{"corp/ann", "corp/bob"}}, EndsAt: farFuture,
 		}},
 		{Place: &quoratev1.Place{Tree: "cern"}, Binding: &quoratev1.Binding{
@@ -232,9 +232,11 @@ func (f *fake) AdoptAllocations(
 		return nil, connectError(connect.CodeNotFound, "owner: there is no account \"nobody\"; create it first")
 	}
 	if r.GetPageToken() == "" {
-		return &quoratev1.AdoptAllocationsResponse{Ids: []string{"a", "b"}, Adopted: 2, NextPageToken: "more"}, nil
+		return &quoratev1.AdoptAllocationsResponse{
+			Allocations: []*quoratev1.AllocationRef{refTo("a"), refTo("b")}, Adopted: 2, NextPageToken: "more",
+		}, nil
 	}
-	return &quoratev1.AdoptAllocationsResponse{Ids: []string{"c"}, Adopted: 1, Index: 18}, nil
+	return &quoratev1.AdoptAllocationsResponse{Allocations: []*quoratev1.AllocationRef{refTo("c")}, Adopted: 1, Index: 18}, nil
 }
 
 func (f *fake) GetGuardReport(

@@ -26,9 +26,13 @@ func addPlanEffects(result *quoratev1.ConfigurationResult) {
 		{Tree: "cern", Node: "atlas/operations", Resource: "cores", Before: proto.Int64(0), After: proto.Int64(20)},
 		{Tree: "cern", Resource: "cores", Before: proto.Int64(0)},
 	}
-	result.Admitted = []string{"big"}
+	result.Admitted = []*quoratev1.AllocationRef{refTo("big")}
 	affected := func(total int64, id, cause string) *quoratev1.AffectedRequests {
-		return &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Id: id, By: cause}}, Total: total}
+		request := &quoratev1.AffectedRequest{Namespace: "default", Id: id}
+		if cause != "" {
+			request.By = refTo(cause)
+		}
+		return &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{request}, Total: total}
 	}
 	result.Queue = &quoratev1.QueueEffects{
 		Granted: affected(250, "first", ""), Preempted: affected(1, "low", "first"),

@@ -47,7 +47,7 @@ func heldLease() *quoratev1.Allocation {
 
 func revokedLease() *quoratev1.Allocation {
 	held := heldAllocation("lease-2", 8, nil, accountClaim("tenants/data", "account-2"))
-	held.TtlMs, held.ExpiresLedgerMs, held.RevokedBy = 86_400_000, fakeNow+29_950, "urgent"
+	held.TtlMs, held.ExpiresLedgerMs, held.RevokedBy = 86_400_000, fakeNow+29_950, refTo("urgent")
 	held.Reason = &quoratev1.EndReason{
 		Kind: quoratev1.EndReasonKind_END_REASON_KIND_SHARE, Tree: "ci", Share: "tenants/web", Borrower: "tenants/data",
 	}
@@ -183,8 +183,8 @@ func (f *fake) ListItems(_ context.Context, r *quoratev1.ListItemsRequest) (*quo
 		return &quoratev1.ListItemsResponse{Read: readInfo(r.GetRead()), Items: []*quoratev1.Item{going}}, nil
 	}
 	held, leaving := fakeItem("account-1", "leased"), fakeItem("account-2", "leased")
-	held.Owner, held.Allocation, held.Fence = "ann", "lease-1", 7
-	leaving.Allocation, leaving.Fence, leaving.Leaving = "lease-2", 8, true
+	held.Owner, held.Allocation, held.Fence = "ann", refTo("lease-1"), 7
+	leaving.Allocation, leaving.Fence, leaving.Leaving = refTo("lease-2"), 8, true
 	answer := &quoratev1.ListItemsResponse{
 		Read: readInfo(r.GetRead()), Items: []*quoratev1.Item{held, leaving},
 		NextPageToken: "more",
@@ -219,6 +219,6 @@ func (f *fake) UpdateItems(_ context.Context, r *quoratev1.UpdateItemsRequest) (
 func (f *fake) ResetItems(_ context.Context, r *quoratev1.ResetItemsRequest) (*quoratev1.ResetItemsResponse, error) {
 	f.keepRequest(r)
 	return &quoratev1.ResetItemsResponse{Index: 21, Items: []*quoratev1.ResetItem{
-		{Name: "account-1", Owner: "ann", Allocation: "lease-1"}, {Name: "account-2", Allocation: "lease-2"},
+		{Name: "account-1", Owner: "ann", Allocation: refTo("lease-1")}, {Name: "account-2", Allocation: refTo("lease-2")},
 	}}, nil
 }

@@ -30,6 +30,10 @@ func addDetails(held *quoratev1.Allocation, r *quoratev1.AllocateRequest) {
 	}
 }
 
+func refTo(id string) *quoratev1.AllocationRef {
+	return &quoratev1.AllocationRef{Namespace: "default", Id: id}
+}
+
 func someReason() *quoratev1.EndReason {
 	return &quoratev1.EndReason{
 		Kind: quoratev1.EndReasonKind_END_REASON_KIND_PRIORITY, Tree: "cern", Node: "atlas", Priority: 1,
@@ -43,7 +47,8 @@ func preemptedAllocation() *quoratev1.Allocation {
 	gone := heldAllocation("soft-0", 6, nil, &quoratev1.Claim{
 		Tree: "cern", Node: "atlas/physics", Amounts: map[string]int64{"cores": 5},
 	})
-	gone.State, gone.EndedAt, gone.PreemptedBy = quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED, someDay, "soft-1"
+	gone.State, gone.EndedAt = quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED, someDay
+	gone.PreemptedBy = refTo("soft-1")
 	gone.Reason = someReason()
 	return gone
 }
@@ -68,7 +73,9 @@ func (f *fake) Cancel(_ context.Context, r *quoratev1.CancelRequest) (*quoratev1
 		Tree: "cern", Node: "atlas/physics", Amounts: map[string]int64{"cores": 1},
 	})
 	ended.State, ended.EndedAt = quoratev1.AllocationState_ALLOCATION_STATE_CANCELLED, someDay
-	return &quoratev1.CancelResponse{Allocation: ended, Index: 20, Restored: []string{"soft-0", "soft-9"}}, nil
+	return &quoratev1.CancelResponse{Allocation: ended, Index: 20,
+		Restored: []*quoratev1.AllocationRef{refTo("soft-0"), refTo("soft-9")},
+	}, nil
 }
 
 func (f *fake) Explain(_ context.Context, r *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error) {
@@ -180,7 +187,7 @@ func explainedDenial() *quoratev1.Decision {
 				},
 				{Tree: "tenants", Node: "closed", Resource: "servers", From: 1, To: 2, Governed: true},
 			},
-			Releases: []string{"workflow-1", "request-1"},
+			Releases: []*quoratev1.AllocationRef{refTo("workflow-1"), refTo("request-1")},
 		},
 	}
 }
@@ -192,11 +199,11 @@ func (f *fake) ListEvents(_ context.Context, r *quoratev1.ListEventsRequest) (*q
 	all := []*quoratev1.Event{
 		{Number: 1, Kind: quoratev1.EventKind_EVENT_KIND_DENIED, Id: "big", HappenedAt: someDay, Decision: explainedDenial()},
 		{
-			Number: 2, Kind: quoratev1.EventKind_EVENT_KIND_PREEMPTED, Id: "soft-0", By: "soft-1", HappenedAt: someDay,
+			Number: 2, Kind: quoratev1.EventKind_EVENT_KIND_PREEMPTED, Id: "soft-0", By: refTo("soft-1"), HappenedAt: someDay,
 			Reason: someReason(),
 		},
 		{Number: 3, Kind: quoratev1.EventKind_EVENT_KIND_EXPIRED, Id: "lapsed", HappenedAt: someDay},
-		{Number: 4, Kind: quoratev1.EventKind_EVENT_KIND_RESTORED, Id: "soft-9", By: "lapsed", HappenedAt: someDay},
+		{Number: 4, Kind: quoratev1.EventKind_EVENT_KIND_RESTORED, Id: "soft-9", By: refTo("lapsed"), HappenedAt: someDay},
 	}
 	for _, e := range all {
 		if e.GetNumber() <= r.GetAfter() || r.GetKind() != 0 && e.GetKind() != r.GetKind() || r.GetId() != "" &&

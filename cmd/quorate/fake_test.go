@@ -379,7 +379,7 @@ func heldAllocation(id string, fence uint64, labels map[string]string,
 	claims ...*quoratev1.Claim,
 ) *quoratev1.Allocation {
 	held := &quoratev1.Allocation{
-		Id: id, Fence: fence, Labels: labels, State: quoratev1.AllocationState_ALLOCATION_STATE_HELD,
+		Namespace: "default", Id: id, Fence: fence, Labels: labels, State: quoratev1.AllocationState_ALLOCATION_STATE_HELD,
 		GrantedAt: someDay,
 	}
 	for _, c := range claims {

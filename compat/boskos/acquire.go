@@ -94,13 +94,13 @@ func (s *server) allocateItem(
 	ctx context.Context, a acquisition, r *quoratev1.AllocateRequest,
 ) (*quoratev1.AllocateResponse, error) {
 	if a.requestID == "" {
-		r.Id, r.Mode = newID(onePrefix), quoratev1.Mode_MODE_REJECT
+		r.Namespace, r.Id, r.Mode = namespace, newID(onePrefix), quoratev1.Mode_MODE_REJECT
 		return s.api.Allocations.Allocate(ctx, r)
 	}
 	r.Mode, r.KeepMs = quoratev1.Mode_MODE_WAIT, requestTTL.Milliseconds()
 	ids := newAllocationIDs(a, r)
 	for n := 0; ; {
-		r.Id = ids.idOf(n)
+		r.Namespace, r.Id = namespace, ids.idOf(n)
 		granted, err := s.allocateOrJoin(ctx, r)
 		if connect.CodeOf(err) != connect.CodeFailedPrecondition {
 			return granted, err

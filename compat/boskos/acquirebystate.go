@@ -38,7 +38,7 @@ func (s *server) acquireNames(
 			return err
 		}
 		granted, err := s.api.Allocations.Allocate(ctx, &quoratev1.AllocateRequest{
-			Id: newID(manyPrefix), Mode: quoratev1.Mode_MODE_REJECT, Principal: &quoratev1.Principal{User: owner},
+			Namespace: namespace, Id: newID(manyPrefix), Mode: quoratev1.Mode_MODE_REJECT, Principal: &quoratev1.Principal{User: owner},
 			Claims: l.tenantOf(owner).claimsFor(picksOf(items, state, dest)),
 		})
 		resources = inOrder(resourcesOf(granted.GetAllocation()), items)
@@ -72,7 +72,7 @@ func (s *server) freeItems(ctx context.Context, l *layout, state string, names [
 			return nil, err
 		}
 		at := slices.IndexFunc(found, func(i *quoratev1.Item) bool {
-			return i.GetAllocation() == "" && i.GetState() == state
+			return i.GetAllocation() == nil && i.GetState() == state
 		})
 		if at < 0 {
 			return nil, errUnknown

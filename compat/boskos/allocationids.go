@@ -18,6 +18,10 @@ const (
 	manyPrefix = "boskos-names/"
 )
 
+// namespace has the ids of all clients of Boskos, whoever they are: they share request ids, and the items that one of
+// them has acquired another one may release. No other caller of the API has it by default.
+const namespace = "frontend/boskos"
+
 // errNotOne means a bug of the server, or of a caller that used the id of such a request for another one.
 var errNotOne = errors.New("the allocation does not hold one item")
 
@@ -79,7 +83,7 @@ func (l allocationIDs) firstUnended(n int, ended func(n int) (bool, error)) (int
 
 // hasEnded reports whether the allocation of an id has ended; an unknown one has not.
 func (s *server) hasEnded(ctx context.Context, id string) (bool, error) {
-	found, err := s.api.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: id})
+	found, err := s.api.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Namespace: namespace, Id: id})
 	if isUnknown(err) {
 		return false, nil
 	}

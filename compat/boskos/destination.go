@@ -31,7 +31,9 @@ func (s *server) allocateOrJoin(
 func (s *server) repeatAsBegun(
 	ctx context.Context, r *quoratev1.AllocateRequest, cause error,
 ) (*quoratev1.AllocateResponse, error) {
-	found, err := s.api.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: r.GetId()})
+	found, err := s.api.Allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{
+		Namespace: r.GetNamespace(), Id: r.GetId(),
+	})
 	if isUnknown(err) {
 		return nil, cause // another caller of the API has the id, and this one may not know its allocation
 	}
@@ -66,7 +68,7 @@ func (s *server) setDestination(
 		return granted, nil
 	}
 	renewed, err := s.api.Allocations.Renew(ctx, &quoratev1.RenewRequest{
-		Id: allocation.GetId(), Fence: allocation.GetFence(), Items: updates,
+		Namespace: allocation.GetNamespace(), Id: allocation.GetId(), Fence: allocation.GetFence(), Items: updates,
 	})
 	if err != nil {
 		return nil, err

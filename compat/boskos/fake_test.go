@@ -435,7 +435,8 @@ func (f *fake) ListItems(_ context.Context, r *quoratev1.ListItemsRequest) (*quo
 			}
 		}
 		if a := item.holder; a != nil {
-			shown.Allocation, shown.Fence, shown.Owner = a.request.GetId(), a.fence, a.request.GetPrincipal().GetUser()
+			shown.Allocation = &quoratev1.AllocationRef{Namespace: a.request.GetNamespace(), Id: a.request.GetId()}
+			shown.Fence, shown.Owner = a.fence, a.request.GetPrincipal().GetUser()
 		}
 		found.Items = append(found.Items, shown)
 	}
@@ -475,7 +476,8 @@ func (f *fake) ResetItems(_ context.Context, r *quoratev1.ResetItemsRequest) (*q
 		if item.name.GetResource() == r.GetResource() && item.state == r.GetState() && item.holder != nil && idle {
 			a := item.holder
 			done.Items = append(done.Items, &quoratev1.ResetItem{
-				Name: item.name.GetName(), Owner: a.request.GetPrincipal().GetUser(), Allocation: a.request.GetId(),
+				Name: item.name.GetName(), Owner: a.request.GetPrincipal().GetUser(),
+				Allocation: &quoratev1.AllocationRef{Namespace: a.request.GetNamespace(), Id: a.request.GetId()},
 			})
 			f.giveBack(item, r.GetTo())
 			f.endIfEmpty(a, true)

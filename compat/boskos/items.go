@@ -55,7 +55,7 @@ func (s *server) itemOf(ctx context.Context, name, owner string) (*quoratev1.Ite
 		return err
 	})
 	switch at := slices.IndexFunc(items, func(i *quoratev1.Item) bool {
-		return i.GetAllocation() != "" && i.GetOwner() == owner
+		return i.GetAllocation() != nil && i.GetOwner() == owner
 	}); {
 	case isUnknown(err):
 		return nil, notAvailable(name)

@@ -25,7 +25,9 @@ func (s *server) handleRelease(r *http.Request) ([]byte, error) {
 func (s *server) releaseItem(ctx context.Context, name, dest, owner string) error {
 	tried := false
 	if id := s.memory.takeGrant(holding{name, owner}); id != "" {
-		answer, err := s.api.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: id, ItemState: dest})
+		answer, err := s.api.Allocations.Release(ctx, &quoratev1.ReleaseRequest{
+			Namespace: namespace, Id: id, ItemState: dest,
+		})
 		if err == nil && !answer.GetRepeated() || err != nil && !isLost(err) {
 			return err
 		}
@@ -41,7 +43,10 @@ func (s *server) releaseItem(ctx context.Context, name, dest, owner string) erro
 
 // giveBack returns errLost if the owner had lost the item before.
 func (s *server) giveBack(ctx context.Context, item *quoratev1.Item, dest string) error {
-	request := &quoratev1.ReleaseRequest{Id: item.GetAllocation(), Fence: item.GetFence(), ItemState: dest}
+	request := &quoratev1.ReleaseRequest{
+		Namespace: item.GetAllocation().GetNamespace(), Id: item.GetAllocation().GetId(), Fence: item.GetFence(),
+		ItemState: dest,
+	}
 	alone := strings.HasPrefix(request.GetId(), onePrefix)
 	if !alone {
 		request.Items = []*quoratev1.ItemName{item.GetName()}
@@ -59,7 +64,9 @@ func (s *server) giveBack(ctx context.Context, item *quoratev1.Item, dest string
 		// succeeded.
 		return nil
 	default: // the last item is back; what its tenant has in another tree goes with it
-		_, err = s.api.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: item.GetAllocation(), Fence: item.GetFence()})
+		_, err = s.api.Allocations.Release(ctx, &quoratev1.ReleaseRequest{
+			Namespace: request.GetNamespace(), Id: request.GetId(), Fence: request.GetFence(),
+		})
 		return err
 	}
 }

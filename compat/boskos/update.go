@@ -29,7 +29,7 @@ func (s *server) handleUpdate(r *http.Request) ([]byte, error) {
 			return otherState(item.GetState(), state)
 		}
 		_, err := s.api.Allocations.Renew(r.Context(), &quoratev1.RenewRequest{
-			Id: item.GetAllocation(), Fence: item.GetFence(),
+			Namespace: item.GetAllocation().GetNamespace(), Id: item.GetAllocation().GetId(), Fence: item.GetFence(),
 			Items: []*quoratev1.ItemUpdate{{Item: item.GetName(), UserData: data}},
 		})
 		return err

@@ -12,15 +12,12 @@ type Binding struct {
 	Role string
 	// To has 1 to MaxSubjects subjects; sorted and unique in canonical form.
 	To []Subject
-	// MaxPriority is the highest priority of claims. It needs a role with hold, like Unpreemptable and IDs.
+	// MaxPriority is the highest priority of claims. It needs a role with hold, like Unpreemptable.
 	MaxPriority int64
 	// Unpreemptable allows claims that are never preempted.
 	Unpreemptable bool
 	// HoldAs says for whom the subjects may hold; it needs a role with hold.as.
 	HoldAs Holders
-	// IDs, if not empty, reserves ids of allocations that begin with it for the subjects of bindings that name such a
-	// prefix.
-	IDs string
 	// Until is the wall time, in milliseconds since 1970, from which the binding gives nothing; 0 is never.
 	Until int64
 }
@@ -91,7 +88,6 @@ func (b Binding) compareTerms(other Binding) int {
 		compareBools(b.Unpreemptable, other.Unpreemptable),
 		compareBools(b.HoldAs.Any, other.HoldAs.Any),
 		slices.Compare(b.HoldAs.Names, other.HoldAs.Names),
-		cmp.Compare(b.IDs, other.IDs),
 		cmp.Compare(b.Until, other.Until),
 	)
 }

@@ -1,7 +1,5 @@
 package access
 
-import "strings"
-
 // anonymousVerbs are all that callers without an identity can be given.
 const anonymousVerbs = Verbs(UsageRead | ConfigRead | ClusterRead | MetricsRead)
 
@@ -75,7 +73,6 @@ func (b *Binding) checkCeilings(role Role) *Error {
 		{"max-priority", b.MaxPriority != 0, Hold},
 		{"unpreemptable", b.Unpreemptable, Hold},
 		{"hold-as", !b.HoldAs.isEmpty(), HoldAs},
-		{"ids", b.IDs != "", Hold},
 	}
 	for _, s := range set {
 		if !s.given {
@@ -84,13 +81,9 @@ func (b *Binding) checkCeilings(role Role) *Error {
 		if err := needs(s.field, s.verb); err != nil {
 			return err
 		}
-		if role.Name == RoleRoot && s.field != "ids" {
+		if role.Name == RoleRoot {
 			return invalid(s.field, "leave it out", "role root has no ceilings")
 		}
-	}
-	if b.IDs != "" && (!isVisible(b.IDs, MaxIDPrefix) || strings.Contains(b.IDs, "*")) {
-		return invalid("ids", "a prefix has at most 128 visible ASCII characters without *", "%q is not a prefix of ids",
-			clip(b.IDs))
 	}
 	return b.HoldAs.check()
 }

@@ -1,7 +1,6 @@
 package access_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/quorate/quorate/internal/access"
@@ -19,13 +18,12 @@ func TestBindingsAreChecked(t *testing.T) {
 		scope       access.Scope
 		field, text string // no text if the binding is valid
 	}{
-		"holder":                   {access.Binding{Role: "holder", To: ann, MaxPriority: 5, Unpreemptable: true, IDs: "sim/"}, access.NodeScope, "", ""},
+		"holder":                   {access.Binding{Role: "holder", To: ann, MaxPriority: 5, Unpreemptable: true}, access.NodeScope, "", ""},
 		"broker":                   {access.Binding{Role: "broker", To: ann, HoldAs: access.Holders{Any: true}}, access.NodeScope, "", ""},
 		"custom":                   {access.Binding{Role: "reader", To: ann}, access.ClusterScope, "", ""},
 		"auditor at a node":        {access.Binding{Role: "auditor", To: ann}, access.NodeScope, "", ""},
 		"auditor for anonymous":    {access.Binding{Role: "auditor", To: anonymous}, access.NodeScope, "", ""},
 		"viewer for anonymous":     {access.Binding{Role: "viewer", To: anonymous}, access.NodeScope, "", ""},
-		"root with ids":            {access.Binding{Role: "root", To: ann, IDs: "ops/"}, access.ClusterScope, "", ""},
 		"unknown role":             {access.Binding{Role: "boss", To: ann}, access.NodeScope, "role", `"boss" is not a role; allowed are viewer`},
 		"cluster role at a node":   {access.Binding{Role: "cluster-operator", To: ann}, access.NodeScope, "role", "no verb that is asked at a node"},
 		"custom at a node":         {access.Binding{Role: "reader", To: ann}, access.NodeScope, "role", "no verb that is asked at a node"},
@@ -38,14 +36,11 @@ func TestBindingsAreChecked(t *testing.T) {
 		"node-admin for everyone":  {access.Binding{Role: "node-admin", To: everyone}, access.NodeScope, "to[0]", "gives everyone bindings.grant"},
 		"priority without hold":    {access.Binding{Role: "viewer", To: ann, MaxPriority: -1}, access.NodeScope, "max-priority", "viewer has no hold"},
 		"unpreemptable without":    {access.Binding{Role: "viewer", To: ann, Unpreemptable: true}, access.NodeScope, "unpreemptable", "viewer has no hold"},
-		"ids without hold":         {access.Binding{Role: "cleaner", To: ann, IDs: "x"}, access.NodeScope, "ids", "cleaner has no hold"},
 		"hold-as without hold.as":  {access.Binding{Role: "holder", To: ann, HoldAs: access.Holders{Any: true}}, access.NodeScope, "hold-as", "holder has no hold.as"},
 		"any and names":            {access.Binding{Role: "broker", To: ann, HoldAs: access.Holders{Any: true, Names: []string{"a"}}}, access.NodeScope, "hold-as", "says any and has 1 names"},
 		"pattern in hold-as":       {access.Binding{Role: "broker", To: ann, HoldAs: access.Holders{Names: []string{"*"}}}, access.NodeScope, "hold-as", "is not a user or group"},
 		"many in hold-as":          {access.Binding{Role: "broker", To: ann, HoldAs: access.Holders{Names: make([]string, 101)}}, access.NodeScope, "hold-as", "there are 101 names"},
 		"ceiling of root":          {access.Binding{Role: "root", To: ann, MaxPriority: 5}, access.ClusterScope, "max-priority", "role root has no ceilings"},
-		"pattern in ids":           {access.Binding{Role: "holder", To: ann, IDs: "sim/*"}, access.NodeScope, "ids", "is not a prefix of ids"},
-		"long ids":                 {access.Binding{Role: "holder", To: ann, IDs: strings.Repeat("x", 129)}, access.NodeScope, "ids", "is not a prefix of ids"},
 		"an end in the past times": {access.Binding{Role: "holder", To: ann, Until: -1}, access.NodeScope, "until", "is not a time"},
 	}
 	for name, test := range tests {

@@ -43,8 +43,6 @@ const (
 	MaxName = 63
 	// MaxDescription bounds descriptions and reasons.
 	MaxDescription = 1024
-	// MaxIDPrefix is the length of an id of an allocation.
-	MaxIDPrefix = 128
 	// MaxRequest bounds the id of a call.
 	MaxRequest = 128
 	// MaxURL bounds URLs and paths of files.

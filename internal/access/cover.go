@@ -83,12 +83,6 @@ func (r *Rights) gaps(role Role, b Binding) []CeilingGap {
 	if names, ok := r.HoldAs.lacks(b.HoldAs, unbounded); !ok {
 		add("hold-as", names, "")
 	}
-	switch {
-	case b.IDs != "" && !r.ownsPrefix(b.IDs):
-		add("ids", b.IDs, strings.Join(r.Prefixes, " "))
-	case unbounded && !r.ownsPrefix(""):
-		add("ids", "any", strings.Join(r.Prefixes, " "))
-	}
 	return gaps
 }
 

@@ -26,7 +26,7 @@ func TestCovers(t *testing.T) {
 		return access.Path{nil, bind(access.ClusterScope, bindings...)}
 	}
 	ab := access.Holders{Names: []string{"a", "b"}}
-	operator := access.Binding{Role: "operator", MaxPriority: 5, IDs: "sim/", HoldAs: ab}
+	operator := access.Binding{Role: "operator", MaxPriority: 5, HoldAs: ab}
 	tests := map[string]struct {
 		path  access.Path
 		scope access.Scope
@@ -40,8 +40,6 @@ func TestCovers(t *testing.T) {
 		"both roles":                {node(access.Binding{Role: "node-admin"}, access.Binding{Role: "holder"}), access.NodeScope, access.Binding{Role: "holder"}, ""},
 		"priority":                  {node(operator), access.NodeScope, access.Binding{Role: "holder", MaxPriority: 6}, "max-priority 6 (at most 5)"},
 		"unpreemptable":             {node(operator), access.NodeScope, access.Binding{Role: "holder", Unpreemptable: true}, "unpreemptable"},
-		"longer prefix":             {node(operator), access.NodeScope, access.Binding{Role: "holder", IDs: "sim/a/"}, ""},
-		"other prefix":              {node(operator), access.NodeScope, access.Binding{Role: "holder", IDs: "si"}, "ids si (at most sim/)"},
 		"hold as another":           {node(operator), access.NodeScope, access.Binding{Role: "broker", HoldAs: access.Holders{Names: []string{"b", "c"}}}, "hold-as c"},
 		"hold as any":               {node(operator), access.NodeScope, access.Binding{Role: "broker", HoldAs: access.Holders{Any: true}}, "hold-as any"},
 		"own right ends":            {node(access.Binding{Role: "viewer", Until: 100}), access.NodeScope, access.Binding{Role: "viewer"}, "usage.read, config.read"},
@@ -49,7 +47,7 @@ func TestCovers(t *testing.T) {
 		"own right ends before":     {node(access.Binding{Role: "viewer", Until: 100}), access.NodeScope, access.Binding{Role: "viewer", Until: 101}, "usage.read, config.read"},
 		"own right has ended":       {node(access.Binding{Role: "viewer", Until: 9}), access.NodeScope, access.Binding{Role: "viewer", Until: 5}, "usage.read, config.read"},
 		"root at a node":            {node(access.Binding{Role: "root"}), access.NodeScope, access.Binding{Role: "root"}, ""},
-		"root by an operator":       {node(operator, access.Binding{Role: "node-admin"}), access.NodeScope, access.Binding{Role: "root"}, "max-priority 9223372036854775807 (at most 5), unpreemptable, hold-as any, ids any (at most sim/)"},
+		"root by an operator":       {node(operator, access.Binding{Role: "node-admin"}), access.NodeScope, access.Binding{Role: "root"}, "max-priority 9223372036854775807 (at most 5), unpreemptable, hold-as any"},
 		"security-admin on a node":  {cluster(access.Binding{Role: "security-admin"}), access.NodeScope, access.Binding{Role: "root"}, ""},
 		"security-admin for a time": {cluster(access.Binding{Role: "security-admin", Until: 100}), access.NodeScope, access.Binding{Role: "holder"}, "usage.read, config.read, hold, limits.request, max-priority 0"},
 		"security-admin on cluster": {cluster(access.Binding{Role: "security-admin"}), access.ClusterScope, access.Binding{Role: "cluster-operator"}, "cluster.read, cluster.operate, cluster.debug, metrics.read, snapshot.save"},
@@ -79,40 +77,8 @@ func TestCeilingOfACredential(t *testing.T) {
 		t.Errorf("missing is %q", got.String())
 	}
 	r := access.RightsAt(id, 0, path)
-	if r.MaxPriority != math.MinInt64 || r.Unpreemptable || r.HoldAs.Any || r.Prefixes != nil {
+	if r.MaxPriority != math.MinInt64 || r.Unpreemptable || r.HoldAs.Any {
 		t.Errorf("a credential without hold has the ceilings %+v", r)
-	}
-}
-
-func TestReservedIDs(t *testing.T) {
-	var reserved access.ReservedIDs
-	sim := []access.Binding{{IDs: "sim/"}, {IDs: ""}, {IDs: "sim/a/"}}
-	reserved.Add(sim)
-	reserved.Add(sim[:1])
-	owner, deep := access.Rights{Prefixes: []string{"sim/"}}, access.Rights{Prefixes: []string{"sim/a/"}}
-	other, root := access.Rights{}, access.Rights{Prefixes: []string{""}}
-	for id, want := range map[string][4]bool{
-		"sim/1":   {true, false, false, true},
-		"sim/a/1": {true, true, false, true},
-		"sim":     {true, true, true, true},
-		"other":   {true, true, true, true},
-		"":        {true, true, true, true},
-	} {
-		got := [4]bool{
-			owner.MayName(id, &reserved), deep.MayName(id, &reserved), other.MayName(id, &reserved),
-			root.MayName(id, &reserved),
-		}
-		if got != want {
-			t.Errorf("%q: %v, want %v", id, got, want)
-		}
-	}
-	reserved.Remove(sim)
-	if !reserved.Has("sim/a/1") || reserved.Has("other") {
-		t.Error("a prefix that is reserved twice was given free")
-	}
-	reserved.Remove(sim[:1])
-	if reserved.Has("sim/a/1") {
-		t.Error("a prefix without a binding is reserved")
 	}
 }
 

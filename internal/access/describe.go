@@ -63,9 +63,6 @@ func (b Binding) describe() string {
 	if !b.HoldAs.isEmpty() {
 		text += "; hold-as " + b.HoldAs.describe()
 	}
-	if b.IDs != "" {
-		text += "; ids " + b.IDs
-	}
 	if b.Until != 0 {
 		text += fmt.Sprintf("; until %d", b.Until)
 	}

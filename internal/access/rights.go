@@ -2,7 +2,6 @@ package access
 
 import (
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -54,8 +53,6 @@ type Rights struct {
 	Unpreemptable bool
 	// HoldAs says for whom else the caller may hold. Names are sorted.
 	HoldAs Holders
-	// Prefixes are the reserved prefixes of ids that the caller may use, sorted. The empty one stands for all.
-	Prefixes []string
 }
 
 // RightsAt returns the rights of the caller at the beginning of the path. It allocates for lists of names; use [Allows]
@@ -75,7 +72,7 @@ func RightsAt(id *Identity, wall int64, path Path) Rights {
 func unboundedRights(verbs Verbs) Rights {
 	return Rights{
 		Verbs: verbs, MaxPriority: math.MaxInt64, Unpreemptable: true,
-		HoldAs: Holders{Any: true}, Prefixes: []string{""},
+		HoldAs: Holders{Any: true},
 	}
 }
 
@@ -89,9 +86,6 @@ func (r *Rights) add(g *grant) {
 	if g.verbs.Has(Hold) {
 		r.MaxPriority = max(r.MaxPriority, g.MaxPriority)
 		r.Unpreemptable = r.Unpreemptable || g.Unpreemptable
-		if g.IDs != "" {
-			r.Prefixes = append(r.Prefixes, g.IDs)
-		}
 	}
 	if g.verbs.Has(HoldAs) {
 		r.HoldAs.Any = r.HoldAs.Any || g.HoldAs.Any
@@ -104,9 +98,6 @@ func (r Rights) withoutIdle() Rights {
 	if !r.Verbs.Has(Hold) {
 		return Rights{Verbs: r.Verbs, MaxPriority: math.MinInt64}
 	}
-	if r.Prefixes = canonicalNames(r.Prefixes); slices.Contains(r.Prefixes, "") {
-		r.Prefixes = []string{""}
-	}
 	switch r.HoldAs.Names = canonicalNames(r.HoldAs.Names); {
 	case !r.Verbs.Has(HoldAs):
 		r.HoldAs = Holders{}
@@ -116,7 +107,14 @@ func (r Rights) withoutIdle() Rights {
 	return r
 }
 
-// ownsPrefix reports whether ids that begin with prefix begin with a prefix of the caller.
-func (r *Rights) ownsPrefix(prefix string) bool {
-	return slices.ContainsFunc(r.Prefixes, func(own string) bool { return strings.HasPrefix(prefix, own) })
+// MayHoldFor reports whether the caller may hold for a user or group: itself aside, hold.as with a binding that names
+// it or says any.
+func (r *Rights) MayHoldFor(name string) bool { return r.Verbs.Has(HoldAs) && r.HoldAs.Allow(name) }
+
+// String is the text of a list of holders for messages.
+func (h Holders) String() string {
+	if h.Any {
+		return "any"
+	}
+	return strings.Join(h.Names, " ")
 }

@@ -94,7 +94,6 @@ func bindings(roles access.Roles) *rapid.Generator[access.Binding] {
 		if role.Verbs.Has(access.Hold) && role.Name != access.RoleRoot {
 			b.MaxPriority = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64()).Draw(t, "max-priority")
 			b.Unpreemptable = rapid.Bool().Draw(t, "unpreemptable")
-			b.IDs = rapid.StringMatching(`|[!-)+-~]{1,128}`).Draw(t, "ids")
 		}
 		if role.Verbs.Has(access.HoldAs) && role.Name != access.RoleRoot {
 			b.HoldAs.Any = rapid.Bool().Draw(t, "any")

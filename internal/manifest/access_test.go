@@ -64,7 +64,6 @@ trees:
             max-priority: 10
             unpreemptable: true
             hold-as: any
-            ids: sim/
           - role: launcher
             to: ["account ci", everyone]
             hold-as: [corp/ann, corp/atlas]
@@ -123,7 +122,7 @@ func TestAccessSectionAndBindings(t *testing.T) {
 			Nodes: []*quoratev1.Node{{Path: "atlas", Bindings: []*quoratev1.Binding{
 				{
 					Role: "broker", To: []string{"account scheduler"}, MaxPriority: 10, Unpreemptable: true,
-					HoldAs: &quoratev1.HoldAs{Any: true}, Ids: "sim/",
+					HoldAs: &quoratev1.HoldAs{Any: true},
 				},
 				{
 					Role: "launcher", To: []string{"account ci", "everyone"},
@@ -219,7 +218,7 @@ func TestParseSaysWhatIsWrongWithBindings(t *testing.T) {
 		"{to: [everyone]}": `f:4:16: binding 1 of tree "t" has no "role": write {role: viewer, to: ["group corp/users"]}`,
 		"{role: viewer}":   `f:4:16: binding 1 of tree "t" has no "to"`,
 		"{role: viewer, to: [everyone], from: x}": `f:4:47: binding 1 of tree "t" has no key "from"; allowed are hold-as, ` +
-			"ids, max-priority, role, to, unpreemptable, until",
+			"max-priority, role, to, unpreemptable, until",
 		"viewer":                        `f:4:16: binding 1 of tree "t" is a map of hold-as`,
 		"{role: [], to: [everyone]}":    `f:4:23: the role of binding 1 of tree "t" must be a name of at most 63 bytes`,
 		"{role: 'a b', to: [everyone]}": `f:4:23: binding 1 of tree "t", role: "a b" is not a name of a role; a name has 1 to 63`,
@@ -245,8 +244,6 @@ func TestParseSaysWhatIsWrongWithBindings(t *testing.T) {
 		"{role: broker, to: [everyone], hold-as: []}":                        "or a list of users and groups, not an empty list",
 		"{role: broker, to: [everyone], hold-as: [a*]}":                      `f:4:56: binding 1 of tree "t", hold-as: "a*" is not a user or group`,
 		"{role: broker, to: [everyone], hold-as: [a, a]}":                    `f:4:60: hold-as of binding 1 of tree "t": "a" is given twice`,
-		"{role: holder, to: [everyone], ids: 'a b'}":                         `f:4:52: binding 1 of tree "t", ids: "a b" is not a prefix of ids`,
-		"{role: holder, to: [everyone], ids: ''}":                            `f:4:52: ids of binding 1 of tree "t" is a text, not ""`,
 		"{role: viewer, to: [everyone], until: 2027-01-01}":                  `f:4:54: until of binding 1 of tree "t" is a time in quotes, such as "2027-01-01T00:00:00Z", not "2027-01-01"`,
 		"{role: viewer, to: [everyone], until: '1970-01-01T00:00:00Z'}":      `f:4:54: until of binding 1 of tree "t" is before 1970`,
 		"{role: viewer, to: [everyone], until: '2027-01-01T00:00:00.0001Z'}": `f:4:54: until of binding 1 of tree "t" is not a whole number of milliseconds`,
@@ -277,11 +274,10 @@ func TestRolesOfBindings(t *testing.T) {
 	tree := func(binding string) string {
 		return "trees: {t: {resources: {cores: {unit: count}}, bindings: [" + binding + "]}}\n"
 	}
-	const all = "{role: custom, to: [everyone, anonymous], hold-as: any, ids: a/, max-priority: 3}"
+	const all = "{role: custom, to: [everyone, anonymous], hold-as: any, max-priority: 3}"
 	for _, test := range []struct{ text, want string }{
 		{tree(all), ""},
 		{tree("{role: custom, to: [user a]}"), `to: "a" is not a user ISSUER/NAME`},
-		{tree("{role: custom, to: [everyone], ids: 'a*'}"), "is not a prefix of ids"},
 		{"access: {}\n" + tree(all), `"custom" is not a role; allowed are viewer`},
 		{"access: {roles: {custom: [usage.read]}}\n" + tree(all), `max-priority: role custom has no hold`},
 		{"access: {roles: {custom: [usage.read]}}\n" + tree("{role: custom, to: [anonymous]}"), ""},

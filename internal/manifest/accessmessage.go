@@ -14,7 +14,7 @@ func bindingMessages(bindings []access.Binding) []*quoratev1.Binding {
 	var messages []*quoratev1.Binding
 	for _, b := range bindings {
 		m := &quoratev1.Binding{
-			Role: b.Role, MaxPriority: b.MaxPriority, Unpreemptable: b.Unpreemptable, Ids: b.IDs,
+			Role: b.Role, MaxPriority: b.MaxPriority, Unpreemptable: b.Unpreemptable,
 		}
 		for _, s := range b.To {
 			m.To = append(m.To, s.String())
@@ -35,7 +35,7 @@ func bindingsOf(messages []*quoratev1.Binding) ([]access.Binding, error) {
 	var bindings []access.Binding
 	for i, m := range messages {
 		b := access.Binding{
-			Role: m.GetRole(), MaxPriority: m.GetMaxPriority(), Unpreemptable: m.GetUnpreemptable(), IDs: m.GetIds(),
+			Role: m.GetRole(), MaxPriority: m.GetMaxPriority(), Unpreemptable: m.GetUnpreemptable(),
 			HoldAs: access.Holders{Any: m.GetHoldAs().GetAny(), Names: m.GetHoldAs().GetNames()},
 		}
 		for _, text := range m.GetTo() {

@@ -51,7 +51,6 @@ func (p *parser) parseBinding(what string, v value) access.Binding {
 		MaxPriority:   p.parsePriority(what, sections),
 		Unpreemptable: p.parseFlag(what, "unpreemptable", sections),
 		HoldAs:        p.parseHolders(what, sections),
-		IDs:           p.filledText(what, "ids", sections),
 		Until:         p.parseInstant(what, "until", sections),
 	}
 }
@@ -192,7 +191,6 @@ func bindingsValue(bindings []access.Binding) value {
 			v.addText("hold-as", anyWord)
 		}
 		v.addFilled("hold-as", namesValue(b.HoldAs.Names))
-		v.addText("ids", b.IDs)
 		if b.Until != 0 {
 			until := time.UnixMilli(b.Until).UTC().Format(time.RFC3339Nano)
 			v.addText("until", until)

@@ -53,7 +53,7 @@ var mapKeys = func() map[mapKind][]string {
 		roleMap:        strings.Fields("description verbs"),
 		issuerMap:      strings.Fields("algorithms audience groups keys-file keys-url max-age require url user"),
 		certificateMap: strings.Fields("dns name user"),
-		bindingMap:     strings.Fields("hold-as ids max-priority role to unpreemptable until"),
+		bindingMap:     strings.Fields("hold-as max-priority role to unpreemptable until"),
 	}
 	for _, s := range policy.Switches() {
 		keys[policyMap] = append(keys[policyMap], s.Name)

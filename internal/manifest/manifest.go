@@ -54,7 +54,7 @@
 //	    - {role: cluster-operator, to: [group corp/sre]}
 //
 // The other keys of an issuer are keys-url, keys-file, algorithms and max-age; the other keys of a binding are
-// max-priority, unpreemptable, hold-as (any, or a list of names), ids and until, a time such as "2027-01-01T00:00:00Z".
+// max-priority, unpreemptable, hold-as (any, or a list of names) and until, a time such as "2027-01-01T00:00:00Z".
 //
 // The text of a subtree is that of its node, with at, which names it, and units, which has the unit of each resource
 // that the text names (count, milli, bytes or items). It may have moves within the subtree, with whole paths:

@@ -35,7 +35,7 @@ func TestUserDataIsForItsOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		info, unknown := reader.Allocation("lease")
+		info, unknown := reader.Allocation(sharedID("lease"))
 		if name == "anna" {
 			checkData("what anna sees", false, info) // a node-admin sees holders, and not their data
 		} else if checkData("what "+name+" reads", true, info); unknown != nil {
@@ -62,7 +62,7 @@ func waitingHasNoData(t *testing.T, l *ledger.Ledger, name string) {
 	if err != nil || len(waiting.Requests) != 1 || len(waiting.Requests[0].Allocation.Data) > 0 {
 		t.Errorf("%s sees the queue %+v, %v", name, waiting, err)
 	}
-	if _, info, _, err := sandbox.ExplainID("queued"); err != nil || len(info.Data) > 0 {
+	if _, info, _, err := sandbox.ExplainID(sharedID("queued")); err != nil || len(info.Data) > 0 {
 		t.Errorf("%s is explained %+v, %v", name, info, err)
 	}
 }

@@ -183,11 +183,11 @@ func (o *rightsOracle) command(t *rapid.T, i int) quota.Command {
 	case 1:
 		return quota.MoveNode{Tree: "t", From: node("from"), To: quota.ChildPath(node("to"), fmt.Sprint("m", i))}
 	case 2:
-		c := claimCores(fmt.Sprint("i", quotatest.Die(t, 4, "id")), node("node"), 1)
+		c := claimCores(fmt.Sprint(sharedIDs, "i", quotatest.Die(t, 4, "id")), node("node"), 1)
 		c.Claims[0].Tree = "t"
 		return c
 	case 3:
-		return quota.Release{ID: fmt.Sprint("i", quotatest.Die(t, 4, "id"))}
+		return quota.Release{ID: fmt.Sprint(sharedIDs, "i", quotatest.Die(t, 4, "id"))}
 	}
 	spec := o.spec
 	spec.Nodes = slices.Clone(spec.Nodes)

@@ -66,6 +66,7 @@ func newBounded(
 func (g *guarded) apply(account string, c quota.Command) ledger.Outcome {
 	g.t.Helper()
 	g.index++
+	c = inShared(c)
 	early, isRefused := g.ledger.Reader().At(wallNow).RefusalOf(callerOf(account), c)
 	out := g.ledger.ApplyFrom(quota.Stamp{Wall: wallNow}, ledger.Origin{Caller: callerOf(account), Index: g.index}, c)
 	switch refused := out.Refused; {
@@ -89,6 +90,7 @@ func (g *guarded) must(account string, c quota.Command) ledger.Outcome {
 
 func (g *guarded) refused(account string, c quota.Command, kind quota.Kind, text string) {
 	g.t.Helper()
+	c = inShared(c)
 	before := g.ledger.Header()
 	dry := g.ledger.Sandbox().DryRunFrom(ledger.Origin{Caller: callerOf(account)}, c)
 	out := g.apply(account, c)
@@ -201,8 +203,8 @@ func TestAlternativesNeedTheirRights(t *testing.T) {
 			t.Fatalf("%s does not wait: %+v", r.ID, out)
 		}
 	}
-	g.refused("anna", quota.Cancel{ID: "r1"}, quota.NotFound, `no allocation "r1" is held`)
-	g.refused("carl", quota.Cancel{ID: "r1"}, quota.NotFound, `no allocation "r1" is held`)
+	g.refused("anna", quota.Cancel{ID: "r1"}, quota.NotFound, `r1" is held`)
+	g.refused("carl", quota.Cancel{ID: "r1"}, quota.NotFound, `r1" is held`)
 	for user, seen := range map[string][]string{"anna": {"r2"}, "carl": nil, "root": {"r1", "r2"}} {
 		var got []string
 		for _, id := range []string{"r1", "r2"} {
@@ -210,7 +212,7 @@ func TestAlternativesNeedTheirRights(t *testing.T) {
 			if refused != nil {
 				t.Fatal(refused)
 			}
-			if _, refused := reader.Allocation(id); refused == nil {
+			if _, refused := reader.Allocation(sharedID(id)); refused == nil {
 				got = append(got, id)
 			}
 		}
@@ -228,13 +230,13 @@ func TestOthersAllocationsDoNotExist(t *testing.T) {
 	if info := out.Allocation.Info(); info.Owner != "account/hans" {
 		t.Errorf("the owner is %q", info.Owner)
 	}
-	text := `no allocation "h1" is held`
+	text := `no allocation "frontend/test h1" is held`
 	g.refused("heidi", quota.Release{ID: "h1"}, quota.NotFound, text)
 	g.refused("heidi", quota.Renew{ID: "h1"}, quota.NotFound, text)
 	g.refused("heidi", quota.Confirm{ID: "h1"}, quota.NotFound, text)
 	g.refused("heidi", quota.Cancel{ID: "h1"}, quota.NotFound, text)
-	g.refused("heidi", quota.Release{ID: "h0"}, quota.NotFound, `no allocation "h0" is held`)
-	taken := `the id "h1" cannot be used`
+	g.refused("heidi", quota.Release{ID: "h0"}, quota.NotFound, `h0" is held`)
+	taken := `the id "frontend/test h1" cannot be used`
 	g.refused("heidi", claimCores("h1", "atlas/physics/higgs", 1), quota.IDTaken, taken)
 	g.refused("heidi", claimCores("h1", "atlas/physics/higgs", 2), quota.IDTaken, taken)
 	g.must("hans", claimCores("h1", "atlas/physics/higgs", 1))
@@ -292,7 +294,7 @@ func TestRightsEndWithoutCommands(t *testing.T) {
 	soon.Until = wallNow + 1000
 	trees[0].Nodes[3].Bindings = []access.Binding{soon}
 	g := newGuarded(t, trees, "hans")
-	claim, hans := claimCores("h1", "atlas/physics/higgs", 1), callerOf("hans")
+	claim, hans := claimCores(sharedID("h1"), "atlas/physics/higgs", 1), callerOf("hans")
 	for wall, may := range map[int64]bool{wallNow: true, wallNow + 999: true, wallNow + 1000: false} {
 		view, sandbox := g.ledger.Reader().At(wall), g.ledger.Sandbox().At(wall)
 		reader, refused := view.ReaderOf(hans)

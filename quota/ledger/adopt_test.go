@@ -73,14 +73,14 @@ func TestAdoptedAllocationsAnswerToTheirOwner(t *testing.T) {
 		t.Errorf("adopted again: %+v", out)
 	}
 	adopt.Owner = "account/heidi"
-	if out := g.must("root", adopt); out.Adopted != 0 || g.ownerOf("old") != "account/hans" {
+	if out := g.must("root", adopt); out.Adopted != 0 || g.ownerOf("account/hans old") != "account/hans" {
 		t.Errorf("taken from its owner: %+v", out)
 	}
-	g.must("hans", quota.Renew{ID: "old"})
-	g.must("hans", quota.Renew{ID: "queued"})
-	g.refused("heidi", quota.Renew{ID: "queued"}, quota.NotFound, "")
-	g.must("hans", quota.Release{ID: "old"})
-	if info, err := g.ledger.Reader().Allocation("queued"); err != nil || info.State != quota.Held ||
+	g.must("hans", quota.Renew{ID: "account/hans old"})
+	g.must("hans", quota.Renew{ID: "account/hans queued"})
+	g.refused("heidi", quota.Renew{ID: "account/hans queued"}, quota.NotFound, "")
+	g.must("hans", quota.Release{ID: "account/hans old"})
+	if info, err := g.ledger.Reader().Allocation("account/hans queued"); err != nil || info.State != quota.Held ||
 		info.Owner != "account/hans" {
 		t.Errorf("a request that waited is %+v, %v", info, err)
 	}
@@ -116,7 +116,8 @@ func TestAdoptionsThatAreRefused(t *testing.T) {
 func TestAdoptionAgainstItsOracle(t *testing.T) {
 	verify.Check(t, func(t *rapid.T) {
 		g := newOpen(t, "hans", "heidi")
-		owners := map[string]string{} // of what is held or waits
+		owners := map[string]string{} // of what is held or waits, by qualified id
+		ended := map[string]bool{}    // ids that are taken by what has ended
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			prefix := rapid.SampledFrom([]string{"a/", "b/"}).Draw(t, "prefix")
 			id := prefix + strconv.Itoa(rapid.IntRange(0, 9).Draw(t, "id"))
@@ -131,30 +132,57 @@ func TestAdoptionAgainstItsOracle(t *testing.T) {
 				if account != "" {
 					apply, owner = func(c quota.Command) ledger.Outcome { return g.apply(account, c) }, "account/"+account
 				}
+				if account != "" { // in a namespace of its own, from which nothing moves
+					c.ID = sharedID(c.ID)
+					id = c.ID
+				}
 				if out := apply(c); out.Refused == nil && !out.Repeated && out.Allocation != nil {
 					owners[id] = owner
 				}
 			case 1:
-				g.apply("root", quota.Release{ID: id})
-				delete(owners, id)
+				for _, id := range []string{id, sharedID(id), "account/hans " + id, "account/heidi " + id} {
+					g.applyAs("root", quota.Release{ID: id})
+					ended[id] = ended[id] || hasKey(owners, id)
+					delete(owners, id)
+				}
 			default:
 				ids := rapid.SliceOfN(rapid.SampledFrom([]string{id, "a/1", "a/2", "b/3", "none"}), 1, 5).Draw(t, "ids")
 				owner := "account/" + rapid.SampledFrom([]string{"hans", "heidi"}).Draw(t, "owner")
 				command := quota.AdoptAllocations{Owner: owner, IDs: ids}
 				dry := g.ledger.Sandbox().DryRunFrom(ledger.Origin{Caller: callerOf("root")}, command)
 				want := 0
+				var left []string
 				for _, id := range ids {
-					if before, known := owners[id]; known && before == "" {
-						owners[id], want = owner, want+1
+					before, known := owners[id]
+					moved := owner + " " + id
+					switch {
+					case !known || before != "":
+					case hasKey(owners, moved) || ended[moved]:
+						if !slices.Contains(left, id) {
+							left = append(left, id)
+						}
+					default:
+						delete(owners, id)
+						owners[moved], want = owner, want+1
 					}
 				}
-				if out := g.must("root", command); out.Adopted != want || dry.Adopted != want {
-					t.Fatalf("adopted %d, a dry run %d, want %d", out.Adopted, dry.Adopted, want)
+				out := g.must("root", command)
+				if out.Adopted != want || dry.Adopted != want || !slices.Equal(out.Left, left) || !slices.Equal(dry.Left, left) {
+					t.Fatalf("adopted %d, a dry run %d, want %d; left %v and %v, want %v", out.Adopted, dry.Adopted, want, out.Left,
+						dry.Left, left)
+				}
+				if err := g.ledger.Check(); err != nil {
+					t.Fatal(err)
 				}
 			}
 		}
 		checkOwners(t, g, owners)
 	})
+}
+
+func hasKey(m map[string]string, key string) bool {
+	_, found := m[key]
+	return found
 }
 
 func checkOwners(t *rapid.T, g *guarded, owners map[string]string) {

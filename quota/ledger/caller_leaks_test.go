@@ -139,7 +139,7 @@ func TestIDsOfOthersTellNothing(t *testing.T) {
 				return c
 			},
 		} {
-			taken, free := named("taken"), named("spare")
+			taken, free := named(sharedID("taken")), named(sharedID("spare"))
 			var said [2]string
 			var early [2]bool
 			for i, c := range []quota.Command{taken, free} {
@@ -175,7 +175,7 @@ func TestQueuesHideLevels(t *testing.T) {
 			if out := g.apply("reader", c); out.Refused != nil || !out.Decision.Waiting {
 				t.Fatal(out.Refused, out.Decision)
 			}
-			info, refused := g.readerOf("reader").Allocation(c.ID)
+			info, refused := g.readerOf("reader").Allocation(sharedID(c.ID))
 			if refused != nil {
 				t.Fatal(refused)
 			}
@@ -191,7 +191,7 @@ func TestQueuesHideLevels(t *testing.T) {
 			if see == quota.SeeNothing && info.Waiting.BlockedAt.Node != "" {
 				t.Errorf("the node is %+v", info.Waiting.BlockedAt)
 			}
-			if seen, _ := g.readerOf("root").Allocation(c.ID); c.ID == "any" && seen.Waiting.Line != "cores at t:lab" {
+			if seen, _ := g.readerOf("root").Allocation(sharedID(c.ID)); c.ID == "any" && seen.Waiting.Line != "cores at t:lab" {
 				t.Errorf("who sees the level is told of %q", seen.Waiting.Line)
 			}
 		}

@@ -416,16 +416,16 @@ func TestHoldersAsFarAsTheyAreSeen(t *testing.T) {
 			t.Fatal(refused)
 		}
 		var got []string
-		for _, h := range s.Explain(claimCores("x", "atlas/physics/higgs", 8)).Decision.Holders {
+		for _, h := range s.Explain(claimCores(sharedID("x"), "atlas/physics/higgs", 8)).Decision.Holders {
 			text := h.Node + ": "
 			for _, group := range h.Groups {
 				text += fmt.Sprintf("%d of %s, ", group.Amount, group.Owner)
 			}
 			for _, a := range h.Allocations {
-				text += a.ID + ", "
+				text += quota.IDIn(a.ID) + ", "
 			}
 			for _, a := range h.Ahead {
-				text += fmt.Sprintf("%d. %s, ", a.Position, a.ID)
+				text += fmt.Sprintf("%d. %s, ", a.Position, quota.IDIn(a.ID))
 			}
 			got = append(got, text+fmt.Sprintf("others: %d, %d allocations, %d ahead", h.Others, h.OtherAllocations,
 				h.OtherAhead))

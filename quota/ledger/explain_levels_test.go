@@ -281,7 +281,7 @@ func TestWhatTenantsSeeOfLevels(t *testing.T) {
 			if refused != nil {
 				t.Fatal(refused)
 			}
-			request := claimAt("probe", "lab/a", 24)
+			request := claimAt(sharedID("probe"), "lab/a", 24)
 			request.Principal.User = "ann"
 			out := s.Explain(request)
 			if out.Refused != nil {

@@ -48,7 +48,7 @@ func TestDenialsAreSharedByUsers(t *testing.T) {
 			if out := g.apply(account, claimCores(id, "atlas/physics/higgs", 90)); out.Decision == nil || out.Decision.Granted {
 				t.Fatalf("%s is not denied: %+v", id, out)
 			}
-			want = rememberDenial(want, rememberedDenial{id, "account/" + account}, bounds.Events, share, mode != access.Open)
+			want = rememberDenial(want, rememberedDenial{sharedID(id), "account/" + account}, bounds.Events, share, mode != access.Open)
 			var got []rememberedDenial
 			for _, e := range g.ledger.Reader().Events(quota.EventFilter{Kind: quota.EventDenied}, 1000).Events {
 				got = append(got, rememberedDenial{e.ID, e.Owner})
@@ -116,7 +116,7 @@ func TestOwnersSeeTheirDenials(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s sees the denials of %v cores, want %v", account, got, want)
 		}
-		decision, _, at, err := s.ExplainID("x")
+		decision, _, at, err := s.ExplainID(sharedID("x"))
 		switch {
 		case want == nil && (err == nil || err.Kind != quota.NotFound):
 			t.Errorf("%s is told of a denial: %v", account, err)

@@ -341,7 +341,7 @@ func TestReasonsShown(t *testing.T) {
 		if refused != nil {
 			t.Fatal(refused)
 		}
-		a, refused := r.Allocation(id)
+		a, refused := r.Allocation(sharedID(id))
 		if refused != nil {
 			t.Fatal(refused)
 		}

@@ -82,7 +82,7 @@ func TestWhatIfTellsWhatItsCallerMaySee(t *testing.T) {
 		out := whatIf(t, g.ledger, callerOf(account), setCores("atlas/physics/higgs", 14))
 		var got []string
 		for _, r := range queueOf(t, out).Granted.List {
-			got = append(got, r.ID)
+			got = append(got, quota.IDIn(r.ID))
 		}
 		if diff := cmp.Diff(want, got); diff != "" || queueOf(t, out).Granted.Total != len(want) {
 			t.Errorf("%s is told (-want +got):\n%s", account, diff)
@@ -102,7 +102,7 @@ func TestWhatIfOfAnApproval(t *testing.T) {
 	g.apply("hans", wanted)
 	g.must("hans", askFor("atlas/physics/higgs", 12))
 	out := whatIf(t, g.ledger, callerOf("peter"), quota.ApproveRequest{Number: 1, Digest: g.digestOf("peter", 1)})
-	want := quota.Affected{List: []quota.AffectedRequest{{ID: "wanted"}}, Total: 1}
+	want := quota.Affected{List: []quota.AffectedRequest{{ID: sharedID("wanted")}}, Total: 1}
 	if diff := cmp.Diff(want, queueOf(t, out).Granted); diff != "" {
 		t.Error(diff)
 	}

@@ -87,7 +87,7 @@ func pick[T any](t *rapid.T, from []T, what string) T { return from[Die(t, len(f
 
 func id(t *rapid.T) string {
 	if oneIn(t, 40, "odd id") {
-		return pick(t, []string{"", "two words", "é", string(make([]byte, 129))}, "bad id")
+		return pick(t, []string{"", "has three words", "é", string(make([]byte, 129))}, "bad id")
 	}
 	return pick(t, IDs, "id")
 }
@@ -227,7 +227,7 @@ func meta(t *rapid.T) quota.ChangeMeta {
 		case 1:
 			m.Reason = string(make([]byte, quota.MaxReason+1))
 		case 2:
-			m.RequestID = "two words"
+			m.RequestID = "has three words"
 		}
 	}
 	return m

@@ -24,16 +24,19 @@ func (s AccessService) AdoptAllocations(
 	}
 	most := min(wire.PageSize(r.GetPageSize(), quota.MaxAdopted), quota.MaxAdopted)
 	answer := &quoratev1.AdoptAllocationsResponse{}
+	var ids []string
 	read, err := s.readState(ctx, nil, func(v ledger.Reader) error {
-		answer.Ids, at, err = unownedPage(v, ledger.Unowned{Prefix: r.GetIdPrefix(), Tree: r.GetTree()}, at, most)
+		filter := ledger.Unowned{Namespace: r.GetNamespace(), Prefix: r.GetIdPrefix(), Tree: r.GetTree()}
+		ids, at, err = unownedPage(v, filter, at, most)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	answer.Allocations = wire.FromIDs(ids)
 	answer.NextPageToken, answer.Index = wire.UnownedToken(at), read.GetIndex()
-	command := quota.AdoptAllocations{Owner: r.GetOwner(), IDs: answer.GetIds(), Reason: r.GetReason()}
-	if len(answer.GetIds()) == 0 {
+	command := quota.AdoptAllocations{Owner: r.GetOwner(), IDs: ids, Reason: r.GetReason()}
+	if len(ids) == 0 {
 		return answer, s.checkOwner(r.GetOwner())
 	}
 	propose := s.proposeAll
@@ -47,7 +50,7 @@ func (s AccessService) AdoptAllocations(
 	if refused := outcomes[0].Refused; refused != nil {
 		return nil, wire.AccessRefusalError(refused)
 	}
-	answer.Adopted, answer.Index = int32(outcomes[0].Adopted), index
+	answer.Adopted, answer.Left, answer.Index = int32(outcomes[0].Adopted), wire.FromIDs(outcomes[0].Left), index
 	return answer, nil
 }
 

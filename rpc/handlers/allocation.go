@@ -40,7 +40,7 @@ func (s AllocationService) Allocate(
 		}
 		defer leave()
 	}
-	outcome, index, err := decide(ctx, wire.ToAllocate(r))
+	outcome, index, err := decide(ctx, wire.ToAllocate(r, namespaceOf(ctx)))
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s AllocationService) Allocate(
 		return s.awaitGrant(ctx, r, outcome, index)
 	}
 	if r.GetNameHolders() && outcome.Decision != nil && !outcome.Decision.Granted && !outcome.Decision.Waiting {
-		outcome.Decision = s.withHolders(ctx, r.GetId(), *outcome.Decision, index)
+		outcome.Decision = s.withHolders(ctx, wire.ToID(r, namespaceOf(ctx)), *outcome.Decision, index)
 	}
 	return s.fromAllocateOutcome(ctx, outcome, index)
 }
@@ -80,7 +80,7 @@ func (s AllocationService) BatchAllocate(
 	ctx context.Context, r *quoratev1.BatchAllocateRequest,
 ) (*quoratev1.BatchAllocateResponse, error) {
 	answer := &quoratev1.BatchAllocateResponse{Outcomes: make([]*quoratev1.AllocateOutcome, len(r.GetRequests()))}
-	writes, dryRuns := s.splitBatch(r.GetRequests(), answer.GetOutcomes())
+	writes, dryRuns := s.splitBatch(ctx, r.GetRequests(), answer.GetOutcomes())
 	if err := s.decidePart(ctx, writes, s.proposeAll, answer.GetOutcomes()); err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ type batchPart struct {
 
 // splitBatch sets the outcomes of invalid requests and returns the valid ones, dry runs apart.
 func (s AllocationService) splitBatch(
-	requests []*quoratev1.AllocateRequest, outcomes []*quoratev1.AllocateOutcome,
+	ctx context.Context, requests []*quoratev1.AllocateRequest, outcomes []*quoratev1.AllocateOutcome,
 ) (writes, dryRuns batchPart) {
 	for i, r := range requests {
 		if err := s.Validator.Validate(r); err != nil {
@@ -111,7 +111,7 @@ func (s AllocationService) splitBatch(
 		if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
 			part = &dryRuns
 		}
-		part.commands, part.places = append(part.commands, wire.ToAllocate(r)), append(part.places, i)
+		part.commands, part.places = append(part.commands, wire.ToAllocate(r, namespaceOf(ctx))), append(part.places, i)
 	}
 	return writes, dryRuns
 }
@@ -159,7 +159,7 @@ func failure(f *quoratev1.Failure) *quoratev1.AllocateOutcome {
 func (s AllocationService) Release(
 	ctx context.Context, r *quoratev1.ReleaseRequest,
 ) (*quoratev1.ReleaseResponse, error) {
-	outcome, index, err := s.proposeOne(ctx, wire.ToRelease(r))
+	outcome, index, err := s.proposeOne(ctx, wire.ToRelease(r, namespaceOf(ctx)))
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (s AllocationService) BatchRelease(
 			answer.Outcomes[i] = releaseOutcome(nil, wire.InvalidRequestError(err))
 			continue
 		}
-		valid.commands, valid.places = append(valid.commands, wire.ToRelease(release)), append(valid.places, i)
+		valid.commands, valid.places = append(valid.commands, wire.ToRelease(release, namespaceOf(ctx))), append(valid.places, i)
 	}
 	if len(valid.commands) == 0 {
 		return answer, nil
@@ -210,7 +210,7 @@ func (s AllocationService) GetAllocation(
 	var found quota.AllocationInfo
 	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
 		var unknown *quota.Error
-		found, unknown = v.Allocation(r.GetId())
+		found, unknown = v.Allocation(wire.ToID(r, namespaceOf(ctx)))
 		return refusalOrNil(unknown)
 	})
 	if err != nil {
@@ -236,7 +236,7 @@ func (s AllocationService) ListAllocations(
 	filter := quota.AllocationFilter{
 		Tree: r.GetTree(), Node: r.GetNode(), Labels: wire.ToLabels(r.GetLabels()),
 		Leases: r.GetLeases(), User: r.GetUser(), Application: r.GetApplication(), Owner: r.GetOwner(),
-		IDPrefix: r.GetIdPrefix(), State: wire.ToListedState(r.GetState()),
+		Namespace: r.GetNamespace(), IDPrefix: r.GetIdPrefix(), State: wire.ToListedState(r.GetState()),
 	}
 	var page quota.AllocationPage
 	filtered := false

@@ -14,9 +14,9 @@ func (s AllocationService) Explain(
 	ctx context.Context, r *quoratev1.ExplainRequest,
 ) (*quoratev1.ExplainResponse, error) {
 	answer := &quoratev1.ExplainResponse{}
-	question := func(v ledger.Sandbox) error { return explainID(v, r, answer) }
+	question := func(v ledger.Sandbox) error { return explainID(v, r, namespaceOf(ctx), answer) }
 	if r.GetRequest() != nil {
-		command := wire.ToAllocate(r.GetRequest())
+		command := wire.ToAllocate(r.GetRequest(), namespaceOf(ctx))
 		question = func(v ledger.Sandbox) error { return explainRequest(v, command, answer) }
 	}
 	options := toReadOptions(r.GetRead())
@@ -59,8 +59,10 @@ func inRequest(e *quota.Error) *quota.Error {
 	return &named
 }
 
-func explainID(v ledger.Sandbox, r *quoratev1.ExplainRequest, answer *quoratev1.ExplainResponse) error {
-	decision, allocation, denied, unknown := v.ExplainID(r.GetId())
+func explainID(
+	v ledger.Sandbox, r *quoratev1.ExplainRequest, own string, answer *quoratev1.ExplainResponse,
+) error {
+	decision, allocation, denied, unknown := v.ExplainID(wire.ToID(r, own))
 	if unknown != nil {
 		return unknown
 	}
@@ -99,7 +101,7 @@ func (s AllocationService) ListEvents(
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		page = v.Events(quota.EventFilter{
 			After: r.GetAfter(), Before: r.GetBefore(), NewestFirst: r.GetNewestFirst(),
-			Kind: wire.EventKinds[r.GetKind()], ID: r.GetId(), Tree: r.GetTree(), Node: r.GetNode(),
+			Kind: wire.EventKinds[r.GetKind()], ID: r.GetId(), Namespace: eventNamespace(ctx, r), Tree: r.GetTree(), Node: r.GetNode(),
 		}, most)
 		filtered = v.FiltersHolders()
 		return nil
@@ -112,4 +114,12 @@ func (s AllocationService) ListEvents(
 		answer.Events = append(answer.Events, wire.FromEvent(e))
 	}
 	return answer, nil
+}
+
+// eventNamespace is that of the filter, or for a filter of an id that of the caller.
+func eventNamespace(ctx context.Context, r *quoratev1.ListEventsRequest) string {
+	if r.GetNamespace() == "" && r.GetId() != "" {
+		return namespaceOf(ctx)
+	}
+	return r.GetNamespace()
 }

@@ -19,7 +19,7 @@ func (s AllocationService) Resize(ctx context.Context, r *quoratev1.ResizeReques
 		}
 		defer leave()
 	}
-	o, index, err := s.changeHolding(ctx, wire.ToResize(r), r.GetDryRun())
+	o, index, err := s.changeHolding(ctx, wire.ToResize(r, namespaceOf(ctx)), r.GetDryRun())
 	if err == nil && o.Decision.Waiting && polls {
 		o, index, err = s.awaitResize(ctx, r, o, index)
 	}
@@ -36,7 +36,7 @@ func (s AllocationService) Resize(ctx context.Context, r *quoratev1.ResizeReques
 func (s AllocationService) Transfer(
 	ctx context.Context, r *quoratev1.TransferRequest,
 ) (*quoratev1.TransferResponse, error) {
-	o, index, err := s.changeHolding(ctx, wire.ToTransfer(r), r.GetDryRun())
+	o, index, err := s.changeHolding(ctx, wire.ToTransfer(r, namespaceOf(ctx)), r.GetDryRun())
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s AllocationService) Transfer(
 
 // Split moves amounts of an allocation to new ones.
 func (s AllocationService) Split(ctx context.Context, r *quoratev1.SplitRequest) (*quoratev1.SplitResponse, error) {
-	o, index, err := s.changeHolding(ctx, wire.ToSplit(r), r.GetDryRun())
+	o, index, err := s.changeHolding(ctx, wire.ToSplit(r, namespaceOf(ctx)), r.GetDryRun())
 	if err != nil {
 		return nil, err
 	}

@@ -116,7 +116,7 @@ func (s ItemService) ResetItems(
 	answer := &quoratev1.ResetItemsResponse{Index: index}
 	for _, i := range outcome.Items {
 		answer.Items = append(answer.Items, &quoratev1.ResetItem{
-			Name: i.Name, Owner: i.Owner, Allocation: i.Allocation, UpdatedLedgerMs: int64(i.Updated),
+			Name: i.Name, Owner: i.Owner, Allocation: wire.FromID(i.Allocation), UpdatedLedgerMs: int64(i.Updated),
 		})
 	}
 	return answer, nil

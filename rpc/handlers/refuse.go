@@ -47,7 +47,7 @@ func (c Service) refuseEarly(ctx context.Context, commands []quota.Command) (*re
 	}
 	caller, refused := identify.CallerOf(ctx), refusals{}
 	_, err := c.Node.Read(ctx, cluster.ReadOptions{Stale: true},
-		func(v ledger.Reader) { refused.ask(v, caller, commands) })
+		func(v ledger.Reader) { refused.ask(v, caller, namespaceOf(ctx), commands) })
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
@@ -62,7 +62,7 @@ func (c Service) refuseEarly(ctx context.Context, commands []quota.Command) (*re
 func (c Service) refuseSurely(ctx context.Context, commands []quota.Command) (*refusals, error) {
 	caller, refused := identify.CallerOf(ctx), refusals{}
 	info, err := lendState(ctx, c, cluster.ReadOptions{}, c.Node.Read, func(v ledger.Reader) error {
-		refused.ask(v, caller, commands)
+		refused.ask(v, caller, namespaceOf(ctx), commands)
 		return nil
 	})
 	if err != nil {
@@ -76,7 +76,7 @@ func (c Service) refuseSurely(ctx context.Context, commands []quota.Command) (*r
 }
 
 // ask covers what is known without a plan.
-func (r *refusals) ask(v ledger.Reader, caller *access.Caller, commands []quota.Command) {
+func (r *refusals) ask(v ledger.Reader, caller *access.Caller, own string, commands []quota.Command) {
 	for i, command := range commands {
 		out, isRefused := v.RefusalOf(caller, command)
 		if !isRefused {
@@ -85,6 +85,7 @@ func (r *refusals) ask(v ledger.Reader, caller *access.Caller, commands []quota.
 		if r.outcomes == nil {
 			r.outcomes = make([]ledger.Outcome, len(commands))
 		}
+		out.Refused = wire.ToReader(out.Refused, own)
 		r.outcomes[i] = out
 	}
 }

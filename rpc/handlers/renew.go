@@ -12,7 +12,7 @@ import (
 
 // Renew extends a lease, or keeps a waiting request.
 func (s AllocationService) Renew(ctx context.Context, r *quoratev1.RenewRequest) (*quoratev1.RenewResponse, error) {
-	outcomes, index, err := s.proposeSoon(ctx, wire.ToRenew(r))
+	outcomes, index, err := s.proposeSoon(ctx, wire.ToRenew(r, namespaceOf(ctx)))
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (s AllocationService) BatchRenew(
 			answer.Outcomes[i] = renewOutcome(nil, wire.InvalidRequestError(err))
 			continue
 		}
-		valid.commands, valid.places = append(valid.commands, wire.ToRenew(renewal)), append(valid.places, i)
+		valid.commands, valid.places = append(valid.commands, wire.ToRenew(renewal, namespaceOf(ctx))), append(valid.places, i)
 	}
 	if len(valid.commands) == 0 {
 		return answer, nil

@@ -13,7 +13,7 @@ import (
 func (s AllocationService) Confirm(
 	ctx context.Context, r *quoratev1.ConfirmRequest,
 ) (*quoratev1.ConfirmResponse, error) {
-	o, index, err := s.endReservation(ctx, quota.Confirm{ID: r.GetId(), Fence: r.GetFence()})
+	o, index, err := s.endReservation(ctx, quota.Confirm{ID: wire.ToID(r, namespaceOf(ctx)), Fence: r.GetFence()})
 	if err != nil {
 		return nil, err
 	}
@@ -25,12 +25,13 @@ func (s AllocationService) Confirm(
 
 // Cancel ends a reservation and puts back what it had preempted, if it can.
 func (s AllocationService) Cancel(ctx context.Context, r *quoratev1.CancelRequest) (*quoratev1.CancelResponse, error) {
-	o, index, err := s.endReservation(ctx, quota.Cancel{ID: r.GetId(), Fence: r.GetFence()})
+	o, index, err := s.endReservation(ctx, quota.Cancel{ID: wire.ToID(r, namespaceOf(ctx)), Fence: r.GetFence()})
 	if err != nil {
 		return nil, err
 	}
 	return &quoratev1.CancelResponse{
-		Allocation: wire.FromAllocation(o.Allocation.Info()), Index: index, Repeated: o.Repeated, Restored: o.Restored,
+		Allocation: wire.FromAllocation(o.Allocation.Info()), Index: index, Repeated: o.Repeated,
+		Restored: wire.FromIDs(o.Restored),
 	}, nil
 }
 

@@ -107,6 +107,7 @@ func (c Service) proposePermitted(
 	if err != nil {
 		return nil, 0, wire.ToError(err)
 	}
+	showOutcomes(ctx, outcomes)
 	if len(outcomes) != len(commands) {
 		return nil, 0, wire.ToError(
 			fmt.Errorf("the node answered %d outcomes to %d commands; this is a bug of the server",
@@ -190,6 +191,7 @@ func (c Service) dryRun(
 		for i, command := range commands {
 			outcomes[i] = decide(v, from, command)
 		}
+		showOutcomes(ctx, outcomes)
 		return nil
 	})
 	return outcomes, info.GetIndex(), err
@@ -211,7 +213,7 @@ func asReader(ctx context.Context, fn func(ledger.Reader) error) func(ledger.Rea
 		if refused != nil {
 			return refused
 		}
-		return fn(reader)
+		return shownTo(ctx, fn(reader))
 	}
 }
 
@@ -234,7 +236,7 @@ func (c Service) lendSandbox(
 		if refused != nil {
 			return refused
 		}
-		return fn(reader)
+		return shownTo(ctx, fn(reader))
 	})
 }
 
@@ -360,6 +362,29 @@ func (c Service) fromReadInfo(info cluster.ReadInfo) *quoratev1.ReadInfo {
 		shown.Consistency, shown.AgeMs = quoratev1.Consistency_CONSISTENCY_STALE, info.Age.Milliseconds()
 	}
 	return shown
+}
+
+// namespaceOf is that of the ids that a caller names without one: its user, or the default without a credential.
+func namespaceOf(ctx context.Context) string {
+	if caller := identify.CallerOf(ctx); caller != nil && caller.User != "" {
+		return caller.User
+	}
+	return quota.DefaultNamespace
+}
+
+// showOutcomes names the allocations in refusals without the namespace of the caller.
+func showOutcomes(ctx context.Context, outcomes []ledger.Outcome) {
+	for i := range outcomes {
+		outcomes[i].Refused = wire.ToReader(outcomes[i].Refused, namespaceOf(ctx))
+	}
+}
+
+// shownTo is showOutcomes for the error of a read.
+func shownTo(ctx context.Context, err error) error {
+	if refused, isRefusal := err.(*quota.Error); isRefusal { //nolint:errorlint // a read wraps none
+		return wire.ToReader(refused, namespaceOf(ctx))
+	}
+	return err
 }
 
 // refusalOrNil avoids an error interface that holds a nil pointer.

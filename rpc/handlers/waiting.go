@@ -32,10 +32,11 @@ func (s AllocationService) awaitGrant(
 	keep := time.Duration(cmp.Or(r.GetKeepMs(), int64(quota.DefaultKeep))) * time.Millisecond
 	within, cancel := context.WithTimeout(followed, pollTime(ctx, min(pollSpan(r), keep*2/3)))
 	defer cancel()
+	id := wire.ToID(r, namespaceOf(ctx))
 	for ended := false; !ended && within.Err() == nil; {
 		part, end := context.WithTimeout(within, rightsInterval)
-		s.Grants.waitFor(part, r.GetId(), func() bool {
-			ended = !s.isWaiting(ctx, r.GetId())
+		s.Grants.waitFor(part, id, func() bool {
+			ended = !s.isWaiting(ctx, id)
 			return ended
 		})
 		end()
@@ -94,14 +95,14 @@ func (s AllocationService) awaitResize(
 	defer cancel()
 	for waits := true; waits && within.Err() == nil; {
 		part, end := context.WithTimeout(within, rightsInterval)
-		s.Grants.waitFor(part, r.GetId(), func() bool { return !s.isResizeWaiting(ctx, r) })
+		s.Grants.waitFor(part, wire.ToID(r, namespaceOf(ctx)), func() bool { return !s.isResizeWaiting(ctx, r) })
 		end()
 		if err := identify.EndOfCredential(followed); err != nil {
 			return ledger.Outcome{}, 0, err
 		}
 		waits = s.isResizeWaiting(ctx, r)
 		if !waits || s.Node.Book().Mode() == access.Guarded || within.Err() != nil {
-			now, at, err := s.tryStale(ctx, wire.ToResize(r))
+			now, at, err := s.tryStale(ctx, wire.ToResize(r, namespaceOf(ctx)))
 			switch {
 			case err != nil: // what cannot be read now is looked at again
 			case now.Refused != nil:
@@ -123,7 +124,7 @@ func (s AllocationService) awaitResize(
 func (s AllocationService) isResizeWaiting(ctx context.Context, r *quoratev1.ResizeRequest) bool {
 	waits := false
 	_, err := s.Node.Read(ctx, cluster.ReadOptions{Stale: true}, func(v ledger.Reader) {
-		info, unknown := v.Allocation(r.GetId())
+		info, unknown := v.Allocation(wire.ToID(r, namespaceOf(ctx)))
 		waits = unknown == nil && info.Resize != nil && info.Resize.Generation == r.GetGeneration()
 	})
 	return err == nil && waits
@@ -159,7 +160,7 @@ func (s AllocationService) isWaiting(ctx context.Context, id string) bool {
 func (s AllocationService) currentOutcome(
 	ctx context.Context, r *quoratev1.AllocateRequest,
 ) (ledger.Outcome, uint64, error) {
-	command := wire.ToAllocate(r)
+	command := wire.ToAllocate(r, namespaceOf(ctx))
 	outcome, at, err := s.tryStale(ctx, command)
 	if err != nil {
 		return ledger.Outcome{}, 0, err
@@ -240,7 +241,8 @@ func (s AllocationService) ListWaiting(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	filter := quota.QueueFilter{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource(), Owner: r.GetOwner()}
+	filter := quota.QueueFilter{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource(), Owner: r.GetOwner(),
+		Namespace: r.GetNamespace()}
 	var page quota.QueuePage
 	filtered := false
 	options := toReadOptions(r.GetRead())

@@ -39,11 +39,17 @@ func (s AllocationService) WatchAllocations(
 	if r.GetNode() != "" && r.GetTree() == "" {
 		return wire.ToError(wire.InvalidField("node", "a node filter needs a tree too"))
 	}
-	if len(r.GetIds()) > 0 && slices.ContainsFunc(r.GetTopics(), isNotAllocations) {
-		return wire.ToError(wire.InvalidField("topics",
-			"only allocations have ids; leave the ids out, or watch WATCH_TOPIC_ALLOCATIONS alone"))
+	named := len(r.GetAllocations()) > 0 || r.GetNamespace() != ""
+	if named && slices.ContainsFunc(r.GetTopics(), isNotAllocations) {
+		return wire.ToError(wire.InvalidField("topics", "only allocations have ids and namespaces; leave these out, or "+
+			"watch WATCH_TOPIC_ALLOCATIONS alone"))
 	}
-	w := Watcher{Node: s.Node, filter: newWatchFilter(r), Send: func(m *quoratev1.WatchAllocationsResponse) error {
+	for i, a := range r.GetAllocations() {
+		if a.GetId() == "" {
+			return wire.ToError(wire.InvalidField(wire.ElementOf("allocations", i)+".id", "name the id of an allocation"))
+		}
+	}
+	w := Watcher{Node: s.Node, filter: newWatchFilter(r, namespaceOf(ctx)), Send: func(m *quoratev1.WatchAllocationsResponse) error {
 		admission.ExtendSending(ctx, 0)
 		defer admission.ExtendSending(ctx, watchHeartbeat) // until the next message there is nothing to receive
 		return stream.Send(m)
@@ -239,18 +245,19 @@ func tooSlowError(b cluster.FeedPage) error {
 }
 
 type watchFilter struct {
-	topics     []quoratev1.WatchTopic
-	ids        map[string]bool
-	tree, node string
+	topics []quoratev1.WatchTopic
+	// ids are qualified.
+	ids                   map[string]bool
+	namespace, tree, node string
 }
 
-func newWatchFilter(r *quoratev1.WatchAllocationsRequest) watchFilter {
-	f := watchFilter{topics: r.GetTopics(), tree: r.GetTree(), node: r.GetNode()}
-	if len(r.GetIds()) > 0 {
+func newWatchFilter(r *quoratev1.WatchAllocationsRequest, own string) watchFilter {
+	f := watchFilter{topics: r.GetTopics(), namespace: r.GetNamespace(), tree: r.GetTree(), node: r.GetNode()}
+	if len(r.GetAllocations()) > 0 {
 		f.ids = map[string]bool{}
 	}
-	for _, id := range r.GetIds() {
-		f.ids[id] = true
+	for _, a := range r.GetAllocations() {
+		f.ids[wire.ToID(a, own)] = true
 	}
 	return f
 }
@@ -284,7 +291,7 @@ func (f watchFilter) matches(n *cluster.WatchEvent) bool {
 }
 
 func (f watchFilter) matchesAllocation(a *ledger.Allocation) bool {
-	if f.ids != nil && !f.ids[a.ID()] {
+	if f.ids != nil && !f.ids[a.ID()] || f.namespace != "" && quota.NamespaceOf(a.ID()) != f.namespace {
 		return false
 	}
 	return f.tree == "" || slices.ContainsFunc(a.Info().Claims, func(c quota.ClaimInfo) bool {

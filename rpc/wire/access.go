@@ -59,7 +59,7 @@ func toBinding(field string, b *quoratev1.Binding) (access.Binding, error) {
 	binding := access.Binding{
 		Role: b.GetRole(), MaxPriority: b.GetMaxPriority(), Unpreemptable: b.GetUnpreemptable(),
 		HoldAs: access.Holders{Any: b.GetHoldAs().GetAny(), Names: cloneStrings(b.GetHoldAs().GetNames())},
-		IDs:    b.GetIds(), Until: until,
+		Until:  until,
 	}
 	for i, text := range b.GetTo() {
 		subject, err := access.ParseSubject(text)
@@ -97,7 +97,7 @@ func FromBindings(list []access.Binding) []*quoratev1.Binding {
 // FromBinding shows one binding.
 func FromBinding(b access.Binding) *quoratev1.Binding {
 	shown := &quoratev1.Binding{
-		Role: b.Role, MaxPriority: b.MaxPriority, Unpreemptable: b.Unpreemptable, Ids: b.IDs, EndsAt: fromMillis(b.Until),
+		Role: b.Role, MaxPriority: b.MaxPriority, Unpreemptable: b.Unpreemptable, EndsAt: fromMillis(b.Until),
 	}
 	for _, s := range b.To {
 		shown.To = append(shown.To, s.String())

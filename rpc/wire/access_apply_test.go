@@ -19,7 +19,7 @@ import (
 func everyTerm() *quoratev1.Binding {
 	return &quoratev1.Binding{
 		Role: "broker", To: []string{"user corp/ann", "group robots", "account ci", "everyone"}, MaxPriority: 7,
-		Unpreemptable: true, HoldAs: &quoratev1.HoldAs{Names: []string{"corp/ann", "corp/bob"}}, Ids: "sim/",
+		Unpreemptable: true, HoldAs: &quoratev1.HoldAs{Names: []string{"corp/ann", "corp/bob"}},
 		EndsAt: timestamppb.New(time.UnixMilli(1_800_000_000_001)),
 	}
 }

@@ -91,8 +91,12 @@ var holderKinds = map[quota.HolderKind]quoratev1.HolderKind{
 func fromPreempted(list []quota.Preempted) []*quoratev1.Preempted {
 	var wire []*quoratev1.Preempted
 	for _, p := range list {
+		namespace, id := quota.SplitID(p.ID)
+		if p.ID == "" { // the caller may not know it
+			namespace = ""
+		}
 		wire = append(wire, &quoratev1.Preempted{
-			Id: p.ID, Tree: p.Tree, Node: p.Node, Reason: fromReason(p.Reason),
+			Namespace: namespace, Id: id, Tree: p.Tree, Node: p.Node, Reason: fromReason(p.Reason),
 		})
 	}
 	return wire
@@ -102,7 +106,7 @@ func fromRemedy(r *quota.Remedy) *quoratev1.Remedy {
 	if r == nil {
 		return nil
 	}
-	wire := &quoratev1.Remedy{Releases: r.Releases, Alternative: int32(r.Alternative)}
+	wire := &quoratev1.Remedy{Releases: FromIDs(r.Releases), Alternative: int32(r.Alternative)}
 	for _, raise := range r.Raises {
 		wire.Raises = append(wire.Raises, &quoratev1.Raise{
 			Tree: raise.Tree, Node: raise.Node, Resource: raise.Resource, From: int64(raise.From), To: int64(raise.To),
@@ -159,13 +163,14 @@ func FromClaims(claims []quota.ClaimInfo) []*quoratev1.HeldClaim {
 func FromAllocationParts(
 	a quota.AllocationInfo, claims []*quoratev1.HeldClaim, fromWall func(ms int64) *timestamppb.Timestamp,
 ) *quoratev1.Allocation {
+	namespace, id := quota.SplitID(a.ID)
 	wire := &quoratev1.Allocation{
-		Id: a.ID, Labels: fromLabels(a.Labels), State: states[a.State], Claims: claims,
+		Namespace: namespace, Id: id, Labels: fromLabels(a.Labels), State: states[a.State], Claims: claims,
 		Fence: a.Fence, GrantedLedgerMs: int64(a.GrantedAt), Principal: fromPrincipal(a.Principal), Forced: a.Forced,
 		ReservedUntilLedgerMs: int64(a.ReservedUntil),
-		PreemptedBy:           a.PreemptedBy, Preempted: fromPreempted(a.Preempted),
-		TtlMs: int64(a.TTL), ExpiresLedgerMs: int64(a.ExpiresAt), RevokedBy: a.RevokedBy, UserData: fromLabels(a.Data),
-		Priority: a.Priority, Waiting: fromWaiting(a.Waiting), Generation: a.Generation, SplitFrom: a.SplitFrom,
+		PreemptedBy:           FromID(a.PreemptedBy), Preempted: fromPreempted(a.Preempted),
+		TtlMs: int64(a.TTL), ExpiresLedgerMs: int64(a.ExpiresAt), RevokedBy: FromID(a.RevokedBy), UserData: fromLabels(a.Data),
+		Priority: a.Priority, Waiting: fromWaiting(a.Waiting), Generation: a.Generation, SplitFrom: FromID(a.SplitFrom),
 		Reason: fromReason(a.Reason), MadeRoom: fromMadeRoom(a.MadeRoom), Alternative: int32(a.Alternative),
 		ForMs: int64(a.For), EndsLedgerMs: int64(a.EndsAt),
 		Owner: a.Owner, Resize: fromResize(a.Resize),
@@ -253,11 +258,19 @@ func fromEventKind(kind quota.EventKind) quoratev1.EventKind {
 // FromEvent converts an event.
 func FromEvent(e quota.Event) *quoratev1.Event {
 	wire := &quoratev1.Event{
-		Number: e.Number, Kind: fromEventKind(e.Kind), Id: e.ID, By: e.By, Tree: e.Tree, Node: e.Node,
+		Number: e.Number, Kind: fromEventKind(e.Kind), Id: e.ID, Tree: e.Tree, Node: e.Node,
 		HappenedLedgerMs: int64(e.Stamp.At), HappenedAt: FromWall(e.Stamp.Wall),
 		Crossing:  FromCrossing(e.Crossing, e.Kind == quota.EventCleared),
 		Scheduled: fromScheduledEvent(e.Scheduled),
 		Reason:    fromReason(e.Reason),
+	}
+	if e.IsOfAllocation() {
+		wire.Namespace, wire.Id = quota.SplitID(e.ID)
+	}
+	if e.IsByAllocation() {
+		wire.By = FromID(e.By)
+	} else {
+		wire.Actor = e.By
 	}
 	if e.Decision != nil {
 		wire.Decision = FromDecision(*e.Decision, nil)

@@ -18,7 +18,7 @@ func TestRequestsSayWhoHoldsAndHow(t *testing.T) {
 		Claims: []*quoratev1.Claim{
 			{Tree: "t"}, {Tree: "u", Priority: new(int64(-1)), Type: new(int64(0)), Unpreemptable: new(false)},
 		},
-	})
+	}, quota.DefaultNamespace)
 	want := quota.Allocate{
 		ID: "a", Mode: quota.Reserve, ReserveFor: 60_000, Priority: 5,
 		Principal: quota.Principal{User: "ann", Groups: []string{"all", "dev"}, Application: "app-1"},
@@ -41,11 +41,11 @@ func TestModes(t *testing.T) {
 	for mode, span := range map[quoratev1.Mode]quota.Span{
 		quoratev1.Mode_MODE_RESERVE: 7, quoratev1.Mode_MODE_REJECT: 7, // the ledger must refuse the second
 	} {
-		if got := ToAllocate(&quoratev1.AllocateRequest{Mode: mode, ReserveMs: 7}).ReserveFor; got != span {
+		if got := ToAllocate(&quoratev1.AllocateRequest{Mode: mode, ReserveMs: 7}, quota.DefaultNamespace).ReserveFor; got != span {
 			t.Errorf("%v for 7 ms became %d", mode, got)
 		}
 	}
-	if got := ToAllocate(&quoratev1.AllocateRequest{Mode: quoratev1.Mode_MODE_FORCE}); got.Mode != quota.Force ||
+	if got := ToAllocate(&quoratev1.AllocateRequest{Mode: quoratev1.Mode_MODE_FORCE}, quota.DefaultNamespace); got.Mode != quota.Force ||
 		got.ReserveFor != 0 {
 		t.Errorf("got %+v", got)
 	}
@@ -101,15 +101,17 @@ func TestDecisionsSayEverything(t *testing.T) {
 			Tree: "t", Node: "a", Resource: "cpu", HolderKind: quoratev1.HolderKind_HOLDER_KIND_USER, Holder: "ann",
 			Others: 3, Groups: []*quoratev1.HolderGroup{{Node: "a/b", User: "ann", Owner: "account/ci", Amount: 4, Claims: 2}},
 			Allocations: []*quoratev1.Blocker{{
-				Id: "j", Node: "a/b", User: "ann", Owner: "o", Amount: 4, ExpiresLedgerMs: 9, BeganAt: FromWall(0),
+				Namespace: "default", Id: "j", Node: "a/b", User: "ann", Owner: "o", Amount: 4, ExpiresLedgerMs: 9,
+				BeganAt: FromWall(0),
 			}},
 			Ahead: []*quoratev1.Blocker{{
-				Id: "w", Application: "app", BeganLedgerMs: 7, BeganAt: FromWall(1000), Position: 2, Alternative: 3,
+				Namespace: "default", Id: "w", Application: "app", BeganLedgerMs: 7, BeganAt: FromWall(1000), Position: 2,
+				Alternative: 3,
 			}},
 			OtherAllocations: 5, OtherAhead: 6, Alternative: 7,
 		}},
 		Remedy: &quoratev1.Remedy{
-			Releases: []string{"x"},
+			Releases: []*quoratev1.AllocationRef{ref("x")},
 			Raises: []*quoratev1.Raise{{
 				Tree: "t", Node: "a", Resource: "cpu", From: 5, To: 7,
 				HolderKind: quoratev1.HolderKind_HOLDER_KIND_GROUP, Holder: "*",
@@ -126,7 +128,7 @@ func TestDecisionsSayEverything(t *testing.T) {
 	)
 	want = &quoratev1.Decision{
 		Outcome: quoratev1.Outcome_OUTCOME_GRANTED, Explanation: "granted",
-		Preempted:  []*quoratev1.Preempted{{Id: "x", Tree: "t", Node: "a"}},
+		Preempted:  []*quoratev1.Preempted{{Namespace: "default", Id: "x", Tree: "t", Node: "a"}},
 		Placements: []*quoratev1.Placement{{Tree: "t", Node: "a/b", Placed: "a"}},
 	}
 	if diff := cmp.Diff(want, granted, protocmp.Transform()); diff != "" {
@@ -151,11 +153,11 @@ func TestAllocationsSayEverything(t *testing.T) {
 		}},
 	})
 	want := &quoratev1.Allocation{
-		Id: "a", Fence: 3, GrantedLedgerMs: 10, GrantedAt: FromWall(1000),
+		Namespace: "default", Id: "a", Fence: 3, GrantedLedgerMs: 10, GrantedAt: FromWall(1000),
 		State:  quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED,
-		Forced: true, ReservedUntilLedgerMs: 20, PreemptedBy: "z", EndedAt: FromWall(2000),
+		Forced: true, ReservedUntilLedgerMs: 20, PreemptedBy: ref("z"), EndedAt: FromWall(2000),
 		Principal: &quoratev1.Principal{User: "ann", Groups: []string{"dev"}, Application: "app-1"},
-		Preempted: []*quoratev1.Preempted{{Id: "x", Tree: "t", Node: "a"}},
+		Preempted: []*quoratev1.Preempted{{Namespace: "default", Id: "x", Tree: "t", Node: "a"}},
 		MadeRoom: &quoratev1.MadeRoom{
 			Count: 1, Totals: []*quoratev1.RoomTotal{{Tree: "t", Resource: "cpu", Amount: 2}},
 		},
@@ -206,7 +208,8 @@ func TestEvents(t *testing.T) {
 		Number: 7, Kind: quota.EventDenied, ID: "a", By: "b", Stamp: quota.Stamp{At: 5, Wall: 1000},
 		Decision: &quota.Decision{Violations: []quota.Violation{{Tree: "t", Resource: "cpu", Limit: 1, Requested: 2}}},
 	})
-	if got.GetNumber() != 7 || got.GetId() != "a" || got.GetBy() != "b" || got.GetHappenedLedgerMs() != 5 ||
+	if got.GetNumber() != 7 || got.GetId() != "a" || got.GetActor() != "b" ||
+		got.GetNamespace() != "default" || got.GetHappenedLedgerMs() != 5 ||
 		!proto.Equal(got.GetHappenedAt(), FromWall(1000)) ||
 		got.GetDecision().GetViolations()[0].GetMissing() != 1 {
 		t.Errorf("got %v", got)
@@ -226,15 +229,15 @@ func TestEffectsOfAChange(t *testing.T) {
 		},
 	}}, 5, false)
 	want := &quoratev1.ConfigurationResult{
-		Revision: 3, Index: 5, Admitted: []string{"job"}, Changes: []*quoratev1.Change{},
+		Revision: 3, Index: 5, Admitted: []*quoratev1.AllocationRef{ref("job")}, Changes: []*quoratev1.Change{},
 		Rooms: []*quoratev1.RoomChange{{Tree: "t", Node: "a", Resource: "cpu", Before: new(int64(0))}},
 		Queue: &quoratev1.QueueEffects{
-			Granted: &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Id: "b"}}, Total: 200},
+			Granted: &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Namespace: "default", Id: "b"}}, Total: 200},
 			Preempted: &quoratev1.AffectedRequests{
-				Requests: []*quoratev1.AffectedRequest{{Id: "c", By: "b"}}, Total: 1,
+				Requests: []*quoratev1.AffectedRequest{{Namespace: "default", Id: "c", By: ref("b")}}, Total: 1,
 			},
-			Revoked:  &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Id: "d", By: "e"}}, Total: 1},
-			SetAside: &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Id: "f"}}, Total: 1},
+			Revoked:  &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Namespace: "default", Id: "d", By: ref("e")}}, Total: 1},
+			SetAside: &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Namespace: "default", Id: "f"}}, Total: 1},
 		},
 		QueueNotEvaluated: true,
 	}
@@ -268,5 +271,50 @@ func TestPrincipalsSayWhatTheyHold(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func ref(id string) *quoratev1.AllocationRef {
+	return &quoratev1.AllocationRef{Namespace: quota.DefaultNamespace, Id: id}
+}
+
+// TestReferencesHaveNamespaces: each text that stands for an allocation in the ledger becomes a reference that says so.
+func TestReferencesHaveNamespaces(t *testing.T) {
+	for qualified, want := range map[string]*quoratev1.AllocationRef{
+		"":                            nil,
+		"job-1":                       {Namespace: "default", Id: "job-1"},
+		"account/hans job-1":          {Namespace: "account/hans", Id: "job-1"},
+		quota.DrainedBy:               {},
+		quota.HiddenAllocation:        {},
+		quota.QualifiedID("", "x"):    {Namespace: "default", Id: "x"},
+		quota.QualifiedID("a", "b"):   {Namespace: "a", Id: "b"},
+		quota.QualifiedID("a", "a"):   {Namespace: "a", Id: "a"},
+		quota.QualifiedID("a/b", "d"): {Namespace: "a/b", Id: "d"},
+	} {
+		got := FromID(qualified)
+		if !proto.Equal(got, want) || (got == nil) != (want == nil) {
+			t.Errorf("%q: %v, want %v", qualified, got, want)
+		}
+		if want.GetId() != "" && ToID(want, "other") != qualified {
+			t.Errorf("%v is %q, want %q", want, ToID(want, "other"), qualified)
+		}
+	}
+	if got := ToID(&quoratev1.ReleaseRequest{Id: "x"}, "account/hans"); got != "account/hans x" {
+		t.Errorf("without a namespace: %q", got)
+	}
+	if got := FromEvent(quota.Event{Kind: quota.EventPreempted, ID: "n a", By: "m b"}); got.GetNamespace() != "n" ||
+		got.GetId() != "a" || got.GetBy().GetNamespace() != "m" || got.GetBy().GetId() != "b" || got.GetActor() != "" {
+		t.Errorf("an event: %v", got)
+	}
+}
+
+// TestRefusalsNameForeignNamespacesOnly: callers need not read their own namespace in each refusal.
+func TestRefusalsNameForeignNamespacesOnly(t *testing.T) {
+	e := &quota.Error{Kind: quota.NotFound, Text: `"account/hans a" and "cert/zuul b" and "account/hansel c" and "d"`}
+	if got := ToReader(e, "account/hans").Text; got != `"a" and "cert/zuul b" and "account/hansel c" and "d"` {
+		t.Errorf("got %s", got)
+	}
+	if ToReader(e, quota.DefaultNamespace) != e || ToReader(nil, "x") != nil {
+		t.Error("a refusal without the reader's namespace was copied")
 	}
 }

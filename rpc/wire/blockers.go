@@ -27,8 +27,10 @@ func fromLevelHolders(list []quota.LevelHolders) []*quoratev1.LevelHolders {
 func fromBlockers(list []quota.Blocker) []*quoratev1.Blocker {
 	var wire []*quoratev1.Blocker
 	for _, b := range list {
+		namespace, id := quota.SplitID(b.ID)
 		wire = append(wire, &quoratev1.Blocker{
-			Id: b.ID, Node: b.Node, User: b.User, Application: b.Application, Owner: b.Owner, Amount: int64(b.Amount),
+			Namespace: namespace, Id: id, Node: b.Node, User: b.User, Application: b.Application, Owner: b.Owner,
+			Amount:        int64(b.Amount),
 			BeganLedgerMs: int64(b.Since), BeganAt: FromWall(b.SinceWall), ExpiresLedgerMs: int64(b.ExpiresAt),
 			Position: int64(b.Position), Alternative: int32(b.Alternative),
 		})

@@ -38,7 +38,7 @@ func FromConfiguration(c quota.Configuration, index uint64, repeated bool) *quor
 		Repeated: repeated, Over: fromOver(c.Over),
 	}
 	if c.Effects != nil {
-		wire.Rooms, wire.Admitted = fromRooms(c.Effects.Rooms), c.Effects.Admitted
+		wire.Rooms, wire.Admitted = fromRooms(c.Effects.Rooms), FromIDs(c.Effects.Admitted)
 		wire.Queue, wire.QueueNotEvaluated = fromQueueEffects(c.Effects.Queue), c.Effects.Unjudged
 	}
 	return wire
@@ -73,7 +73,8 @@ func fromAffected(a quota.Affected) *quoratev1.AffectedRequests {
 	}
 	wire := &quoratev1.AffectedRequests{Total: int64(a.Total)}
 	for _, r := range a.List {
-		wire.Requests = append(wire.Requests, &quoratev1.AffectedRequest{Id: r.ID, By: r.By})
+		namespace, id := quota.SplitID(r.ID)
+		wire.Requests = append(wire.Requests, &quoratev1.AffectedRequest{Namespace: namespace, Id: id, By: FromID(r.By)})
 	}
 	return wire
 }

@@ -18,10 +18,11 @@ import (
 
 // Wire maps become sorted lists, so that equal requests make equal commands.
 
-// ToAllocate converts a request and sorts its lists as the ledger requires.
-func ToAllocate(r *quoratev1.AllocateRequest) quota.Allocate {
+// ToAllocate converts a request and sorts its lists as the ledger requires. Here and below, own is the namespace of the
+// caller, for ids without one.
+func ToAllocate(r *quoratev1.AllocateRequest, own string) quota.Allocate {
 	command := quota.Allocate{
-		ID: r.GetId(), Claims: toRequestClaims(r, r.GetClaims()), Labels: ToLabels(r.GetLabels()),
+		ID: ToID(r, own), Claims: toRequestClaims(r, r.GetClaims()), Labels: ToLabels(r.GetLabels()),
 		Principal: toPrincipal(r.GetPrincipal()), Mode: modes[r.GetMode()], ReserveFor: quota.Span(r.GetReserveMs()),
 		TTL: quota.Span(r.GetTtlMs()), WaitFor: quota.Span(r.GetWaitMs()), Keep: quota.Span(r.GetKeepMs()),
 		Data: ToLabels(r.GetUserData()), For: quota.Span(r.GetForMs()), Priority: r.GetPriority(),
@@ -210,9 +211,9 @@ func fromLimits(limits []quota.ResourceLimit) map[string]*quoratev1.Limit {
 }
 
 // ToResize converts changes of amounts.
-func ToResize(r *quoratev1.ResizeRequest) quota.Resize {
+func ToResize(r *quoratev1.ResizeRequest, own string) quota.Resize {
 	c := quota.Resize{
-		ID: r.GetId(), Fence: r.GetFence(), Generation: r.GetGeneration(), WaitFor: quota.Span(r.GetWaitMs()),
+		ID: ToID(r, own), Fence: r.GetFence(), Generation: r.GetGeneration(), WaitFor: quota.Span(r.GetWaitMs()),
 	}
 	for _, change := range r.GetClaims() {
 		c.Claims = append(c.Claims, quota.ClaimChange{
@@ -223,19 +224,19 @@ func ToResize(r *quoratev1.ResizeRequest) quota.Resize {
 }
 
 // ToTransfer converts moves of claims.
-func ToTransfer(r *quoratev1.TransferRequest) quota.Transfer {
-	c := quota.Transfer{ID: r.GetId(), Fence: r.GetFence(), Generation: r.GetGeneration()}
+func ToTransfer(r *quoratev1.TransferRequest, own string) quota.Transfer {
+	c := quota.Transfer{ID: ToID(r, own), Fence: r.GetFence(), Generation: r.GetGeneration()}
 	for _, move := range r.GetMoves() {
 		c.Moves = append(c.Moves, quota.ClaimMove{Tree: move.GetTree(), From: move.GetFrom(), To: move.GetTo()})
 	}
 	return c
 }
 
-// ToSplit converts a split.
-func ToSplit(r *quoratev1.SplitRequest) quota.Split {
-	c := quota.Split{ID: r.GetId(), Fence: r.GetFence(), Generation: r.GetGeneration()}
+// ToSplit converts a split. The parts are in the namespace of the allocation.
+func ToSplit(r *quoratev1.SplitRequest, own string) quota.Split {
+	c := quota.Split{ID: ToID(r, own), Fence: r.GetFence(), Generation: r.GetGeneration()}
 	for _, part := range r.GetParts() {
-		p := quota.Part{ID: part.GetId()}
+		p := quota.Part{ID: quota.QualifiedID(cmp.Or(r.GetNamespace(), own), part.GetId())}
 		for _, claim := range part.GetClaims() {
 			p.Claims = append(p.Claims, quota.PartClaim{
 				Tree: claim.GetTree(), From: claim.GetFrom(), To: claim.GetTo(), Amounts: toVector(claim.GetAmounts()),
@@ -247,16 +248,16 @@ func ToSplit(r *quoratev1.SplitRequest) quota.Split {
 }
 
 // ToRelease converts a release.
-func ToRelease(r *quoratev1.ReleaseRequest) quota.Release {
+func ToRelease(r *quoratev1.ReleaseRequest, own string) quota.Release {
 	return quota.Release{
-		ID: r.GetId(), Fence: r.GetFence(), Items: ToItemNames(r.GetItems()), ItemState: r.GetItemState(),
+		ID: ToID(r, own), Fence: r.GetFence(), Items: ToItemNames(r.GetItems()), ItemState: r.GetItemState(),
 	}
 }
 
 // ToRenew converts a renewal.
-func ToRenew(r *quoratev1.RenewRequest) quota.Renew {
+func ToRenew(r *quoratev1.RenewRequest, own string) quota.Renew {
 	return quota.Renew{
-		ID: r.GetId(), Fence: r.GetFence(), TTL: quota.Span(r.GetTtlMs()), Data: ToLabels(r.GetUserData()),
+		ID: ToID(r, own), Fence: r.GetFence(), TTL: quota.Span(r.GetTtlMs()), Data: ToLabels(r.GetUserData()),
 		Items: ToItemUpdates(r.GetItems()),
 	}
 }

@@ -19,7 +19,7 @@ func TestAllocateIsCanonical(t *testing.T) {
 		Claims: []*quoratev1.Claim{
 			{Tree: "t", Node: "x/y", Amounts: map[string]int64{"mem": 3, "cpu": 0, "gpu": 7}}, {Tree: "s"},
 		},
-	})
+	}, quota.DefaultNamespace)
 	want := quota.Allocate{
 		ID: "a", Labels: []quota.Label{{Key: "a", Value: "2"}, {Key: "z", Value: "1"}},
 		Claims: []quota.Claim{

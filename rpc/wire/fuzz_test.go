@@ -44,7 +44,7 @@ func FuzzConvert(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var allocate quoratev1.AllocateRequest
 		if proto.Unmarshal(data, &allocate) == nil {
-			command := ToAllocate(&allocate)
+			command := ToAllocate(&allocate, quota.DefaultNamespace)
 			checkAllocate(t, command)
 			checkLedger(t, base, command)
 		}

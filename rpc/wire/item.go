@@ -64,7 +64,7 @@ func ToItemUpdates(updates []*quoratev1.ItemUpdate) []quota.ItemUpdate {
 func FromItem(i quota.ItemInfo) *quoratev1.Item {
 	return &quoratev1.Item{
 		Name:  &quoratev1.ItemName{Tree: i.Tree, Resource: i.Resource, Name: i.Name},
-		State: i.State, Owner: i.Owner, Allocation: i.Allocation, Fence: i.Fence, UserData: fromLabels(i.Data),
+		State: i.State, Owner: i.Owner, Allocation: FromID(i.Allocation), Fence: i.Fence, UserData: fromLabels(i.Data),
 		UpdatedLedgerMs: int64(i.Updated), UpdatedAt: FromWall(i.UpdatedWall),
 		ExpiresLedgerMs: int64(i.Expires), ExpiresAt: fromWallIf(i.Expires, i.ExpiresWall), Leaving: i.Leaving,
 		HeldUntilLedgerMs: int64(i.HeldUntil),

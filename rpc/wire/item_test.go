@@ -29,11 +29,11 @@ func TestRequestsForItemsAndLeases(t *testing.T) {
 			{Resource: "slice", State: "dirty", HeldState: "cleaning", Names: []string{"x", "y"}, Count: 2},
 		}}},
 	}
-	if diff := cmp.Diff(want, ToAllocate(r)); diff != "" {
+	if diff := cmp.Diff(want, ToAllocate(r, quota.DefaultNamespace)); diff != "" {
 		t.Error(diff)
 	}
 	r.Mode = quoratev1.Mode_MODE_REJECT
-	if got := ToAllocate(r); got.Priority != 5 || got.Claims[0].Priority != 5 {
+	if got := ToAllocate(r, quota.DefaultNamespace); got.Priority != 5 || got.Claims[0].Priority != 5 {
 		t.Errorf("who does not wait is decided with the priority of who waits: %+v", got)
 	}
 }
@@ -43,7 +43,7 @@ func TestRenewalsSayEverything(t *testing.T) {
 	got := ToRenew(&quoratev1.RenewRequest{
 		Id: "a", Fence: 3, TtlMs: 1000, UserData: map[string]string{"k": ""},
 		Items: []*quoratev1.ItemUpdate{{Item: item, State: "busy", UserData: map[string]string{"l": "v"}}},
-	})
+	}, quota.DefaultNamespace)
 	want := quota.Renew{
 		ID: "a", Fence: 3, TTL: 1000, Data: []quota.Label{{Key: "k"}},
 		Items: []quota.ItemUpdate{
@@ -104,7 +104,7 @@ func TestItemsSayEverything(t *testing.T) {
 	})
 	want := &quoratev1.Item{
 		Name: &quoratev1.ItemName{Tree: "t", Resource: "lab", Name: "x"}, State: "busy", Owner: "ann",
-		Allocation: "a", Fence: 3,
+		Allocation: ref("a"), Fence: 3,
 		UserData: map[string]string{"k": "v"}, UpdatedLedgerMs: 10, UpdatedAt: FromWall(1000), ExpiresLedgerMs: 20,
 		ExpiresAt: FromWall(2000), Leaving: true, HeldUntilLedgerMs: 30,
 	}
@@ -144,8 +144,8 @@ func TestLeasesAndWaitingRequestsSayEverything(t *testing.T) {
 		}},
 	})
 	want := &quoratev1.Allocation{
-		Id: "a", State: quoratev1.AllocationState_ALLOCATION_STATE_WAITING, TtlMs: 5,
-		ExpiresLedgerMs: 6, RevokedBy: "b",
+		Namespace: "default", Id: "a", State: quoratev1.AllocationState_ALLOCATION_STATE_WAITING, TtlMs: 5,
+		ExpiresLedgerMs: 6, RevokedBy: ref("b"),
 		UserData: map[string]string{"k": "v"}, Priority: -7,
 		Waiting: &quoratev1.Waiting{
 			ArrivedLedgerMs: 1, ArrivedAt: FromWall(1000), UntilLedgerMs: 2, KeepUntilLedgerMs: 3,

@@ -7,8 +7,9 @@ import (
 
 // patternTexts says in words what the patterns of the schema demand. TestPatternsHaveWords finds a pattern without.
 var patternTexts = map[string]string{
-	"^[!-~]{1,128}$": "must be 1 to 128 visible ASCII characters, without spaces",
-	"^[!-~]{0,128}$": "must be at most 128 visible ASCII characters, without spaces",
+	"^[!-~]{1,128}$":    "must be 1 to 128 visible ASCII characters, without spaces",
+	"^[!-~]{0,128}$":    "must be at most 128 visible ASCII characters, without spaces",
+	"^[!-)+-~]{0,256}$": "must be at most 256 visible ASCII characters, without spaces and *",
 	"^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$": "must be 1 to 63 letters, digits and _./-, beginning with a letter, a digit " +
 		"or _",
 	"^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$": "must be 1 to 63 letters, digits and _.@+-, beginning with a letter, a " +

@@ -99,8 +99,11 @@ func isAllocationID(id string) bool {
 	return true
 }
 
+// isNamespaceOrEmpty matches ^[!-)+-~]{0,256}$.
+func isNamespaceOrEmpty(s string) bool { return s == "" || quota.IsNamespace(s) }
+
 func isValidAllocate(m *quoratev1.AllocateRequest) bool {
-	if m == nil || !isAllocationID(m.GetId()) || !areValidLists(m) ||
+	if m == nil || !isAllocationID(m.GetId()) || !isNamespaceOrEmpty(m.GetNamespace()) || !areValidLists(m) ||
 		m.GetMode() < quoratev1.Mode_MODE_UNSPECIFIED || m.GetMode() > quoratev1.Mode_MODE_WAIT ||
 		!isWithin(m.GetReserveMs(), maxHourMs) || !isWithin(m.GetTtlMs(), maxWeekMs) ||
 		!isWithin(m.GetWaitMs(), maxWeekMs) || !isWithin(m.GetKeepMs(), maxHourMs) ||
@@ -180,7 +183,7 @@ func isValidPick(p *quoratev1.ItemPick) bool {
 }
 
 func isValidRelease(m *quoratev1.ReleaseRequest) bool {
-	if m == nil || !isAllocationID(m.GetId()) || len(m.GetItems()) > maxItemList ||
+	if m == nil || !isAllocationID(m.GetId()) || !isNamespaceOrEmpty(m.GetNamespace()) || len(m.GetItems()) > maxItemList ||
 		len(m.GetItemState()) > maxNameBytes {
 		return false
 	}
@@ -198,7 +201,7 @@ func isValidItemName(n *quoratev1.ItemName) bool {
 }
 
 func isValidRenew(m *quoratev1.RenewRequest) bool {
-	if m == nil || !isAllocationID(m.GetId()) || !isWithin(m.GetTtlMs(), maxWeekMs) ||
+	if m == nil || !isAllocationID(m.GetId()) || !isNamespaceOrEmpty(m.GetNamespace()) || !isWithin(m.GetTtlMs(), maxWeekMs) ||
 		len(m.GetUserData()) > maxDataPairs || len(m.GetItems()) > maxItemList {
 		return false
 	}

@@ -244,13 +244,23 @@ func scalarValues(
 	return nil, nil
 }
 
+const (
+	idPattern        = "^[!-~]{1,128}$"
+	namespacePattern = "^[!-)+-~]{0,256}$"
+)
+
 func stringValues(rules *validatepb.StringRules) (valid, broken []protoreflect.Value) {
 	add := func(list *[]protoreflect.Value, texts ...string) {
 		for _, text := range texts {
 			*list = append(*list, protoreflect.ValueOfString(text))
 		}
 	}
-	if rules.GetPattern() != "" { // knownRules permits one
+	switch rules.GetPattern() { // knownRules permits these
+	case namespacePattern:
+		add(&valid, "", "default", "account/hans", "!", "~", ")", "+", strings.Repeat("x", 256))
+		add(&broken, " ", "*", "a*", "\x7f", "a\n", "ä", "a b", strings.Repeat("x", 257), "\xff")
+		return valid, broken
+	case idPattern:
 		add(&valid, "a", "!", "~", strings.Repeat("x", 128))
 		add(&broken, "", " ", "\x7f", "a\n", "\na", "ä", "a b", strings.Repeat("x", 129), "\xff")
 		return valid, broken
@@ -280,7 +290,7 @@ func knownRules(t *testing.T, name string, rules *validatepb.FieldRules) {
 		"buf.validate.FieldRules.map": true, "buf.validate.FieldRules.required": true,
 		"buf.validate.FieldRules.ignore":     true,
 		"buf.validate.StringRules.min_len":   true,
-		"buf.validate.StringRules.pattern":   rules.GetString().GetPattern() == "^[!-~]{1,128}$",
+		"buf.validate.StringRules.pattern":   slices.Contains([]string{idPattern, namespacePattern}, rules.GetString().GetPattern()),
 		"buf.validate.StringRules.max_bytes": true,
 		"buf.validate.Int64Rules.gte":        rules.GetInt64().GetGte() == 0,
 		"buf.validate.Int64Rules.lte":        true, "buf.validate.EnumRules.defined_only": true,

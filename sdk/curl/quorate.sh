@@ -204,7 +204,7 @@ quorate_keep() {
       ends=$((sent + $(jq -r '(.allocation.expiresLedgerMs | tonumber) - (.ledgerTimeMs | tonumber)' <<<"$answer")))
       safe=$((ends - (ttl / 10 < 3000 ? ttl / 10 : 3000)))
       next=$(($(quorate_now) + (ttl / 3 < 2000 ? ttl / 3 : 2000))) # a revocation is noticed by a renewal only
-      [[ $(jq -r '.allocation.revokedBy // ""' <<<"$answer") == "" ]] || : >"$quorate_dir/$id.revoked"
+      [[ $(jq -r '.allocation | has("revokedBy")' <<<"$answer") == false ]] || : >"$quorate_dir/$id.revoked"
     elif ((status == 6)); then
       next=$(($(quorate_now) + 200))
     else # another answer: it has ended

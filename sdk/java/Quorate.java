@@ -284,6 +284,24 @@ public final class Quorate {
         throw gatewayFailure(response);
     }
 
+    /** What names the allocation of a request or record in the whole cluster: its id, and its namespace if that is known. */
+    private static Map<String, Object> named(Map<String, Object> message) {
+        Object namespace = message.getOrDefault("namespace", "");
+        return "".equals(namespace) ? Map.of("id", message.getOrDefault("id", ""))
+            : Map.of("namespace", namespace, "id", message.getOrDefault("id", ""));
+    }
+
+    /** For whom a lease was revoked: an id, after its namespace if that is another one, or a text; empty if it was not. */
+    private static String revokerOf(Map<String, Object> record) {
+        if (record.get("revokedBy") == null) return "";
+        Map<String, Object> by = named(object(record.get("revokedBy")));
+        if ("".equals(by.get("id")))
+            return "END_REASON_KIND_DRAIN".equals(object(record.get("reason")).get("kind")) ? "a drain" : "another allocation";
+        Object namespace = by.getOrDefault("namespace", "");
+        return namespace.equals(record.getOrDefault("namespace", "")) ? (String) by.get("id")
+            : namespace + " " + by.get("id");
+    }
+
     /**
      * Makes an answer that is about another allocation than the request a broken connection: what something else reads
      * from too, or a proxy that mixes answers up, must not look like a grant.
@@ -437,7 +455,7 @@ public final class Quorate {
         CallException e) {
         if (waited != null && "ENDED".equals(e.problem().get("reason"))) {
             Object state = object(call("AllocationService/GetAllocation",
-                Map.of("id", asked.get("id"))).get("allocation")).get("state");
+                named(asked)).get("allocation")).get("state");
             boolean isLate = "ALLOCATION_STATE_TIMED_OUT".equals(state);
             return isLate ? new TimedOut(object(waited.get("decision")))
                 : new Lost((String) asked.get("id"), "ended", "", e);
@@ -452,7 +470,7 @@ public final class Quorate {
     private void stopWaiting(Map<String, Object> asked) {
         boolean wasInterrupted = Thread.interrupted();
         try {
-            call("AllocationService/Release", Map.of("id", asked.get("id")), Duration.ofSeconds(2));
+            call("AllocationService/Release", named(asked), Duration.ofSeconds(2));
         } catch (RuntimeException ignored) {
             // the caller gets the failure before this one
         } finally {
@@ -466,7 +484,7 @@ public final class Quorate {
         // The answer to a request that waited does not tell how long the lease lasts from now on.
         if (ttlNanos > 0 && (hasWaited || now() - sentAt > ttlNanos / 10)) {
             long[] renewedAt = new long[1];
-            answer = call("AllocationService/Renew", Map.of("id", lease.id, "fence", lease.fence),
+            answer = call("AllocationService/Renew", Map.of("namespace", lease.namespace, "id", lease.id, "fence", lease.fence),
                 now() + PATIENCE.toNanos(), renewedAt);
             sentAt = renewedAt[0];
         }
@@ -533,6 +551,8 @@ public final class Quorate {
     public final class Lease implements AutoCloseable {
         /** The id of the allocation. */
         public final String id;
+        /** The namespace of the id. */
+        public final String namespace;
         /** The token of the grant, larger than that of every earlier grant. */
         public final long fence;
         private final Options options;
@@ -547,6 +567,7 @@ public final class Quorate {
         Lease(Map<String, Object> record, long fence, Options options) {
             this.record = record;
             this.id = (String) record.get("id");
+            this.namespace = (String) record.getOrDefault("namespace", "");
             this.fence = fence;
             this.options = options;
         }
@@ -586,7 +607,7 @@ public final class Quorate {
                 end(null);
             }
             try {
-                call("AllocationService/Release", Map.of("id", id, "fence", fence));
+                call("AllocationService/Release", Map.of("namespace", namespace, "id", id, "fence", fence));
             } catch (CallException e) {
                 if (!"FENCE_MISMATCH".equals(e.problem().get("reason"))) throw e;
                 // It ended before, and another request has its id now.
@@ -606,7 +627,7 @@ public final class Quorate {
             if (over.getCount() == 0) return;
             record = renewed;
             failure = null;
-            if (!"".equals(renewed.getOrDefault("revokedBy", ""))) revoked.countDown();
+            if (renewed.get("revokedBy") != null) revoked.countDown();
             long expires = number(renewed.get("expiresLedgerMs")), ttl = ttlMs() * 1_000_000;
             if (expires == 0) return;
             ends = sentAt + (expires - ledgerMs) * 1_000_000;
@@ -629,7 +650,7 @@ public final class Quorate {
 
         private synchronized void expireIfDue() {
             if (safe == Long.MAX_VALUE || now() < safe) return;
-            String by = (String) record.getOrDefault("revokedBy", "");
+            String by = revokerOf(record);
             end(by.isEmpty() ? new Lost(id, "unrenewed", "", failure) : new Lost(id, "preempted", by, null));
         }
 
@@ -652,7 +673,7 @@ public final class Quorate {
                 return revoked.getCount() == 0 ? -1 : ttlMs() / 3; // renewals do not extend a revoked lease
             }
             String code = (String) failed.getOrDefault("code", "unknown"),
-                by = (String) allocation().getOrDefault("revokedBy", "");
+                by = revokerOf(allocation());
             CallException e = new CallException(code, (String) failed.getOrDefault("message", ""), List.of(), true,
                 true, null);
             if (!Set.of("not_found", "failed_precondition", "aborted").contains(code)) {
@@ -667,7 +688,7 @@ public final class Quorate {
     /** Renews the leases that are due together in one call, and follows the revocations of long ones by a stream. */
     private final class Renewer {
         private final Map<Lease, Long> due = new HashMap<>();
-        private final Map<String, Lease> watched = new ConcurrentHashMap<>();
+        private final Map<Map<String, Object>, Lease> watched = new ConcurrentHashMap<>();
         private boolean isRenewing, isWatching;
         private int failures;
         private volatile Watching watching;
@@ -678,7 +699,7 @@ public final class Quorate {
             isRenewing = true;
             notifyAll();
             if (lease.ttlMs() <= WATCHED_TTL.toMillis()) return;
-            watched.put(lease.id, lease);
+            watched.put(named(lease.record), lease);
             if (!isWatching) daemon(this::watchLoop, "revocations").start();
             isWatching = true;
             Watching old = watching; // leases that are added one after the other share one new stream
@@ -688,7 +709,7 @@ public final class Quorate {
         synchronized void drop(Lease lease) {
             due.remove(lease);
             notifyAll();
-            watched.remove(lease.id, lease);
+            watched.remove(named(lease.record), lease);
             if (watched.isEmpty() && watching != null) watching.stop();
         }
 
@@ -729,7 +750,7 @@ public final class Quorate {
             List<Object> renewals = new ArrayList<>();
             for (Lease lease : batch) {
                 limitMs = Math.min(limitMs, Math.max(lease.ttlMs() / 6, FIRST_PAUSE_MS));
-                renewals.add(Map.of("id", lease.id, "fence", lease.fence));
+                renewals.add(Map.of("namespace", lease.namespace, "id", lease.id, "fence", lease.fence));
             }
             long[] sentAt = new long[1];
             try {
@@ -761,12 +782,12 @@ public final class Quorate {
                 synchronized (this) {
                     isWatching = !watched.isEmpty();
                     if (!isWatching) return;
-                    if (watched.size() <= MOST_WATCHED) request.put("ids", new ArrayList<>(watched.keySet()));
+                    if (watched.size() <= MOST_WATCHED) request.put("allocations", new ArrayList<>(watched.keySet()));
                     watching = new Watching(request);
                 }
                 try {
                     watching.run(change -> {
-                        Lease lease = watched.get(object(change.get("allocation")).get("id"));
+                        Lease lease = watched.get(named(object(change.get("allocation"))));
                         if (lease != null) setDue(lease, now());
                     });
                     position = watching.position();

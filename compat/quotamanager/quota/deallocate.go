@@ -36,7 +36,7 @@ func (m *Manager) DeAllocate(treeName, consumerID string) bool {
 
 // giveUp removes the claim of one tree from an allocation of several.
 func (m *Manager) giveUp(held *quoratev1.Allocation, tree string) bool {
-	request := &quoratev1.ResizeRequest{Id: held.GetId(), Fence: held.GetFence()}
+	request := &quoratev1.ResizeRequest{Namespace: held.GetNamespace(), Id: held.GetId(), Fence: held.GetFence()}
 	for _, claim := range held.GetClaims() {
 		if claim.GetTree() != tree {
 			continue
@@ -86,7 +86,7 @@ func (m *Manager) DeAllocateForest(forestName, consumerID string) bool {
 
 func (m *Manager) release(held *quoratev1.Allocation) bool {
 	_, err := m.client.Allocations.Release(context.Background(),
-		&quoratev1.ReleaseRequest{Id: held.GetId(), Fence: held.GetFence()})
+		&quoratev1.ReleaseRequest{Namespace: held.GetNamespace(), Id: held.GetId(), Fence: held.GetFence()})
 	if err != nil {
 		m.logf("release %s: %v", held.GetId(), err)
 	}

@@ -155,10 +155,8 @@ type Binding struct {
 	Unpreemptable bool `protobuf:"varint,4,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
 	// Whom allocations may be held for, beside the subject itself. It needs a role with the verb hold.as.
 	HoldAs *HoldAs `protobuf:"bytes,5,opt,name=hold_as,json=holdAs,proto3" json:"hold_as,omitempty"`
-	// Reserves ids of allocations that begin with it for the subjects of bindings that name such a prefix.
-	Ids string `protobuf:"bytes,6,opt,name=ids,proto3" json:"ids,omitempty"`
 	// When the binding ends; absent if it does not.
-	EndsAt        *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
+	EndsAt        *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -226,13 +224,6 @@ func (x *Binding) GetHoldAs() *HoldAs {
 		return x.HoldAs
 	}
 	return nil
-}
-
-func (x *Binding) GetIds() string {
-	if x != nil {
-		return x.Ids
-	}
-	return ""
 }
 
 func (x *Binding) GetEndsAt() *timestamppb.Timestamp {
@@ -981,7 +972,9 @@ type WhoAmIResponse struct {
 	// When the credential ends; absent if it does not, or there is none.
 	EndsAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
 	// The log position and consistency of the answer.
-	Read          *ReadInfo `protobuf:"bytes,7,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadInfo `protobuf:"bytes,7,opt,name=read,proto3" json:"read,omitempty"`
+	// The namespace of ids that the caller names without one.
+	Namespace     string `protobuf:"bytes,8,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1063,6 +1056,13 @@ func (x *WhoAmIResponse) GetRead() *ReadInfo {
 		return x.Read
 	}
 	return nil
+}
+
+func (x *WhoAmIResponse) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 // Place is a node of a tree, or the cluster if tree is empty.
@@ -3032,7 +3032,9 @@ type AdoptAllocationsRequest struct {
 	// Changes nothing and answers what would be adopted.
 	DryRun bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// The reason, for records.
-	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Only those in this namespace; empty selects all. Those of "default" move to the namespace of the owner.
+	Namespace     string `protobuf:"bytes,8,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3116,17 +3118,27 @@ func (x *AdoptAllocationsRequest) GetReason() string {
 	return ""
 }
 
+func (x *AdoptAllocationsRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
 // AdoptAllocationsResponse has what the owner got.
 type AdoptAllocationsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The ids of the page that had no owner when it was read.
-	Ids []string `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"`
+	// Those of the page that had no owner when it was read, under their ids before.
+	Allocations []*AllocationRef `protobuf:"bytes,1,rep,name=allocations,proto3" json:"allocations,omitempty"`
 	// How many of them got the owner; with dry_run, would get it.
 	Adopted int32 `protobuf:"varint,2,opt,name=adopted,proto3" json:"adopted,omitempty"`
 	// The token of the next page; empty on the last one. A page may be empty although others follow.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// Log index that reflects this answer.
-	Index         uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
+	Index uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
+	// Those that were left because they could not move to the namespace of the owner: an id is taken there, or a
+	// reservation or revocation refers to the allocation until it ends. Adopt them later, or end them.
+	Left          []*AllocationRef `protobuf:"bytes,5,rep,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3161,9 +3173,9 @@ func (*AdoptAllocationsResponse) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_access_proto_rawDescGZIP(), []int{47}
 }
 
-func (x *AdoptAllocationsResponse) GetIds() []string {
+func (x *AdoptAllocationsResponse) GetAllocations() []*AllocationRef {
 	if x != nil {
-		return x.Ids
+		return x.Allocations
 	}
 	return nil
 }
@@ -3187,6 +3199,13 @@ func (x *AdoptAllocationsResponse) GetIndex() uint64 {
 		return x.Index
 	}
 	return 0
+}
+
+func (x *AdoptAllocationsResponse) GetLeft() []*AllocationRef {
+	if x != nil {
+		return x.Left
+	}
+	return nil
 }
 
 // GetGuardReportRequest asks for the report.
@@ -3433,15 +3452,14 @@ var File_quorate_v1_access_proto protoreflect.FileDescriptor
 const file_quorate_v1_access_proto_rawDesc = "" +
 	"\n" +
 	"\x17quorate/v1/access.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\xa1\x02\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\xf8\x01\n" +
 	"\aBinding\x12\x1d\n" +
 	"\x04role\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04role\x12#\n" +
 	"\x02to\x18\x02 \x03(\tB\x13\xbaH\x10\x92\x01\r\b\x01\x10d\"\ar\x05\x10\x01(\xac\x02R\x02to\x12!\n" +
 	"\fmax_priority\x18\x03 \x01(\x03R\vmaxPriority\x12$\n" +
 	"\runpreemptable\x18\x04 \x01(\bR\runpreemptable\x12+\n" +
-	"\ahold_as\x18\x05 \x01(\v2\x12.quorate.v1.HoldAsR\x06holdAs\x12'\n" +
-	"\x03ids\x18\x06 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\x03ids\x123\n" +
-	"\aends_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\"C\n" +
+	"\ahold_as\x18\x05 \x01(\v2\x12.quorate.v1.HoldAsR\x06holdAs\x123\n" +
+	"\aends_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\"C\n" +
 	"\x06HoldAs\x12\x10\n" +
 	"\x03any\x18\x01 \x01(\bR\x03any\x12'\n" +
 	"\x05names\x18\x02 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10d\"\ar\x05\x10\x01(\x80\x02R\x05names\"\xba\x02\n" +
@@ -3505,7 +3523,7 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\aends_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12\x18\n" +
 	"\arevoked\x18\a \x01(\bR\arevoked\"<\n" +
 	"\rWhoAmIRequest\x12+\n" +
-	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x80\x02\n" +
+	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x9e\x02\n" +
 	"\x0eWhoAmIResponse\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x16\n" +
@@ -3513,7 +3531,8 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\x04mode\x18\x04 \x01(\x0e2\x16.quorate.v1.AccessModeR\x04mode\x12#\n" +
 	"\rcluster_verbs\x18\x05 \x03(\tR\fclusterVerbs\x123\n" +
 	"\aends_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12(\n" +
-	"\x04read\x18\a \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"B\n" +
+	"\x04read\x18\a \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1c\n" +
+	"\tnamespace\x18\b \x01(\tR\tnamespace\"B\n" +
 	"\x05Place\x12\x1b\n" +
 	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\x80\x01\n" +
@@ -3637,7 +3656,7 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"]\n" +
 	"\x15SetAccessModeResponse\x12.\n" +
 	"\x06before\x18\x01 \x01(\x0e2\x16.quorate.v1.AccessModeR\x06before\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\"\x8c\x02\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\"\xc4\x02\n" +
 	"\x17AdoptAllocationsRequest\x12 \n" +
 	"\x05owner\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\x02R\x05owner\x12%\n" +
@@ -3648,12 +3667,14 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\tpage_size\x18\x05 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x17\n" +
 	"\adry_run\x18\x06 \x01(\bR\x06dryRun\x12 \n" +
-	"\x06reason\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"\x84\x01\n" +
-	"\x18AdoptAllocationsResponse\x12\x10\n" +
-	"\x03ids\x18\x01 \x03(\tR\x03ids\x12\x18\n" +
+	"\x06reason\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x126\n" +
+	"\tnamespace\x18\b \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"\xde\x01\n" +
+	"\x18AdoptAllocationsResponse\x12;\n" +
+	"\vallocations\x18\x01 \x03(\v2\x19.quorate.v1.AllocationRefR\vallocations\x12\x18\n" +
 	"\aadopted\x18\x02 \x01(\x05R\aadopted\x12&\n" +
 	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12\x14\n" +
-	"\x05index\x18\x04 \x01(\x04R\x05index\"D\n" +
+	"\x05index\x18\x04 \x01(\x04R\x05index\x12-\n" +
+	"\x04left\x18\x05 \x03(\v2\x19.quorate.v1.AllocationRefR\x04left\"D\n" +
 	"\x15GetGuardReportRequest\x12+\n" +
 	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x99\x02\n" +
 	"\x16GetGuardReportResponse\x12B\n" +
@@ -3777,6 +3798,7 @@ var file_quorate_v1_access_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),          // 54: google.protobuf.Timestamp
 	(*ReadOptions)(nil),                    // 55: quorate.v1.ReadOptions
 	(*ReadInfo)(nil),                       // 56: quorate.v1.ReadInfo
+	(*AllocationRef)(nil),                  // 57: quorate.v1.AllocationRef
 }
 var file_quorate_v1_access_proto_depIdxs = []int32{
 	3,  // 0: quorate.v1.Binding.hold_as:type_name -> quorate.v1.HoldAs
@@ -3825,51 +3847,53 @@ var file_quorate_v1_access_proto_depIdxs = []int32{
 	56, // 43: quorate.v1.ListRefusedCredentialsResponse.read:type_name -> quorate.v1.ReadInfo
 	0,  // 44: quorate.v1.SetAccessModeRequest.mode:type_name -> quorate.v1.AccessMode
 	0,  // 45: quorate.v1.SetAccessModeResponse.before:type_name -> quorate.v1.AccessMode
-	55, // 46: quorate.v1.GetGuardReportRequest.read:type_name -> quorate.v1.ReadOptions
-	52, // 47: quorate.v1.GetGuardReportResponse.trees_with_admins:type_name -> quorate.v1.TreeAdmins
-	53, // 48: quorate.v1.GetGuardReportResponse.would_refuse:type_name -> quorate.v1.WouldRefuse
-	56, // 49: quorate.v1.GetGuardReportResponse.read:type_name -> quorate.v1.ReadInfo
-	12, // 50: quorate.v1.AccessService.WhoAmI:input_type -> quorate.v1.WhoAmIRequest
-	15, // 51: quorate.v1.AccessService.CanI:input_type -> quorate.v1.CanIRequest
-	18, // 52: quorate.v1.AccessService.WhoCan:input_type -> quorate.v1.WhoCanRequest
-	21, // 53: quorate.v1.AccessService.Bootstrap:input_type -> quorate.v1.BootstrapRequest
-	23, // 54: quorate.v1.AccessService.CreateAccount:input_type -> quorate.v1.CreateAccountRequest
-	25, // 55: quorate.v1.AccessService.UpdateAccount:input_type -> quorate.v1.UpdateAccountRequest
-	27, // 56: quorate.v1.AccessService.DeleteAccount:input_type -> quorate.v1.DeleteAccountRequest
-	29, // 57: quorate.v1.AccessService.ListAccounts:input_type -> quorate.v1.ListAccountsRequest
-	31, // 58: quorate.v1.AccessService.CreateToken:input_type -> quorate.v1.CreateTokenRequest
-	33, // 59: quorate.v1.AccessService.RotateToken:input_type -> quorate.v1.RotateTokenRequest
-	35, // 60: quorate.v1.AccessService.RevokeToken:input_type -> quorate.v1.RevokeTokenRequest
-	37, // 61: quorate.v1.AccessService.ListTokens:input_type -> quorate.v1.ListTokensRequest
-	40, // 62: quorate.v1.AccessService.RefuseCredential:input_type -> quorate.v1.RefuseCredentialRequest
-	42, // 63: quorate.v1.AccessService.AllowCredential:input_type -> quorate.v1.AllowCredentialRequest
-	44, // 64: quorate.v1.AccessService.ListRefusedCredentials:input_type -> quorate.v1.ListRefusedCredentialsRequest
-	46, // 65: quorate.v1.AccessService.SetAccessMode:input_type -> quorate.v1.SetAccessModeRequest
-	48, // 66: quorate.v1.AccessService.AdoptAllocations:input_type -> quorate.v1.AdoptAllocationsRequest
-	50, // 67: quorate.v1.AccessService.GetGuardReport:input_type -> quorate.v1.GetGuardReportRequest
-	13, // 68: quorate.v1.AccessService.WhoAmI:output_type -> quorate.v1.WhoAmIResponse
-	17, // 69: quorate.v1.AccessService.CanI:output_type -> quorate.v1.CanIResponse
-	19, // 70: quorate.v1.AccessService.WhoCan:output_type -> quorate.v1.WhoCanResponse
-	22, // 71: quorate.v1.AccessService.Bootstrap:output_type -> quorate.v1.BootstrapResponse
-	24, // 72: quorate.v1.AccessService.CreateAccount:output_type -> quorate.v1.CreateAccountResponse
-	26, // 73: quorate.v1.AccessService.UpdateAccount:output_type -> quorate.v1.UpdateAccountResponse
-	28, // 74: quorate.v1.AccessService.DeleteAccount:output_type -> quorate.v1.DeleteAccountResponse
-	30, // 75: quorate.v1.AccessService.ListAccounts:output_type -> quorate.v1.ListAccountsResponse
-	32, // 76: quorate.v1.AccessService.CreateToken:output_type -> quorate.v1.CreateTokenResponse
-	34, // 77: quorate.v1.AccessService.RotateToken:output_type -> quorate.v1.RotateTokenResponse
-	36, // 78: quorate.v1.AccessService.RevokeToken:output_type -> quorate.v1.RevokeTokenResponse
-	38, // 79: quorate.v1.AccessService.ListTokens:output_type -> quorate.v1.ListTokensResponse
-	41, // 80: quorate.v1.AccessService.RefuseCredential:output_type -> quorate.v1.RefuseCredentialResponse
-	43, // 81: quorate.v1.AccessService.AllowCredential:output_type -> quorate.v1.AllowCredentialResponse
-	45, // 82: quorate.v1.AccessService.ListRefusedCredentials:output_type -> quorate.v1.ListRefusedCredentialsResponse
-	47, // 83: quorate.v1.AccessService.SetAccessMode:output_type -> quorate.v1.SetAccessModeResponse
-	49, // 84: quorate.v1.AccessService.AdoptAllocations:output_type -> quorate.v1.AdoptAllocationsResponse
-	51, // 85: quorate.v1.AccessService.GetGuardReport:output_type -> quorate.v1.GetGuardReportResponse
-	68, // [68:86] is the sub-list for method output_type
-	50, // [50:68] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	57, // 46: quorate.v1.AdoptAllocationsResponse.allocations:type_name -> quorate.v1.AllocationRef
+	57, // 47: quorate.v1.AdoptAllocationsResponse.left:type_name -> quorate.v1.AllocationRef
+	55, // 48: quorate.v1.GetGuardReportRequest.read:type_name -> quorate.v1.ReadOptions
+	52, // 49: quorate.v1.GetGuardReportResponse.trees_with_admins:type_name -> quorate.v1.TreeAdmins
+	53, // 50: quorate.v1.GetGuardReportResponse.would_refuse:type_name -> quorate.v1.WouldRefuse
+	56, // 51: quorate.v1.GetGuardReportResponse.read:type_name -> quorate.v1.ReadInfo
+	12, // 52: quorate.v1.AccessService.WhoAmI:input_type -> quorate.v1.WhoAmIRequest
+	15, // 53: quorate.v1.AccessService.CanI:input_type -> quorate.v1.CanIRequest
+	18, // 54: quorate.v1.AccessService.WhoCan:input_type -> quorate.v1.WhoCanRequest
+	21, // 55: quorate.v1.AccessService.Bootstrap:input_type -> quorate.v1.BootstrapRequest
+	23, // 56: quorate.v1.AccessService.CreateAccount:input_type -> quorate.v1.CreateAccountRequest
+	25, // 57: quorate.v1.AccessService.UpdateAccount:input_type -> quorate.v1.UpdateAccountRequest
+	27, // 58: quorate.v1.AccessService.DeleteAccount:input_type -> quorate.v1.DeleteAccountRequest
+	29, // 59: quorate.v1.AccessService.ListAccounts:input_type -> quorate.v1.ListAccountsRequest
+	31, // 60: quorate.v1.AccessService.CreateToken:input_type -> quorate.v1.CreateTokenRequest
+	33, // 61: quorate.v1.AccessService.RotateToken:input_type -> quorate.v1.RotateTokenRequest
+	35, // 62: quorate.v1.AccessService.RevokeToken:input_type -> quorate.v1.RevokeTokenRequest
+	37, // 63: quorate.v1.AccessService.ListTokens:input_type -> quorate.v1.ListTokensRequest
+	40, // 64: quorate.v1.AccessService.RefuseCredential:input_type -> quorate.v1.RefuseCredentialRequest
+	42, // 65: quorate.v1.AccessService.AllowCredential:input_type -> quorate.v1.AllowCredentialRequest
+	44, // 66: quorate.v1.AccessService.ListRefusedCredentials:input_type -> quorate.v1.ListRefusedCredentialsRequest
+	46, // 67: quorate.v1.AccessService.SetAccessMode:input_type -> quorate.v1.SetAccessModeRequest
+	48, // 68: quorate.v1.AccessService.AdoptAllocations:input_type -> quorate.v1.AdoptAllocationsRequest
+	50, // 69: quorate.v1.AccessService.GetGuardReport:input_type -> quorate.v1.GetGuardReportRequest
+	13, // 70: quorate.v1.AccessService.WhoAmI:output_type -> quorate.v1.WhoAmIResponse
+	17, // 71: quorate.v1.AccessService.CanI:output_type -> quorate.v1.CanIResponse
+	19, // 72: quorate.v1.AccessService.WhoCan:output_type -> quorate.v1.WhoCanResponse
+	22, // 73: quorate.v1.AccessService.Bootstrap:output_type -> quorate.v1.BootstrapResponse
+	24, // 74: quorate.v1.AccessService.CreateAccount:output_type -> quorate.v1.CreateAccountResponse
+	26, // 75: quorate.v1.AccessService.UpdateAccount:output_type -> quorate.v1.UpdateAccountResponse
+	28, // 76: quorate.v1.AccessService.DeleteAccount:output_type -> quorate.v1.DeleteAccountResponse
+	30, // 77: quorate.v1.AccessService.ListAccounts:output_type -> quorate.v1.ListAccountsResponse
+	32, // 78: quorate.v1.AccessService.CreateToken:output_type -> quorate.v1.CreateTokenResponse
+	34, // 79: quorate.v1.AccessService.RotateToken:output_type -> quorate.v1.RotateTokenResponse
+	36, // 80: quorate.v1.AccessService.RevokeToken:output_type -> quorate.v1.RevokeTokenResponse
+	38, // 81: quorate.v1.AccessService.ListTokens:output_type -> quorate.v1.ListTokensResponse
+	41, // 82: quorate.v1.AccessService.RefuseCredential:output_type -> quorate.v1.RefuseCredentialResponse
+	43, // 83: quorate.v1.AccessService.AllowCredential:output_type -> quorate.v1.AllowCredentialResponse
+	45, // 84: quorate.v1.AccessService.ListRefusedCredentials:output_type -> quorate.v1.ListRefusedCredentialsResponse
+	47, // 85: quorate.v1.AccessService.SetAccessMode:output_type -> quorate.v1.SetAccessModeResponse
+	49, // 86: quorate.v1.AccessService.AdoptAllocations:output_type -> quorate.v1.AdoptAllocationsResponse
+	51, // 87: quorate.v1.AccessService.GetGuardReport:output_type -> quorate.v1.GetGuardReportResponse
+	70, // [70:88] is the sub-list for method output_type
+	52, // [52:70] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_access_proto_init() }

@@ -724,7 +724,11 @@ type AllocateRequest struct {
 	// Alternatives in order of preference, instead of claims. The first that fits without ending others is held, or else
 	// the first that fits by preemption. A request that waits does so for all of them, and is granted the one that fits
 	// first. Not with MODE_FORCE.
-	AnyOf         []*Alternative `protobuf:"bytes,90,rep,name=any_of,json=anyOf,proto3" json:"any_of,omitempty"`
+	AnyOf []*Alternative `protobuf:"bytes,90,rep,name=any_of,json=anyOf,proto3" json:"any_of,omitempty"`
+	// The namespace of the id; empty for the caller's own, which is its user, such as account/hans, or "default" without a
+	// credential. Equal ids in two namespaces name two allocations. In a guarded cluster another namespace than the
+	// caller's own needs hold.operate at each claim; those that begin with "frontend/" are shared and need hold.
+	Namespace     string `protobuf:"bytes,15,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -878,6 +882,13 @@ func (x *AllocateRequest) GetAnyOf() []*Alternative {
 	return nil
 }
 
+func (x *AllocateRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
 // Alternative is one list of claims of a request that wants one of several.
 type Alternative struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -949,8 +960,9 @@ type Allocation struct {
 	Forced bool `protobuf:"varint,10,opt,name=forced,proto3" json:"forced,omitempty"`
 	// For a reservation: ledger time at which it expires.
 	ReservedUntilLedgerMs int64 `protobuf:"varint,11,opt,name=reserved_until_ledger_ms,json=reservedUntilLedgerMs,proto3" json:"reserved_until_ledger_ms,omitempty"`
-	// For a preempted one: the id of the allocation in favor of which it ended.
-	PreemptedBy string `protobuf:"bytes,12,opt,name=preempted_by,json=preemptedBy,proto3" json:"preempted_by,omitempty"`
+	// For a preempted one: the allocation in favor of which it ended. Without an id if a drain ended it. Not set if the
+	// caller may not know.
+	PreemptedBy *AllocationRef `protobuf:"bytes,12,opt,name=preempted_by,json=preemptedBy,proto3" json:"preempted_by,omitempty"`
 	// The allocations that its grant preempted; at most 100 unless it is a reservation.
 	Preempted []*Preempted `protobuf:"bytes,13,rep,name=preempted,proto3" json:"preempted,omitempty"`
 	// For a lease: how long a renewal extends it.
@@ -958,9 +970,9 @@ type Allocation struct {
 	// For a lease: ledger time at which it ends unless it is renewed before. Never later than ends_ledger_ms; without a
 	// TTL it is the same.
 	ExpiresLedgerMs int64 `protobuf:"varint,15,opt,name=expires_ledger_ms,json=expiresLedgerMs,proto3" json:"expires_ledger_ms,omitempty"`
-	// For a revoked lease: the id of the allocation in favor of which it ends. It ends at expires_ledger_ms even if it
-	// is renewed.
-	RevokedBy string `protobuf:"bytes,16,opt,name=revoked_by,json=revokedBy,proto3" json:"revoked_by,omitempty"`
+	// For a revoked lease: the allocation in favor of which it ends. It ends at expires_ledger_ms even if it is renewed.
+	// Without an id if a drain has revoked it, or the caller may not know.
+	RevokedBy *AllocationRef `protobuf:"bytes,16,opt,name=revoked_by,json=revokedBy,proto3" json:"revoked_by,omitempty"`
 	// Data of the lease. In a guarded cluster it is only in answers of GetAllocation, to the owner and to callers with
 	// data.read, and in answers to commands of the owner.
 	UserData map[string]string `protobuf:"bytes,17,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -970,8 +982,8 @@ type Allocation struct {
 	Priority int64 `protobuf:"varint,19,opt,name=priority,proto3" json:"priority,omitempty"`
 	// The generation of the last Resize, Transfer or Split that named one; 0 if none did.
 	Generation uint64 `protobuf:"varint,20,opt,name=generation,proto3" json:"generation,omitempty"`
-	// The id of the allocation that it was split from; empty if it was not.
-	SplitFrom string `protobuf:"bytes,21,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
+	// The allocation that it was split from; not set if it was not.
+	SplitFrom *AllocationRef `protobuf:"bytes,21,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
 	// The identity that has made it and may change it; empty if none has, as in a cluster that is not guarded.
 	Owner string `protobuf:"bytes,60,opt,name=owner,proto3" json:"owner,omitempty"`
 	// The number of the alternative in any_of that it was granted, from 1; 0 if its request had none, or still waits.
@@ -986,7 +998,9 @@ type Allocation struct {
 	// Ledger time at which its declared time is over; 0 if it declared none or does not hold yet.
 	EndsLedgerMs int64 `protobuf:"varint,113,opt,name=ends_ledger_ms,json=endsLedgerMs,proto3" json:"ends_ledger_ms,omitempty"`
 	// The resize that waits for it; unset if none does.
-	Resize        *WaitingResize `protobuf:"bytes,95,opt,name=resize,proto3" json:"resize,omitempty"`
+	Resize *WaitingResize `protobuf:"bytes,95,opt,name=resize,proto3" json:"resize,omitempty"`
+	// The namespace of the id.
+	Namespace     string `protobuf:"bytes,22,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1098,11 +1112,11 @@ func (x *Allocation) GetReservedUntilLedgerMs() int64 {
 	return 0
 }
 
-func (x *Allocation) GetPreemptedBy() string {
+func (x *Allocation) GetPreemptedBy() *AllocationRef {
 	if x != nil {
 		return x.PreemptedBy
 	}
-	return ""
+	return nil
 }
 
 func (x *Allocation) GetPreempted() []*Preempted {
@@ -1126,11 +1140,11 @@ func (x *Allocation) GetExpiresLedgerMs() int64 {
 	return 0
 }
 
-func (x *Allocation) GetRevokedBy() string {
+func (x *Allocation) GetRevokedBy() *AllocationRef {
 	if x != nil {
 		return x.RevokedBy
 	}
-	return ""
+	return nil
 }
 
 func (x *Allocation) GetUserData() map[string]string {
@@ -1161,11 +1175,11 @@ func (x *Allocation) GetGeneration() uint64 {
 	return 0
 }
 
-func (x *Allocation) GetSplitFrom() string {
+func (x *Allocation) GetSplitFrom() *AllocationRef {
 	if x != nil {
 		return x.SplitFrom
 	}
-	return ""
+	return nil
 }
 
 func (x *Allocation) GetOwner() string {
@@ -1215,6 +1229,13 @@ func (x *Allocation) GetResize() *WaitingResize {
 		return x.Resize
 	}
 	return nil
+}
+
+func (x *Allocation) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 // WaitingResize is a resize in the queue. Its allocation holds its present amounts meanwhile.
@@ -2213,7 +2234,9 @@ type RenewRequest struct {
 	// Merged into the data of the lease; an empty value removes a key.
 	UserData map[string]string `protobuf:"bytes,4,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Changes to items that it holds.
-	Items         []*ItemUpdate `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
+	Items []*ItemUpdate `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
+	// The namespace of the id; empty for the caller's own.
+	Namespace     string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2281,6 +2304,13 @@ func (x *RenewRequest) GetItems() []*ItemUpdate {
 		return x.Items
 	}
 	return nil
+}
+
+func (x *RenewRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 // RenewResponse shows the renewed allocation.
@@ -2545,7 +2575,9 @@ type ResizeRequest struct {
 	WaitMs int64 `protobuf:"varint,95,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
 	// How long this call waits until the resize is carried out, in milliseconds, before it returns that it waits; at most a
 	// minute, and until shortly before the caller's deadline. It needs wait_ms.
-	PollMs        int64 `protobuf:"varint,96,opt,name=poll_ms,json=pollMs,proto3" json:"poll_ms,omitempty"`
+	PollMs int64 `protobuf:"varint,96,opt,name=poll_ms,json=pollMs,proto3" json:"poll_ms,omitempty"`
+	// The namespace of the id; empty for the caller's own.
+	Namespace     string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2627,6 +2659,13 @@ func (x *ResizeRequest) GetPollMs() int64 {
 		return x.PollMs
 	}
 	return 0
+}
+
+func (x *ResizeRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 // ClaimChange sets amounts at one node of an allocation.
@@ -2789,7 +2828,9 @@ type TransferRequest struct {
 	// The moves.
 	Moves []*ClaimMove `protobuf:"bytes,4,rep,name=moves,proto3" json:"moves,omitempty"`
 	// Decide without changing anything.
-	DryRun        bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// The namespace of the id; empty for the caller's own.
+	Namespace     string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2857,6 +2898,13 @@ func (x *TransferRequest) GetDryRun() bool {
 		return x.DryRun
 	}
 	return false
+}
+
+func (x *TransferRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 // ClaimMove moves one claim, with everything that it holds. All moves of a request are one step: each names a node where
@@ -3020,7 +3068,9 @@ type SplitRequest struct {
 	// The new allocations.
 	Parts []*Part `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
 	// Decide without changing anything.
-	DryRun        bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// The namespace of the id, and of those of the parts; empty for the caller's own.
+	Namespace     string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3090,10 +3140,17 @@ func (x *SplitRequest) GetDryRun() bool {
 	return false
 }
 
+func (x *SplitRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
 // Part is a new allocation.
 type Part struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its id, chosen by the caller.
+	// Its id, chosen by the caller, in the namespace of the allocation.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Its claims, at most one for each node.
 	Claims        []*PartClaim `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
@@ -3332,7 +3389,9 @@ type ListWaitingRequest struct {
 	Owner string `protobuf:"bytes,7,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Also tell who is in the way of each request, see Decision.holders. A page then has at most 20 requests, and costs a
 	// look at the newest 10,000 allocations.
-	NameBlockers  bool `protobuf:"varint,8,opt,name=name_blockers,json=nameBlockers,proto3" json:"name_blockers,omitempty"`
+	NameBlockers bool `protobuf:"varint,8,opt,name=name_blockers,json=nameBlockers,proto3" json:"name_blockers,omitempty"`
+	// Only requests in this namespace; empty for all.
+	Namespace     string `protobuf:"bytes,9,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3428,6 +3487,13 @@ func (x *ListWaitingRequest) GetNameBlockers() bool {
 		return x.NameBlockers
 	}
 	return false
+}
+
+func (x *ListWaitingRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 // WaitingRequest is one waiting request with the reason why it does not fit now.
@@ -3567,14 +3633,16 @@ type WatchAllocationsRequest struct {
 	AfterIndex uint64 `protobuf:"varint,1,opt,name=after_index,json=afterIndex,proto3" json:"after_index,omitempty"`
 	// The number within after_index of the last change received; 0 if after_index is that of a read or write.
 	AfterNumber uint32 `protobuf:"varint,2,opt,name=after_number,json=afterNumber,proto3" json:"after_number,omitempty"`
-	// Only these ids.
-	Ids []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
+	// Only these; an empty namespace is the caller's own.
+	Allocations []*AllocationRef `protobuf:"bytes,3,rep,name=allocations,proto3" json:"allocations,omitempty"`
 	// Only allocations with a claim in this tree, and only what else happens in it.
 	Tree string `protobuf:"bytes,4,opt,name=tree,proto3" json:"tree,omitempty"`
 	// Only allocations with a claim at this node or below it, and only what else happens there; needs tree.
 	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
-	// What to watch; empty for allocations. With ids only allocations can be watched.
-	Topics        []WatchTopic `protobuf:"varint,50,rep,packed,name=topics,proto3,enum=quorate.v1.WatchTopic" json:"topics,omitempty"`
+	// What to watch; empty for allocations. With allocations or a namespace only these can be watched.
+	Topics []WatchTopic `protobuf:"varint,50,rep,packed,name=topics,proto3,enum=quorate.v1.WatchTopic" json:"topics,omitempty"`
+	// Only allocations in this namespace; empty for all.
+	Namespace     string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3623,9 +3691,9 @@ func (x *WatchAllocationsRequest) GetAfterNumber() uint32 {
 	return 0
 }
 
-func (x *WatchAllocationsRequest) GetIds() []string {
+func (x *WatchAllocationsRequest) GetAllocations() []*AllocationRef {
 	if x != nil {
-		return x.Ids
+		return x.Allocations
 	}
 	return nil
 }
@@ -3649,6 +3717,13 @@ func (x *WatchAllocationsRequest) GetTopics() []WatchTopic {
 		return x.Topics
 	}
 	return nil
+}
+
+func (x *WatchAllocationsRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 // WatchAllocationsResponse is one change or, every few seconds, a heartbeat, which has none of allocation, crossing,
@@ -3881,7 +3956,9 @@ type ReleaseRequest struct {
 	ItemState string `protobuf:"bytes,3,opt,name=item_state,json=itemState,proto3" json:"item_state,omitempty"`
 	// The fence of the grant, so that a late call does not end the next grant under the same id; 0 is not checked. Another
 	// fence is refused with FENCE_MISMATCH.
-	Fence         uint64 `protobuf:"varint,4,opt,name=fence,proto3" json:"fence,omitempty"`
+	Fence uint64 `protobuf:"varint,4,opt,name=fence,proto3" json:"fence,omitempty"`
+	// The namespace of the id; empty for the caller's own.
+	Namespace     string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3942,6 +4019,13 @@ func (x *ReleaseRequest) GetFence() uint64 {
 		return x.Fence
 	}
 	return 0
+}
+
+func (x *ReleaseRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 // ReleaseResponse shows the ended allocation.
@@ -4193,7 +4277,9 @@ type GetAllocationRequest struct {
 	// The id given to Allocate.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadOptions `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
+	// The namespace of the id; empty for the caller's own.
+	Namespace     string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4240,6 +4326,13 @@ func (x *GetAllocationRequest) GetRead() *ReadOptions {
 		return x.Read
 	}
 	return nil
+}
+
+func (x *GetAllocationRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 // GetAllocationResponse shows one allocation.
@@ -4321,10 +4414,12 @@ type ListAllocationsRequest struct {
 	Application string `protobuf:"bytes,61,opt,name=application,proto3" json:"application,omitempty"`
 	// Only allocations that this identity has made, see Allocation.owner.
 	Owner string `protobuf:"bytes,62,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Only allocations whose ids begin so.
+	// Only allocations whose ids begin so, in any namespace that the others do not exclude.
 	IdPrefix string `protobuf:"bytes,63,opt,name=id_prefix,json=idPrefix,proto3" json:"id_prefix,omitempty"`
 	// Only allocations in this state: held or reserved; unspecified for both.
-	State         AllocationState `protobuf:"varint,64,opt,name=state,proto3,enum=quorate.v1.AllocationState" json:"state,omitempty"`
+	State AllocationState `protobuf:"varint,64,opt,name=state,proto3,enum=quorate.v1.AllocationState" json:"state,omitempty"`
+	// Only allocations in this namespace; empty for all.
+	Namespace     string `protobuf:"bytes,8,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4443,6 +4538,13 @@ func (x *ListAllocationsRequest) GetState() AllocationState {
 	return AllocationState_ALLOCATION_STATE_UNSPECIFIED
 }
 
+func (x *ListAllocationsRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
 // ListAllocationsResponse is one page.
 type ListAllocationsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4524,7 +4626,9 @@ type ConfirmRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The fence of the grant, so that a late call does not confirm the next grant under the same id; 0 is not checked. Another
 	// fence is refused with FENCE_MISMATCH.
-	Fence         uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	Fence uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	// The namespace of the id; empty for the caller's own.
+	Namespace     string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4571,6 +4675,13 @@ func (x *ConfirmRequest) GetFence() uint64 {
 		return x.Fence
 	}
 	return 0
+}
+
+func (x *ConfirmRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 // ConfirmResponse shows the held allocation.
@@ -4644,7 +4755,9 @@ type CancelRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The fence of the grant, so that a late call does not end the next grant under the same id; 0 is not checked. Another
 	// fence is refused with FENCE_MISMATCH.
-	Fence         uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	Fence uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	// The namespace of the id; empty for the caller's own.
+	Namespace     string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4693,6 +4806,13 @@ func (x *CancelRequest) GetFence() uint64 {
 	return 0
 }
 
+func (x *CancelRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
 // CancelResponse shows the ended reservation.
 type CancelResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4702,8 +4822,8 @@ type CancelResponse struct {
 	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	// True when it had been cancelled before and this call changed nothing.
 	Repeated bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	// Ids of the preempted allocations that are held again: all that the reservation had preempted, or none.
-	Restored      []string `protobuf:"bytes,4,rep,name=restored,proto3" json:"restored,omitempty"`
+	// The preempted allocations that are held again: all that the reservation had preempted, or none.
+	Restored      []*AllocationRef `protobuf:"bytes,4,rep,name=restored,proto3" json:"restored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4759,7 +4879,7 @@ func (x *CancelResponse) GetRepeated() bool {
 	return false
 }
 
-func (x *CancelResponse) GetRestored() []string {
+func (x *CancelResponse) GetRestored() []*AllocationRef {
 	if x != nil {
 		return x.Restored
 	}
@@ -4780,7 +4900,9 @@ type ExplainRequest struct {
 	Read *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	// Foretell when a waiting request, or a resize that waits, is granted at the latest: Waiting.certain_by_ledger_ms.
 	// Expensive, and refused, like certain_by of ListWaiting. Without effect on other questions.
-	CertainBy     bool `protobuf:"varint,4,opt,name=certain_by,json=certainBy,proto3" json:"certain_by,omitempty"`
+	CertainBy bool `protobuf:"varint,4,opt,name=certain_by,json=certainBy,proto3" json:"certain_by,omitempty"`
+	// The namespace of id; empty for the caller's own. Without effect on a request, which has its own.
+	Namespace     string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4852,6 +4974,13 @@ func (x *ExplainRequest) GetCertainBy() bool {
 		return x.CertainBy
 	}
 	return false
+}
+
+func (x *ExplainRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 type isExplainRequest_Question interface {
@@ -4980,9 +5109,8 @@ type Event struct {
 	Kind EventKind `protobuf:"varint,2,opt,name=kind,proto3,enum=quorate.v1.EventKind" json:"kind,omitempty"`
 	// The id of the allocation, request or scheduled limit.
 	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
-	// The id of the allocation that caused it, if another did. For scheduled limits the actor, which is
-	// "system/calendar" for what happens because its time has come.
-	By string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	// The allocation that caused it, if another did; without an id if the caller may not know.
+	By *AllocationRef `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
 	// Ledger time.
 	HappenedLedgerMs int64 `protobuf:"varint,5,opt,name=happened_ledger_ms,json=happenedLedgerMs,proto3" json:"happened_ledger_ms,omitempty"`
 	// Wall-clock time on the leader; for people only.
@@ -4998,7 +5126,12 @@ type Event struct {
 	// For EVENT_KIND_LIMIT_STARTED, _ENDING, _ENDED, _SCHEDULED and _SKIPPED: the scheduled limit.
 	Scheduled *ScheduledLimitEvent `protobuf:"bytes,51,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
 	// For EVENT_KIND_PREEMPTED and EVENT_KIND_REVOKED: why.
-	Reason        *EndReason `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason *EndReason `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The namespace of the id; empty unless it is that of an allocation or request.
+	Namespace string `protobuf:"bytes,8,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// For scheduled limits, and for ends that no other allocation caused: who did, such as "system/calendar" for what happens
+	// because its time has come.
+	Actor         string `protobuf:"bytes,9,opt,name=actor,proto3" json:"actor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5054,11 +5187,11 @@ func (x *Event) GetId() string {
 	return ""
 }
 
-func (x *Event) GetBy() string {
+func (x *Event) GetBy() *AllocationRef {
 	if x != nil {
 		return x.By
 	}
-	return ""
+	return nil
 }
 
 func (x *Event) GetHappenedLedgerMs() int64 {
@@ -5117,6 +5250,20 @@ func (x *Event) GetReason() *EndReason {
 	return nil
 }
 
+func (x *Event) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Event) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
 // ListEventsRequest asks for events in the order in which they happened.
 type ListEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5138,7 +5285,9 @@ type ListEventsRequest struct {
 	// Newest first. Then a page continues with its next as before.
 	NewestFirst bool `protobuf:"varint,52,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
 	// Only events before this number; 0 for no such bound.
-	Before        uint64 `protobuf:"varint,53,opt,name=before,proto3" json:"before,omitempty"`
+	Before uint64 `protobuf:"varint,53,opt,name=before,proto3" json:"before,omitempty"`
+	// Only events of allocations in this namespace. With an id, empty stands for the caller's own.
+	Namespace     string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5234,6 +5383,13 @@ func (x *ListEventsRequest) GetBefore() uint64 {
 		return x.Before
 	}
 	return 0
+}
+
+func (x *ListEventsRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 // ListEventsResponse is one page.
@@ -5339,7 +5495,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bresource\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\bresource\x12\x1d\n" +
 	"\x05least\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x05least\x12\x1b\n" +
 	"\x04most\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04most\x12\x1b\n" +
-	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\x97\a\n" +
+	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\xcf\a\n" +
 	"\x0fAllocateRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x123\n" +
 	"\x06claims\x18\x02 \x03(\v2\x11.quorate.v1.ClaimB\b\xbaH\x05\x92\x01\x02\x10 R\x06claims\x12.\n" +
@@ -5362,7 +5518,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x06for_ms\x18F \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x90\xde\xe6u(\x00R\x05forMs\x12!\n" +
 	"\fname_holders\x18< \x01(\bR\vnameHolders\x128\n" +
-	"\x06any_of\x18Z \x03(\v2\x17.quorate.v1.AlternativeB\b\xbaH\x05\x92\x01\x02\x10\bR\x05anyOf\x1a9\n" +
+	"\x06any_of\x18Z \x03(\v2\x17.quorate.v1.AlternativeB\b\xbaH\x05\x92\x01\x02\x10\bR\x05anyOf\x126\n" +
+	"\tnamespace\x18\x0f \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
@@ -5371,7 +5528,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"D\n" +
 	"\vAlternative\x125\n" +
 	"\x06claims\x18\x01 \x03(\v2\x11.quorate.v1.ClaimB\n" +
-	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\"\xfd\t\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\"\xec\n" +
+	"\n" +
 	"\n" +
 	"Allocation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
@@ -5386,28 +5544,29 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\tprincipal\x18\t \x01(\v2\x15.quorate.v1.PrincipalR\tprincipal\x12\x16\n" +
 	"\x06forced\x18\n" +
 	" \x01(\bR\x06forced\x127\n" +
-	"\x18reserved_until_ledger_ms\x18\v \x01(\x03R\x15reservedUntilLedgerMs\x12!\n" +
-	"\fpreempted_by\x18\f \x01(\tR\vpreemptedBy\x123\n" +
+	"\x18reserved_until_ledger_ms\x18\v \x01(\x03R\x15reservedUntilLedgerMs\x12<\n" +
+	"\fpreempted_by\x18\f \x01(\v2\x19.quorate.v1.AllocationRefR\vpreemptedBy\x123\n" +
 	"\tpreempted\x18\r \x03(\v2\x15.quorate.v1.PreemptedR\tpreempted\x12\x15\n" +
 	"\x06ttl_ms\x18\x0e \x01(\x03R\x05ttlMs\x12*\n" +
-	"\x11expires_ledger_ms\x18\x0f \x01(\x03R\x0fexpiresLedgerMs\x12\x1d\n" +
+	"\x11expires_ledger_ms\x18\x0f \x01(\x03R\x0fexpiresLedgerMs\x128\n" +
 	"\n" +
-	"revoked_by\x18\x10 \x01(\tR\trevokedBy\x12A\n" +
+	"revoked_by\x18\x10 \x01(\v2\x19.quorate.v1.AllocationRefR\trevokedBy\x12A\n" +
 	"\tuser_data\x18\x11 \x03(\v2$.quorate.v1.Allocation.UserDataEntryR\buserData\x12-\n" +
 	"\awaiting\x18\x12 \x01(\v2\x13.quorate.v1.WaitingR\awaiting\x12\x1a\n" +
 	"\bpriority\x18\x13 \x01(\x03R\bpriority\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x14 \x01(\x04R\n" +
-	"generation\x12\x1d\n" +
+	"generation\x128\n" +
 	"\n" +
-	"split_from\x18\x15 \x01(\tR\tsplitFrom\x12\x14\n" +
+	"split_from\x18\x15 \x01(\v2\x19.quorate.v1.AllocationRefR\tsplitFrom\x12\x14\n" +
 	"\x05owner\x18< \x01(\tR\x05owner\x12 \n" +
 	"\valternative\x18Z \x01(\x05R\valternative\x12-\n" +
 	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\x121\n" +
 	"\tmade_room\x18o \x01(\v2\x14.quorate.v1.MadeRoomR\bmadeRoom\x12\x15\n" +
 	"\x06for_ms\x18p \x01(\x03R\x05forMs\x12$\n" +
 	"\x0eends_ledger_ms\x18q \x01(\x03R\fendsLedgerMs\x121\n" +
-	"\x06resize\x18_ \x01(\v2\x19.quorate.v1.WaitingResizeR\x06resize\x1a9\n" +
+	"\x06resize\x18_ \x01(\v2\x19.quorate.v1.WaitingResizeR\x06resize\x12\x1c\n" +
+	"\tnamespace\x18\x16 \x01(\tR\tnamespace\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
@@ -5488,14 +5647,15 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x120\n" +
 	"\bdecision\x18\x03 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12-\n" +
-	"\aproblem\x18\x04 \x01(\v2\x13.quorate.v1.ProblemR\aproblem\"\xb6\x02\n" +
+	"\aproblem\x18\x04 \x01(\v2\x13.quorate.v1.ProblemR\aproblem\"\xee\x02\n" +
 	"\fRenewRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12$\n" +
 	"\x06ttl_ms\x18\x03 \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x05ttlMs\x12M\n" +
 	"\tuser_data\x18\x04 \x03(\v2&.quorate.v1.RenewRequest.UserDataEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\buserData\x127\n" +
-	"\x05items\x18\x05 \x03(\v2\x16.quorate.v1.ItemUpdateB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05items\x1a;\n" +
+	"\x05items\x18\x05 \x03(\v2\x16.quorate.v1.ItemUpdateB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05items\x126\n" +
+	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x83\x01\n" +
@@ -5513,7 +5673,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\fRenewOutcome\x125\n" +
 	"\arenewed\x18\x01 \x01(\v2\x19.quorate.v1.RenewResponseH\x00R\arenewed\x12/\n" +
 	"\afailure\x18\x02 \x01(\v2\x13.quorate.v1.FailureH\x00R\afailureB\t\n" +
-	"\aoutcome\"\x90\x02\n" +
+	"\aoutcome\"\xc8\x02\n" +
 	"\rResizeRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
@@ -5525,7 +5685,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x12&\n" +
 	"\await_ms\x18_ \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x06waitMs\x12$\n" +
-	"\apoll_ms\x18` \x01(\x03B\v\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00R\x06pollMs\"\xe0\x01\n" +
+	"\apoll_ms\x18` \x01(\x03B\v\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00R\x06pollMs\x126\n" +
+	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"\xe0\x01\n" +
 	"\vClaimChange\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12X\n" +
@@ -5540,7 +5701,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12\x1a\n" +
 	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x14\n" +
 	"\x05index\x18\x04 \x01(\x04R\x05index\x12$\n" +
-	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\"\xc0\x01\n" +
+	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\"\xf8\x01\n" +
 	"\x0fTransferRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
@@ -5549,7 +5710,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"generation\x127\n" +
 	"\x05moves\x18\x04 \x03(\v2\x15.quorate.v1.ClaimMoveB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x05moves\x12\x17\n" +
-	"\adry_run\x18\x05 \x01(\bR\x06dryRun\"b\n" +
+	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x126\n" +
+	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"b\n" +
 	"\tClaimMove\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04from\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04from\x12\x18\n" +
@@ -5561,7 +5723,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12\x1a\n" +
 	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x14\n" +
 	"\x05index\x18\x04 \x01(\x04R\x05index\x12$\n" +
-	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\"\xb8\x01\n" +
+	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\"\xf0\x01\n" +
 	"\fSplitRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
@@ -5570,7 +5732,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"generation\x122\n" +
 	"\x05parts\x18\x04 \x03(\v2\x10.quorate.v1.PartB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x05parts\x12\x17\n" +
-	"\adry_run\x18\x05 \x01(\bR\x06dryRun\"h\n" +
+	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x126\n" +
+	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"h\n" +
 	"\x04Part\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x129\n" +
 	"\x06claims\x18\x02 \x03(\v2\x15.quorate.v1.PartClaimB\n" +
@@ -5591,7 +5754,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x14\n" +
 	"\x05index\x18\x04 \x01(\x04R\x05index\x12$\n" +
 	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\x12,\n" +
-	"\x05parts\x18\x06 \x03(\v2\x16.quorate.v1.AllocationR\x05parts\"\xd6\x02\n" +
+	"\x05parts\x18\x06 \x03(\v2\x16.quorate.v1.AllocationR\x05parts\"\x8e\x03\n" +
 	"\x12ListWaitingRequest\x12\x1b\n" +
 	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12#\n" +
@@ -5604,7 +5767,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"certain_by\x18n \x01(\bR\tcertainBy\x12\x1e\n" +
 	"\x05owner\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x05owner\x12#\n" +
-	"\rname_blockers\x18\b \x01(\bR\fnameBlockers\"z\n" +
+	"\rname_blockers\x18\b \x01(\bR\fnameBlockers\x126\n" +
+	"\tnamespace\x18\t \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"z\n" +
 	"\x0eWaitingRequest\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
@@ -5614,15 +5778,16 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\brequests\x18\x01 \x03(\v2\x1a.quorate.v1.WaitingRequestR\brequests\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\xf8\x01\n" +
+	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\xdb\x02\n" +
 	"\x17WatchAllocationsRequest\x12\x1f\n" +
 	"\vafter_index\x18\x01 \x01(\x04R\n" +
 	"afterIndex\x12!\n" +
-	"\fafter_number\x18\x02 \x01(\rR\vafterNumber\x12\x1b\n" +
-	"\x03ids\x18\x03 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x03ids\x12\x1b\n" +
+	"\fafter_number\x18\x02 \x01(\rR\vafterNumber\x12F\n" +
+	"\vallocations\x18\x03 \x03(\v2\x19.quorate.v1.AllocationRefB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\vallocations\x12\x1b\n" +
 	"\x04tree\x18\x04 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12A\n" +
-	"\x06topics\x182 \x03(\x0e2\x16.quorate.v1.WatchTopicB\x11\xbaH\x0e\x92\x01\v\x10\x04\"\a\x82\x01\x04\x10\x01 \x00R\x06topics\"\xf2\x02\n" +
+	"\x06topics\x182 \x03(\x0e2\x16.quorate.v1.WatchTopicB\x11\xbaH\x0e\x92\x01\v\x10\x04\"\a\x82\x01\x04\x10\x01 \x00R\x06topics\x126\n" +
+	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"\xf2\x02\n" +
 	"\x18WatchAllocationsResponse\x124\n" +
 	"\x06change\x18\x01 \x01(\x0e2\x1c.quorate.v1.AllocationChangeR\x06change\x126\n" +
 	"\n" +
@@ -5642,13 +5807,14 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04used\x18\x05 \x01(\x03R\x04used\x12'\n" +
 	"\x05limit\x18\x06 \x01(\v2\x11.quorate.v1.LimitR\x05limit\x12\x18\n" +
 	"\acleared\x18\a \x01(\bR\acleared\x12\x18\n" +
-	"\aomitted\x18\b \x01(\x05R\aomitted\"\xac\x01\n" +
+	"\aomitted\x18\b \x01(\x05R\aomitted\"\xe4\x01\n" +
 	"\x0eReleaseRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x125\n" +
 	"\x05items\x18\x02 \x03(\v2\x14.quorate.v1.ItemNameB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05items\x12&\n" +
 	"\n" +
 	"item_state\x18\x03 \x01(\tB\a\xbaH\x04r\x02(?R\titemState\x12\x14\n" +
-	"\x05fence\x18\x04 \x01(\x04R\x05fence\"{\n" +
+	"\x05fence\x18\x04 \x01(\x04R\x05fence\x126\n" +
+	"\tnamespace\x18\x05 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"{\n" +
 	"\x0fReleaseResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
@@ -5663,15 +5829,16 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x0eReleaseOutcome\x129\n" +
 	"\breleased\x18\x01 \x01(\v2\x1b.quorate.v1.ReleaseResponseH\x00R\breleased\x12/\n" +
 	"\afailure\x18\x02 \x01(\v2\x13.quorate.v1.FailureH\x00R\afailureB\t\n" +
-	"\aoutcome\"j\n" +
+	"\aoutcome\"\xa2\x01\n" +
 	"\x14GetAllocationRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12+\n" +
-	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"y\n" +
+	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x126\n" +
+	"\tnamespace\x18\x03 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"y\n" +
 	"\x15GetAllocationResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xd5\x04\n" +
+	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\x8d\x05\n" +
 	"\x16ListAllocationsRequest\x12\x1b\n" +
 	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12P\n" +
@@ -5686,7 +5853,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\vapplication\x18= \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vapplication\x12\x1e\n" +
 	"\x05owner\x18> \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x05owner\x122\n" +
 	"\tid_prefix\x18? \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\bidPrefix\x12?\n" +
-	"\x05state\x18@ \x01(\x0e2\x1b.quorate.v1.AllocationStateB\f\xbaH\t\x82\x01\x06\x18\x00\x18\x01\x18\x03R\x05state\x1a9\n" +
+	"\x05state\x18@ \x01(\x0e2\x1b.quorate.v1.AllocationStateB\f\xbaH\t\x82\x01\x06\x18\x00\x18\x01\x18\x03R\x05state\x126\n" +
+	"\tnamespace\x18\b \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc1\x01\n" +
@@ -5694,32 +5862,35 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\vallocations\x18\x01 \x03(\v2\x16.quorate.v1.AllocationR\vallocations\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"M\n" +
+	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\x85\x01\n" +
 	"\x0eConfirmRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
-	"\x05fence\x18\x02 \x01(\x04R\x05fence\"{\n" +
+	"\x05fence\x18\x02 \x01(\x04R\x05fence\x126\n" +
+	"\tnamespace\x18\x03 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"{\n" +
 	"\x0fConfirmResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x1a\n" +
-	"\brepeated\x18\x03 \x01(\bR\brepeated\"L\n" +
+	"\brepeated\x18\x03 \x01(\bR\brepeated\"\x84\x01\n" +
 	"\rCancelRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
-	"\x05fence\x18\x02 \x01(\x04R\x05fence\"\x96\x01\n" +
+	"\x05fence\x18\x02 \x01(\x04R\x05fence\x126\n" +
+	"\tnamespace\x18\x03 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"\xb1\x01\n" +
 	"\x0eCancelResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x1a\n" +
-	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x1a\n" +
-	"\brestored\x18\x04 \x03(\tR\brestored\"\xba\x01\n" +
+	"\brepeated\x18\x03 \x01(\bR\brepeated\x125\n" +
+	"\brestored\x18\x04 \x03(\v2\x19.quorate.v1.AllocationRefR\brestored\"\xf2\x01\n" +
 	"\x0eExplainRequest\x127\n" +
 	"\arequest\x18\x01 \x01(\v2\x1b.quorate.v1.AllocateRequestH\x00R\arequest\x12\x10\n" +
 	"\x02id\x18\x02 \x01(\tH\x00R\x02id\x12+\n" +
 	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1d\n" +
 	"\n" +
-	"certain_by\x18\x04 \x01(\bR\tcertainByB\x11\n" +
+	"certain_by\x18\x04 \x01(\bR\tcertainBy\x126\n" +
+	"\tnamespace\x18\x05 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespaceB\x11\n" +
 	"\bquestion\x12\x05\xbaH\x02\b\x01\"\xaf\x02\n" +
 	"\x0fExplainResponse\x120\n" +
 	"\bdecision\x18\x01 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x126\n" +
@@ -5731,12 +5902,12 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
 	"\x06levels\x18\x05 \x03(\v2\x16.quorate.v1.LevelCheckR\x06levels\x12\x1d\n" +
 	"\n" +
-	"levels_cut\x18\x06 \x01(\bR\tlevelsCut\"\xd8\x03\n" +
+	"levels_cut\x18\x06 \x01(\bR\tlevelsCut\"\xa7\x04\n" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.quorate.v1.EventKindR\x04kind\x12\x0e\n" +
-	"\x02id\x18\x03 \x01(\tR\x02id\x12\x0e\n" +
-	"\x02by\x18\x04 \x01(\tR\x02by\x12,\n" +
+	"\x02id\x18\x03 \x01(\tR\x02id\x12)\n" +
+	"\x02by\x18\x04 \x01(\v2\x19.quorate.v1.AllocationRefR\x02by\x12,\n" +
 	"\x12happened_ledger_ms\x18\x05 \x01(\x03R\x10happenedLedgerMs\x12;\n" +
 	"\vhappened_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"happenedAt\x120\n" +
@@ -5745,7 +5916,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04tree\x18\x1e \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x1f \x01(\tR\x04node\x12=\n" +
 	"\tscheduled\x183 \x01(\v2\x1f.quorate.v1.ScheduledLimitEventR\tscheduled\x12-\n" +
-	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\"\xc4\x02\n" +
+	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\x12\x1c\n" +
+	"\tnamespace\x18\b \x01(\tR\tnamespace\x12\x14\n" +
+	"\x05actor\x18\t \x01(\tR\x05actor\"\xfc\x02\n" +
 	"\x11ListEventsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
@@ -5756,7 +5929,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04tree\x182 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x183 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12!\n" +
 	"\fnewest_first\x184 \x01(\bR\vnewestFirst\x12\x16\n" +
-	"\x06before\x185 \x01(\x04R\x06before\"\x99\x01\n" +
+	"\x06before\x185 \x01(\x04R\x06before\x126\n" +
+	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"\x99\x01\n" +
 	"\x12ListEventsResponse\x12)\n" +
 	"\x06events\x18\x01 \x03(\v2\x11.quorate.v1.EventR\x06events\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\x12(\n" +
@@ -5931,20 +6105,21 @@ var file_quorate_v1_allocation_proto_goTypes = []any{
 	nil,                              // 70: quorate.v1.ListAllocationsRequest.LabelsEntry
 	(*ItemPick)(nil),                 // 71: quorate.v1.ItemPick
 	(*timestamppb.Timestamp)(nil),    // 72: google.protobuf.Timestamp
-	(*Preempted)(nil),                // 73: quorate.v1.Preempted
-	(*EndReason)(nil),                // 74: quorate.v1.EndReason
-	(*MadeRoom)(nil),                 // 75: quorate.v1.MadeRoom
-	(*HeldItem)(nil),                 // 76: quorate.v1.HeldItem
-	(*Decision)(nil),                 // 77: quorate.v1.Decision
-	(*Problem)(nil),                  // 78: quorate.v1.Problem
-	(*ItemUpdate)(nil),               // 79: quorate.v1.ItemUpdate
-	(*ReadOptions)(nil),              // 80: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 81: quorate.v1.ReadInfo
-	(*Revision)(nil),                 // 82: quorate.v1.Revision
-	(*Limit)(nil),                    // 83: quorate.v1.Limit
-	(*ItemName)(nil),                 // 84: quorate.v1.ItemName
-	(*LevelCheck)(nil),               // 85: quorate.v1.LevelCheck
-	(*ScheduledLimitEvent)(nil),      // 86: quorate.v1.ScheduledLimitEvent
+	(*AllocationRef)(nil),            // 73: quorate.v1.AllocationRef
+	(*Preempted)(nil),                // 74: quorate.v1.Preempted
+	(*EndReason)(nil),                // 75: quorate.v1.EndReason
+	(*MadeRoom)(nil),                 // 76: quorate.v1.MadeRoom
+	(*HeldItem)(nil),                 // 77: quorate.v1.HeldItem
+	(*Decision)(nil),                 // 78: quorate.v1.Decision
+	(*Problem)(nil),                  // 79: quorate.v1.Problem
+	(*ItemUpdate)(nil),               // 80: quorate.v1.ItemUpdate
+	(*ReadOptions)(nil),              // 81: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 82: quorate.v1.ReadInfo
+	(*Revision)(nil),                 // 83: quorate.v1.Revision
+	(*Limit)(nil),                    // 84: quorate.v1.Limit
+	(*ItemName)(nil),                 // 85: quorate.v1.ItemName
+	(*LevelCheck)(nil),               // 86: quorate.v1.LevelCheck
+	(*ScheduledLimitEvent)(nil),      // 87: quorate.v1.ScheduledLimitEvent
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	61,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
@@ -5963,142 +6138,148 @@ var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	72,  // 13: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
 	72,  // 14: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
 	5,   // 15: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
-	73,  // 16: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
-	65,  // 17: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
-	12,  // 18: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
-	74,  // 19: quorate.v1.Allocation.reason:type_name -> quorate.v1.EndReason
-	75,  // 20: quorate.v1.Allocation.made_room:type_name -> quorate.v1.MadeRoom
-	11,  // 21: quorate.v1.Allocation.resize:type_name -> quorate.v1.WaitingResize
-	28,  // 22: quorate.v1.WaitingResize.claims:type_name -> quorate.v1.ClaimChange
-	12,  // 23: quorate.v1.WaitingResize.waiting:type_name -> quorate.v1.Waiting
-	72,  // 24: quorate.v1.Waiting.arrived_at:type_name -> google.protobuf.Timestamp
-	13,  // 25: quorate.v1.Waiting.alternatives:type_name -> quorate.v1.WaitingAlternative
-	14,  // 26: quorate.v1.WaitingAlternative.claims:type_name -> quorate.v1.HeldClaim
-	66,  // 27: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
-	76,  // 28: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
-	71,  // 29: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
-	7,   // 30: quorate.v1.HeldClaim.ranges:type_name -> quorate.v1.AmountRange
-	10,  // 31: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
-	77,  // 32: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
-	8,   // 33: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
-	18,  // 34: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
-	15,  // 35: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
-	21,  // 36: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
-	8,   // 37: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
-	43,  // 38: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
-	22,  // 39: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
-	15,  // 40: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
-	44,  // 41: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
-	23,  // 42: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
-	21,  // 43: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
-	77,  // 44: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
-	78,  // 45: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
-	67,  // 46: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
-	79,  // 47: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
-	10,  // 48: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
-	22,  // 49: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
-	26,  // 50: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
-	23,  // 51: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
-	21,  // 52: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
-	28,  // 53: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
-	68,  // 54: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
-	10,  // 55: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
-	77,  // 56: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
-	31,  // 57: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
-	10,  // 58: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
-	77,  // 59: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
-	34,  // 60: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.Part
-	35,  // 61: quorate.v1.Part.claims:type_name -> quorate.v1.PartClaim
-	69,  // 62: quorate.v1.PartClaim.amounts:type_name -> quorate.v1.PartClaim.AmountsEntry
-	10,  // 63: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
-	77,  // 64: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
-	10,  // 65: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
-	80,  // 66: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
-	10,  // 67: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
-	77,  // 68: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
-	38,  // 69: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
-	81,  // 70: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
-	2,   // 71: quorate.v1.WatchAllocationsRequest.topics:type_name -> quorate.v1.WatchTopic
-	3,   // 72: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
-	10,  // 73: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
-	42,  // 74: quorate.v1.WatchAllocationsResponse.crossing:type_name -> quorate.v1.ThresholdCrossing
-	82,  // 75: quorate.v1.WatchAllocationsResponse.revision:type_name -> quorate.v1.Revision
-	58,  // 76: quorate.v1.WatchAllocationsResponse.event:type_name -> quorate.v1.Event
-	83,  // 77: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
-	84,  // 78: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
-	10,  // 79: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	43,  // 80: quorate.v1.BatchReleaseRequest.requests:type_name -> quorate.v1.ReleaseRequest
-	47,  // 81: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	44,  // 82: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	21,  // 83: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	80,  // 84: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	10,  // 85: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	81,  // 86: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	70,  // 87: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	80,  // 88: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	1,   // 89: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
-	10,  // 90: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	81,  // 91: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	10,  // 92: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	10,  // 93: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	8,   // 94: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	80,  // 95: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	77,  // 96: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	10,  // 97: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	72,  // 98: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	81,  // 99: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	85,  // 100: quorate.v1.ExplainResponse.levels:type_name -> quorate.v1.LevelCheck
-	4,   // 101: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	72,  // 102: quorate.v1.Event.happened_at:type_name -> google.protobuf.Timestamp
-	77,  // 103: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	42,  // 104: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
-	86,  // 105: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
-	74,  // 106: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
-	4,   // 107: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	80,  // 108: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	58,  // 109: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	81,  // 110: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	8,   // 111: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	16,  // 112: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	22,  // 113: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	24,  // 114: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	43,  // 115: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	45,  // 116: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	19,  // 117: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
-	37,  // 118: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	40,  // 119: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	52,  // 120: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	54,  // 121: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	27,  // 122: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
-	30,  // 123: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
-	33,  // 124: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
-	56,  // 125: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	59,  // 126: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	48,  // 127: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	50,  // 128: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	15,  // 129: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	17,  // 130: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	23,  // 131: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	25,  // 132: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	44,  // 133: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	46,  // 134: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	20,  // 135: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
-	39,  // 136: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	41,  // 137: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	53,  // 138: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	55,  // 139: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	29,  // 140: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
-	32,  // 141: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
-	36,  // 142: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
-	57,  // 143: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	60,  // 144: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	49,  // 145: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	51,  // 146: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	129, // [129:147] is the sub-list for method output_type
-	111, // [111:129] is the sub-list for method input_type
-	111, // [111:111] is the sub-list for extension type_name
-	111, // [111:111] is the sub-list for extension extendee
-	0,   // [0:111] is the sub-list for field type_name
+	73,  // 16: quorate.v1.Allocation.preempted_by:type_name -> quorate.v1.AllocationRef
+	74,  // 17: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
+	73,  // 18: quorate.v1.Allocation.revoked_by:type_name -> quorate.v1.AllocationRef
+	65,  // 19: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
+	12,  // 20: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
+	73,  // 21: quorate.v1.Allocation.split_from:type_name -> quorate.v1.AllocationRef
+	75,  // 22: quorate.v1.Allocation.reason:type_name -> quorate.v1.EndReason
+	76,  // 23: quorate.v1.Allocation.made_room:type_name -> quorate.v1.MadeRoom
+	11,  // 24: quorate.v1.Allocation.resize:type_name -> quorate.v1.WaitingResize
+	28,  // 25: quorate.v1.WaitingResize.claims:type_name -> quorate.v1.ClaimChange
+	12,  // 26: quorate.v1.WaitingResize.waiting:type_name -> quorate.v1.Waiting
+	72,  // 27: quorate.v1.Waiting.arrived_at:type_name -> google.protobuf.Timestamp
+	13,  // 28: quorate.v1.Waiting.alternatives:type_name -> quorate.v1.WaitingAlternative
+	14,  // 29: quorate.v1.WaitingAlternative.claims:type_name -> quorate.v1.HeldClaim
+	66,  // 30: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
+	77,  // 31: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
+	71,  // 32: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
+	7,   // 33: quorate.v1.HeldClaim.ranges:type_name -> quorate.v1.AmountRange
+	10,  // 34: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
+	78,  // 35: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
+	8,   // 36: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
+	18,  // 37: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
+	15,  // 38: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
+	21,  // 39: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
+	8,   // 40: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
+	43,  // 41: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
+	22,  // 42: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
+	15,  // 43: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
+	44,  // 44: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
+	23,  // 45: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
+	21,  // 46: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
+	78,  // 47: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
+	79,  // 48: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
+	67,  // 49: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
+	80,  // 50: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
+	10,  // 51: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
+	22,  // 52: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
+	26,  // 53: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
+	23,  // 54: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
+	21,  // 55: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
+	28,  // 56: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
+	68,  // 57: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
+	10,  // 58: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
+	78,  // 59: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
+	31,  // 60: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
+	10,  // 61: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
+	78,  // 62: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
+	34,  // 63: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.Part
+	35,  // 64: quorate.v1.Part.claims:type_name -> quorate.v1.PartClaim
+	69,  // 65: quorate.v1.PartClaim.amounts:type_name -> quorate.v1.PartClaim.AmountsEntry
+	10,  // 66: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
+	78,  // 67: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
+	10,  // 68: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
+	81,  // 69: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
+	10,  // 70: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
+	78,  // 71: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
+	38,  // 72: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
+	82,  // 73: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
+	73,  // 74: quorate.v1.WatchAllocationsRequest.allocations:type_name -> quorate.v1.AllocationRef
+	2,   // 75: quorate.v1.WatchAllocationsRequest.topics:type_name -> quorate.v1.WatchTopic
+	3,   // 76: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
+	10,  // 77: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
+	42,  // 78: quorate.v1.WatchAllocationsResponse.crossing:type_name -> quorate.v1.ThresholdCrossing
+	83,  // 79: quorate.v1.WatchAllocationsResponse.revision:type_name -> quorate.v1.Revision
+	58,  // 80: quorate.v1.WatchAllocationsResponse.event:type_name -> quorate.v1.Event
+	84,  // 81: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
+	85,  // 82: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
+	10,  // 83: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	43,  // 84: quorate.v1.BatchReleaseRequest.requests:type_name -> quorate.v1.ReleaseRequest
+	47,  // 85: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	44,  // 86: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	21,  // 87: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	81,  // 88: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	10,  // 89: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	82,  // 90: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	70,  // 91: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	81,  // 92: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	1,   // 93: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
+	10,  // 94: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	82,  // 95: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	10,  // 96: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	10,  // 97: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	73,  // 98: quorate.v1.CancelResponse.restored:type_name -> quorate.v1.AllocationRef
+	8,   // 99: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	81,  // 100: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	78,  // 101: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	10,  // 102: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	72,  // 103: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	82,  // 104: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	86,  // 105: quorate.v1.ExplainResponse.levels:type_name -> quorate.v1.LevelCheck
+	4,   // 106: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	73,  // 107: quorate.v1.Event.by:type_name -> quorate.v1.AllocationRef
+	72,  // 108: quorate.v1.Event.happened_at:type_name -> google.protobuf.Timestamp
+	78,  // 109: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	42,  // 110: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
+	87,  // 111: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
+	75,  // 112: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
+	4,   // 113: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	81,  // 114: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	58,  // 115: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	82,  // 116: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	8,   // 117: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	16,  // 118: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	22,  // 119: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	24,  // 120: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	43,  // 121: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	45,  // 122: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	19,  // 123: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	37,  // 124: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	40,  // 125: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	52,  // 126: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	54,  // 127: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	27,  // 128: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
+	30,  // 129: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
+	33,  // 130: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
+	56,  // 131: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	59,  // 132: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	48,  // 133: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	50,  // 134: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	15,  // 135: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	17,  // 136: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	23,  // 137: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	25,  // 138: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	44,  // 139: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	46,  // 140: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	20,  // 141: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	39,  // 142: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	41,  // 143: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	53,  // 144: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	55,  // 145: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	29,  // 146: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
+	32,  // 147: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
+	36,  // 148: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
+	57,  // 149: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	60,  // 150: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	49,  // 151: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	51,  // 152: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	135, // [135:153] is the sub-list for method output_type
+	117, // [117:135] is the sub-list for method input_type
+	117, // [117:117] is the sub-list for extension type_name
+	117, // [117:117] is the sub-list for extension extendee
+	0,   // [0:117] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }

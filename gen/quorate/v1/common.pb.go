@@ -389,6 +389,61 @@ func (*Limit_Unset) isLimit_Value() {}
 
 func (*Limit_Advisory) isLimit_Value() {}
 
+// AllocationRef names an allocation, or a request that waits.
+type AllocationRef struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace of the id.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The id in it.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AllocationRef) Reset() {
+	*x = AllocationRef{}
+	mi := &file_quorate_v1_common_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllocationRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllocationRef) ProtoMessage() {}
+
+func (x *AllocationRef) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_common_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllocationRef.ProtoReflect.Descriptor instead.
+func (*AllocationRef) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_common_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *AllocationRef) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *AllocationRef) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 var File_quorate_v1_common_proto protoreflect.FileDescriptor
 
 const file_quorate_v1_common_proto_rawDesc = "" +
@@ -409,7 +464,10 @@ const file_quorate_v1_common_proto_rawDesc = "" +
 	"\tunlimited\x18\x02 \x01(\bB\a\xbaH\x04j\x02\b\x01H\x00R\tunlimited\x12\x1f\n" +
 	"\x05unset\x18\x03 \x01(\bB\a\xbaH\x04j\x02\b\x01H\x00R\x05unset\x12%\n" +
 	"\badvisory\x18P \x01(\x03B\a\xbaH\x04\"\x02(\x00H\x00R\badvisoryB\x0e\n" +
-	"\x05value\x12\x05\xbaH\x02\b\x01*_\n" +
+	"\x05value\x12\x05\xbaH\x02\b\x01\"n\n" +
+	"\rAllocationRef\x126\n" +
+	"\tnamespace\x18\x01 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x12%\n" +
+	"\x02id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\x02id*_\n" +
 	"\vConsistency\x12\x1b\n" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18CONSISTENCY_LINEARIZABLE\x10\x01\x12\x15\n" +
@@ -436,13 +494,14 @@ func file_quorate_v1_common_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorate_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_quorate_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_quorate_v1_common_proto_goTypes = []any{
-	(Consistency)(0),    // 0: quorate.v1.Consistency
-	(TenantsSee)(0),     // 1: quorate.v1.TenantsSee
-	(*ReadOptions)(nil), // 2: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),    // 3: quorate.v1.ReadInfo
-	(*Limit)(nil),       // 4: quorate.v1.Limit
+	(Consistency)(0),      // 0: quorate.v1.Consistency
+	(TenantsSee)(0),       // 1: quorate.v1.TenantsSee
+	(*ReadOptions)(nil),   // 2: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),      // 3: quorate.v1.ReadInfo
+	(*Limit)(nil),         // 4: quorate.v1.Limit
+	(*AllocationRef)(nil), // 5: quorate.v1.AllocationRef
 }
 var file_quorate_v1_common_proto_depIdxs = []int32{
 	0, // 0: quorate.v1.ReadOptions.consistency:type_name -> quorate.v1.Consistency
@@ -471,7 +530,7 @@ func file_quorate_v1_common_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_common_proto_rawDesc), len(file_quorate_v1_common_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

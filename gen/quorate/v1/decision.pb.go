@@ -682,7 +682,9 @@ type Blocker struct {
 	// The place of the request in the queue, from 1; 0 for an allocation, and where the caller may not see the total.
 	Position int64 `protobuf:"varint,10,opt,name=position,proto3" json:"position,omitempty"`
 	// The number of the alternative of the request that waits there, from 1; 0 if it has none.
-	Alternative   int32 `protobuf:"varint,11,opt,name=alternative,proto3" json:"alternative,omitempty"`
+	Alternative int32 `protobuf:"varint,11,opt,name=alternative,proto3" json:"alternative,omitempty"`
+	// The namespace of the id.
+	Namespace     string `protobuf:"bytes,12,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -792,6 +794,13 @@ func (x *Blocker) GetAlternative() int32 {
 		return x.Alternative
 	}
 	return 0
+}
+
+func (x *Blocker) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 // HolderGroup is what one user holds at one node, of allocations with one owner.
@@ -959,7 +968,9 @@ type Preempted struct {
 	// The node of that tree where it was counted.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// Why it was chosen.
-	Reason        *EndReason `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason *EndReason `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The namespace of the id.
+	Namespace     string `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1020,6 +1031,13 @@ func (x *Preempted) GetReason() *EndReason {
 		return x.Reason
 	}
 	return nil
+}
+
+func (x *Preempted) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 // EndReason says why an allocation was ended, or a lease revoked, with the numbers of that moment. A caller who may not
@@ -1359,7 +1377,7 @@ type Remedy struct {
 	Raises []*Raise `protobuf:"bytes,1,rep,name=raises,proto3" json:"raises,omitempty"`
 	// A small set of held allocations whose release would admit the request, by fence. Computed only by Explain; empty
 	// otherwise, or if no such set was found.
-	Releases []string `protobuf:"bytes,2,rep,name=releases,proto3" json:"releases,omitempty"`
+	Releases []*AllocationRef `protobuf:"bytes,2,rep,name=releases,proto3" json:"releases,omitempty"`
 	// The number of the alternative in any_of that it would admit, from 1; 0 if the request has none.
 	Alternative   int32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1403,7 +1421,7 @@ func (x *Remedy) GetRaises() []*Raise {
 	return nil
 }
 
-func (x *Remedy) GetReleases() []string {
+func (x *Remedy) GetReleases() []*AllocationRef {
 	if x != nil {
 		return x.Releases
 	}
@@ -2156,7 +2174,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x05ahead\x18\f \x03(\v2\x13.quorate.v1.BlockerR\x05ahead\x12\x1f\n" +
 	"\vother_ahead\x18\r \x01(\x03R\n" +
 	"otherAhead\x12 \n" +
-	"\valternative\x18\x0e \x01(\x05R\valternative\"\xda\x02\n" +
+	"\valternative\x18\x0e \x01(\x05R\valternative\"\xf8\x02\n" +
 	"\aBlocker\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
@@ -2169,7 +2187,8 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x11expires_ledger_ms\x18\t \x01(\x03R\x0fexpiresLedgerMs\x12\x1a\n" +
 	"\bposition\x18\n" +
 	" \x01(\x03R\bposition\x12 \n" +
-	"\valternative\x18\v \x01(\x05R\valternative\"{\n" +
+	"\valternative\x18\v \x01(\x05R\valternative\x12\x1c\n" +
+	"\tnamespace\x18\f \x01(\tR\tnamespace\"{\n" +
 	"\vHolderGroup\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12\x14\n" +
@@ -2183,12 +2202,13 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\rrange_amounts\x18( \x03(\v2'.quorate.v1.Placement.RangeAmountsEntryR\frangeAmounts\x1a?\n" +
 	"\x11RangeAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"r\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x90\x01\n" +
 	"\tPreempted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12-\n" +
-	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\"\xd7\x02\n" +
+	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\x12\x1c\n" +
+	"\tnamespace\x18\x04 \x01(\tR\tnamespace\"\xd7\x02\n" +
 	"\tEndReason\x12-\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x19.quorate.v1.EndReasonKindR\x04kind\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -2213,10 +2233,10 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\tRoomTotal\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x1a\n" +
 	"\bresource\x18\x02 \x01(\tR\bresource\x12\x16\n" +
-	"\x06amount\x18\x03 \x01(\x03R\x06amount\"q\n" +
+	"\x06amount\x18\x03 \x01(\x03R\x06amount\"\x8c\x01\n" +
 	"\x06Remedy\x12)\n" +
-	"\x06raises\x18\x01 \x03(\v2\x11.quorate.v1.RaiseR\x06raises\x12\x1a\n" +
-	"\breleases\x18\x02 \x03(\tR\breleases\x12 \n" +
+	"\x06raises\x18\x01 \x03(\v2\x11.quorate.v1.RaiseR\x06raises\x125\n" +
+	"\breleases\x18\x02 \x03(\v2\x19.quorate.v1.AllocationRefR\breleases\x12 \n" +
 	"\valternative\x18Z \x01(\x05R\valternative\"\xec\x02\n" +
 	"\x05Raise\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
@@ -2360,7 +2380,8 @@ var file_quorate_v1_decision_proto_goTypes = []any{
 	(*Breach)(nil),                // 20: quorate.v1.Breach
 	nil,                           // 21: quorate.v1.Placement.RangeAmountsEntry
 	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
-	(TenantsSee)(0),               // 23: quorate.v1.TenantsSee
+	(*AllocationRef)(nil),         // 23: quorate.v1.AllocationRef
+	(TenantsSee)(0),               // 24: quorate.v1.TenantsSee
 }
 var file_quorate_v1_decision_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.Decision.outcome:type_name -> quorate.v1.Outcome
@@ -2381,21 +2402,22 @@ var file_quorate_v1_decision_proto_depIdxs = []int32{
 	12, // 15: quorate.v1.EndReason.amounts:type_name -> quorate.v1.EndReasonAmount
 	14, // 16: quorate.v1.MadeRoom.totals:type_name -> quorate.v1.RoomTotal
 	16, // 17: quorate.v1.Remedy.raises:type_name -> quorate.v1.Raise
-	3,  // 18: quorate.v1.Raise.kind:type_name -> quorate.v1.ViolationKind
-	2,  // 19: quorate.v1.Raise.holder_kind:type_name -> quorate.v1.HolderKind
-	3,  // 20: quorate.v1.Violation.kind:type_name -> quorate.v1.ViolationKind
-	2,  // 21: quorate.v1.Violation.holder_kind:type_name -> quorate.v1.HolderKind
-	23, // 22: quorate.v1.Violation.seen:type_name -> quorate.v1.TenantsSee
-	3,  // 23: quorate.v1.LevelCheck.kind:type_name -> quorate.v1.ViolationKind
-	2,  // 24: quorate.v1.LevelCheck.holder_kind:type_name -> quorate.v1.HolderKind
-	4,  // 25: quorate.v1.LevelCheck.verdict:type_name -> quorate.v1.LevelVerdict
-	23, // 26: quorate.v1.LevelCheck.seen:type_name -> quorate.v1.TenantsSee
-	20, // 27: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	23, // 18: quorate.v1.Remedy.releases:type_name -> quorate.v1.AllocationRef
+	3,  // 19: quorate.v1.Raise.kind:type_name -> quorate.v1.ViolationKind
+	2,  // 20: quorate.v1.Raise.holder_kind:type_name -> quorate.v1.HolderKind
+	3,  // 21: quorate.v1.Violation.kind:type_name -> quorate.v1.ViolationKind
+	2,  // 22: quorate.v1.Violation.holder_kind:type_name -> quorate.v1.HolderKind
+	24, // 23: quorate.v1.Violation.seen:type_name -> quorate.v1.TenantsSee
+	3,  // 24: quorate.v1.LevelCheck.kind:type_name -> quorate.v1.ViolationKind
+	2,  // 25: quorate.v1.LevelCheck.holder_kind:type_name -> quorate.v1.HolderKind
+	4,  // 26: quorate.v1.LevelCheck.verdict:type_name -> quorate.v1.LevelVerdict
+	24, // 27: quorate.v1.LevelCheck.seen:type_name -> quorate.v1.TenantsSee
+	20, // 28: quorate.v1.Problem.breaches:type_name -> quorate.v1.Breach
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_decision_proto_init() }

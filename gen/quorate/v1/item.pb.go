@@ -324,8 +324,8 @@ type Item struct {
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	// The user of the allocation that holds it; empty if it is not held, or the allocation names no user.
 	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
-	// The id of the allocation that holds it; empty if it is not held.
-	Allocation string `protobuf:"bytes,4,opt,name=allocation,proto3" json:"allocation,omitempty"`
+	// The allocation that holds it; not set if it is not held, or the caller may not know.
+	Allocation *AllocationRef `protobuf:"bytes,4,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	// The fence of that allocation.
 	Fence uint64 `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Its data; only if the request asks for it.
@@ -398,11 +398,11 @@ func (x *Item) GetOwner() string {
 	return ""
 }
 
-func (x *Item) GetAllocation() string {
+func (x *Item) GetAllocation() *AllocationRef {
 	if x != nil {
 		return x.Allocation
 	}
-	return ""
+	return nil
 }
 
 func (x *Item) GetFence() uint64 {
@@ -1044,8 +1044,8 @@ type ResetItem struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The user that held it.
 	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
-	// The id of the allocation that held it.
-	Allocation string `protobuf:"bytes,3,opt,name=allocation,proto3" json:"allocation,omitempty"`
+	// The allocation that held it.
+	Allocation *AllocationRef `protobuf:"bytes,3,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	// Ledger time at which its holder last renewed, as in Item.
 	UpdatedLedgerMs int64 `protobuf:"varint,4,opt,name=updated_ledger_ms,json=updatedLedgerMs,proto3" json:"updated_ledger_ms,omitempty"`
 	unknownFields   protoimpl.UnknownFields
@@ -1096,11 +1096,11 @@ func (x *ResetItem) GetOwner() string {
 	return ""
 }
 
-func (x *ResetItem) GetAllocation() string {
+func (x *ResetItem) GetAllocation() *AllocationRef {
 	if x != nil {
 		return x.Allocation
 	}
-	return ""
+	return nil
 }
 
 func (x *ResetItem) GetUpdatedLedgerMs() int64 {
@@ -1201,13 +1201,13 @@ const file_quorate_v1_item_proto_rawDesc = "" +
 	"updated_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa6\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc1\x04\n" +
 	"\x04Item\x12(\n" +
 	"\x04name\x18\x01 \x01(\v2\x14.quorate.v1.ItemNameR\x04name\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x14\n" +
-	"\x05owner\x18\x03 \x01(\tR\x05owner\x12\x1e\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\x129\n" +
 	"\n" +
-	"allocation\x18\x04 \x01(\tR\n" +
+	"allocation\x18\x04 \x01(\v2\x19.quorate.v1.AllocationRefR\n" +
 	"allocation\x12\x14\n" +
 	"\x05fence\x18\x05 \x01(\x04R\x05fence\x12;\n" +
 	"\tuser_data\x18\x06 \x03(\v2\x1e.quorate.v1.Item.UserDataEntryR\buserData\x12*\n" +
@@ -1269,12 +1269,12 @@ const file_quorate_v1_item_proto_rawDesc = "" +
 	"\x05state\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x05state\x12\x17\n" +
 	"\aidle_ms\x18\x04 \x01(\x03R\x06idleMs\x12\x19\n" +
 	"\x02to\x18\x05 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x02to\x12\x17\n" +
-	"\adry_run\x18\x06 \x01(\bR\x06dryRun\"\x81\x01\n" +
+	"\adry_run\x18\x06 \x01(\bR\x06dryRun\"\x9c\x01\n" +
 	"\tResetItem\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x1e\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x129\n" +
 	"\n" +
-	"allocation\x18\x03 \x01(\tR\n" +
+	"allocation\x18\x03 \x01(\v2\x19.quorate.v1.AllocationRefR\n" +
 	"allocation\x12*\n" +
 	"\x11updated_ledger_ms\x18\x04 \x01(\x03R\x0fupdatedLedgerMs\"W\n" +
 	"\x12ResetItemsResponse\x12+\n" +
@@ -1328,8 +1328,9 @@ var file_quorate_v1_item_proto_goTypes = []any{
 	nil,                           // 18: quorate.v1.ItemCount.StatesEntry
 	nil,                           // 19: quorate.v1.ItemCount.OwnersEntry
 	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
-	(*ReadOptions)(nil),           // 21: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),              // 22: quorate.v1.ReadInfo
+	(*AllocationRef)(nil),         // 21: quorate.v1.AllocationRef
+	(*ReadOptions)(nil),           // 22: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),              // 23: quorate.v1.ReadInfo
 }
 var file_quorate_v1_item_proto_depIdxs = []int32{
 	1,  // 0: quorate.v1.ItemUpdate.item:type_name -> quorate.v1.ItemName
@@ -1337,33 +1338,35 @@ var file_quorate_v1_item_proto_depIdxs = []int32{
 	16, // 2: quorate.v1.HeldItem.user_data:type_name -> quorate.v1.HeldItem.UserDataEntry
 	20, // 3: quorate.v1.HeldItem.updated_at:type_name -> google.protobuf.Timestamp
 	1,  // 4: quorate.v1.Item.name:type_name -> quorate.v1.ItemName
-	17, // 5: quorate.v1.Item.user_data:type_name -> quorate.v1.Item.UserDataEntry
-	20, // 6: quorate.v1.Item.updated_at:type_name -> google.protobuf.Timestamp
-	20, // 7: quorate.v1.Item.expires_at:type_name -> google.protobuf.Timestamp
-	21, // 8: quorate.v1.ListItemsRequest.read:type_name -> quorate.v1.ReadOptions
-	4,  // 9: quorate.v1.ListItemsResponse.items:type_name -> quorate.v1.Item
-	22, // 10: quorate.v1.ListItemsResponse.read:type_name -> quorate.v1.ReadInfo
-	21, // 11: quorate.v1.CountItemsRequest.read:type_name -> quorate.v1.ReadOptions
-	18, // 12: quorate.v1.ItemCount.states:type_name -> quorate.v1.ItemCount.StatesEntry
-	19, // 13: quorate.v1.ItemCount.owners:type_name -> quorate.v1.ItemCount.OwnersEntry
-	8,  // 14: quorate.v1.CountItemsResponse.counts:type_name -> quorate.v1.ItemCount
-	22, // 15: quorate.v1.CountItemsResponse.read:type_name -> quorate.v1.ReadInfo
-	2,  // 16: quorate.v1.UpdateItemsRequest.updates:type_name -> quorate.v1.ItemUpdate
-	4,  // 17: quorate.v1.UpdateItemsResponse.items:type_name -> quorate.v1.Item
-	13, // 18: quorate.v1.ResetItemsResponse.items:type_name -> quorate.v1.ResetItem
-	5,  // 19: quorate.v1.ItemService.ListItems:input_type -> quorate.v1.ListItemsRequest
-	7,  // 20: quorate.v1.ItemService.CountItems:input_type -> quorate.v1.CountItemsRequest
-	10, // 21: quorate.v1.ItemService.UpdateItems:input_type -> quorate.v1.UpdateItemsRequest
-	12, // 22: quorate.v1.ItemService.ResetItems:input_type -> quorate.v1.ResetItemsRequest
-	6,  // 23: quorate.v1.ItemService.ListItems:output_type -> quorate.v1.ListItemsResponse
-	9,  // 24: quorate.v1.ItemService.CountItems:output_type -> quorate.v1.CountItemsResponse
-	11, // 25: quorate.v1.ItemService.UpdateItems:output_type -> quorate.v1.UpdateItemsResponse
-	14, // 26: quorate.v1.ItemService.ResetItems:output_type -> quorate.v1.ResetItemsResponse
-	23, // [23:27] is the sub-list for method output_type
-	19, // [19:23] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	21, // 5: quorate.v1.Item.allocation:type_name -> quorate.v1.AllocationRef
+	17, // 6: quorate.v1.Item.user_data:type_name -> quorate.v1.Item.UserDataEntry
+	20, // 7: quorate.v1.Item.updated_at:type_name -> google.protobuf.Timestamp
+	20, // 8: quorate.v1.Item.expires_at:type_name -> google.protobuf.Timestamp
+	22, // 9: quorate.v1.ListItemsRequest.read:type_name -> quorate.v1.ReadOptions
+	4,  // 10: quorate.v1.ListItemsResponse.items:type_name -> quorate.v1.Item
+	23, // 11: quorate.v1.ListItemsResponse.read:type_name -> quorate.v1.ReadInfo
+	22, // 12: quorate.v1.CountItemsRequest.read:type_name -> quorate.v1.ReadOptions
+	18, // 13: quorate.v1.ItemCount.states:type_name -> quorate.v1.ItemCount.StatesEntry
+	19, // 14: quorate.v1.ItemCount.owners:type_name -> quorate.v1.ItemCount.OwnersEntry
+	8,  // 15: quorate.v1.CountItemsResponse.counts:type_name -> quorate.v1.ItemCount
+	23, // 16: quorate.v1.CountItemsResponse.read:type_name -> quorate.v1.ReadInfo
+	2,  // 17: quorate.v1.UpdateItemsRequest.updates:type_name -> quorate.v1.ItemUpdate
+	4,  // 18: quorate.v1.UpdateItemsResponse.items:type_name -> quorate.v1.Item
+	21, // 19: quorate.v1.ResetItem.allocation:type_name -> quorate.v1.AllocationRef
+	13, // 20: quorate.v1.ResetItemsResponse.items:type_name -> quorate.v1.ResetItem
+	5,  // 21: quorate.v1.ItemService.ListItems:input_type -> quorate.v1.ListItemsRequest
+	7,  // 22: quorate.v1.ItemService.CountItems:input_type -> quorate.v1.CountItemsRequest
+	10, // 23: quorate.v1.ItemService.UpdateItems:input_type -> quorate.v1.UpdateItemsRequest
+	12, // 24: quorate.v1.ItemService.ResetItems:input_type -> quorate.v1.ResetItemsRequest
+	6,  // 25: quorate.v1.ItemService.ListItems:output_type -> quorate.v1.ListItemsResponse
+	9,  // 26: quorate.v1.ItemService.CountItems:output_type -> quorate.v1.CountItemsResponse
+	11, // 27: quorate.v1.ItemService.UpdateItems:output_type -> quorate.v1.UpdateItemsResponse
+	14, // 28: quorate.v1.ItemService.ResetItems:output_type -> quorate.v1.ResetItemsResponse
+	25, // [25:29] is the sub-list for method output_type
+	21, // [21:25] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_item_proto_init() }

@@ -1518,8 +1518,8 @@ type ConfigurationResult struct {
 	Repeated bool `protobuf:"varint,5,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	// In a dry run: nodes whose headroom for a resource the change creates or removes; at most 100.
 	Rooms []*RoomChange `protobuf:"bytes,6,rep,name=rooms,proto3" json:"rooms,omitempty"`
-	// In a dry run: ids of recently denied requests that would be granted after the change; at most 100, newest first.
-	Admitted []string `protobuf:"bytes,7,rep,name=admitted,proto3" json:"admitted,omitempty"`
+	// In a dry run: recently denied requests that would be granted after the change; at most 100, newest first.
+	Admitted []*AllocationRef `protobuf:"bytes,7,rep,name=admitted,proto3" json:"admitted,omitempty"`
 	// In a dry run: what would at once become of waiting requests, and of allocations that make room for them. Absent if
 	// queue_not_evaluated.
 	Queue *QueueEffects `protobuf:"bytes,70,opt,name=queue,proto3" json:"queue,omitempty"`
@@ -1602,7 +1602,7 @@ func (x *ConfigurationResult) GetRooms() []*RoomChange {
 	return nil
 }
 
-func (x *ConfigurationResult) GetAdmitted() []string {
+func (x *ConfigurationResult) GetAdmitted() []*AllocationRef {
 	if x != nil {
 		return x.Admitted
 	}
@@ -1766,8 +1766,10 @@ type AffectedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The request that it makes room for; empty if it makes room for none.
-	By            string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// The request that it makes room for; not set if it makes room for none.
+	By *AllocationRef `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// The namespace of the id.
+	Namespace     string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1809,9 +1811,16 @@ func (x *AffectedRequest) GetId() string {
 	return ""
 }
 
-func (x *AffectedRequest) GetBy() string {
+func (x *AffectedRequest) GetBy() *AllocationRef {
 	if x != nil {
 		return x.By
+	}
+	return nil
+}
+
+func (x *AffectedRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
 	}
 	return ""
 }
@@ -5617,15 +5626,15 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"keepAccessB\x14\n" +
 	"\x12_expected_revision\"M\n" +
 	"\x12ApplyTreesResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\xe4\x02\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\xff\x02\n" +
 	"\x13ConfigurationResult\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12,\n" +
 	"\achanges\x18\x02 \x03(\v2\x12.quorate.v1.ChangeR\achanges\x12'\n" +
 	"\x04over\x18\x03 \x03(\v2\x13.quorate.v1.OveruseR\x04over\x12\x14\n" +
 	"\x05index\x18\x04 \x01(\x04R\x05index\x12\x1a\n" +
 	"\brepeated\x18\x05 \x01(\bR\brepeated\x12,\n" +
-	"\x05rooms\x18\x06 \x03(\v2\x16.quorate.v1.RoomChangeR\x05rooms\x12\x1a\n" +
-	"\badmitted\x18\a \x03(\tR\badmitted\x12.\n" +
+	"\x05rooms\x18\x06 \x03(\v2\x16.quorate.v1.RoomChangeR\x05rooms\x125\n" +
+	"\badmitted\x18\a \x03(\v2\x19.quorate.v1.AllocationRefR\badmitted\x12.\n" +
 	"\x05queue\x18F \x01(\v2\x18.quorate.v1.QueueEffectsR\x05queue\x12.\n" +
 	"\x13queue_not_evaluated\x18G \x01(\bR\x11queueNotEvaluated\"\xb1\x02\n" +
 	"\fQueueEffects\x126\n" +
@@ -5636,10 +5645,11 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\tset_aside\x18\x05 \x01(\v2\x1c.quorate.v1.AffectedRequestsR\bsetAside\"a\n" +
 	"\x10AffectedRequests\x127\n" +
 	"\brequests\x18\x01 \x03(\v2\x1b.quorate.v1.AffectedRequestR\brequests\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x03R\x05total\"1\n" +
+	"\x05total\x18\x02 \x01(\x03R\x05total\"j\n" +
 	"\x0fAffectedRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by\"\x9d\x01\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
+	"\x02by\x18\x02 \x01(\v2\x19.quorate.v1.AllocationRefR\x02by\x12\x1c\n" +
+	"\tnamespace\x18\x03 \x01(\tR\tnamespace\"\x9d\x01\n" +
 	"\n" +
 	"RoomChange\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
@@ -6107,15 +6117,16 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	(*Subtree)(nil),                      // 83: quorate.v1.Subtree
 	(*Change)(nil),                       // 84: quorate.v1.Change
 	(*Overuse)(nil),                      // 85: quorate.v1.Overuse
-	(*ReadOptions)(nil),                  // 86: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                     // 87: quorate.v1.ReadInfo
-	(*timestamppb.Timestamp)(nil),        // 88: google.protobuf.Timestamp
-	(*Limit)(nil),                        // 89: quorate.v1.Limit
-	(*Place)(nil),                        // 90: quorate.v1.Place
-	(*Revision)(nil),                     // 91: quorate.v1.Revision
-	(HolderKind)(0),                      // 92: quorate.v1.HolderKind
-	(*ScheduledLimit)(nil),               // 93: quorate.v1.ScheduledLimit
-	(*LimitAdjustment)(nil),              // 94: quorate.v1.LimitAdjustment
+	(*AllocationRef)(nil),                // 86: quorate.v1.AllocationRef
+	(*ReadOptions)(nil),                  // 87: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                     // 88: quorate.v1.ReadInfo
+	(*timestamppb.Timestamp)(nil),        // 89: google.protobuf.Timestamp
+	(*Limit)(nil),                        // 90: quorate.v1.Limit
+	(*Place)(nil),                        // 91: quorate.v1.Place
+	(*Revision)(nil),                     // 92: quorate.v1.Revision
+	(HolderKind)(0),                      // 93: quorate.v1.HolderKind
+	(*ScheduledLimit)(nil),               // 94: quorate.v1.ScheduledLimit
+	(*LimitAdjustment)(nil),              // 95: quorate.v1.LimitAdjustment
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	3,   // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
@@ -6155,129 +6166,131 @@ var file_quorate_v1_tree_proto_depIdxs = []int32{
 	84,  // 34: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
 	85,  // 35: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
 	19,  // 36: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	16,  // 37: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
-	17,  // 38: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
-	17,  // 39: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
-	17,  // 40: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
-	17,  // 41: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
-	17,  // 42: quorate.v1.QueueEffects.set_aside:type_name -> quorate.v1.AffectedRequests
-	18,  // 43: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
-	73,  // 44: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	15,  // 45: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 46: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	86,  // 47: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	11,  // 48: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	87,  // 49: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 50: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	86,  // 51: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	4,   // 52: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	27,  // 53: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	87,  // 54: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 55: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	86,  // 56: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	32,  // 57: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	31,  // 58: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
-	88,  // 59: quorate.v1.NodeHold.began_at:type_name -> google.protobuf.Timestamp
-	74,  // 60: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
-	0,   // 61: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	89,  // 62: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	89,  // 63: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	88,  // 64: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
-	30,  // 65: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	87,  // 66: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	86,  // 67: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	90,  // 68: quorate.v1.ListRevisionsRequest.at:type_name -> quorate.v1.Place
-	91,  // 69: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	87,  // 70: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	15,  // 71: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 72: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 73: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	86,  // 74: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
-	31,  // 75: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
-	87,  // 76: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
-	15,  // 77: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 78: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	86,  // 79: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	83,  // 80: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
-	11,  // 81: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	87,  // 82: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 83: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	82,  // 84: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	13,  // 85: quorate.v1.ParseManifestResponse.request:type_name -> quorate.v1.ApplyTreesRequest
-	52,  // 86: quorate.v1.ParseManifestResponse.problems:type_name -> quorate.v1.ManifestProblem
-	52,  // 87: quorate.v1.ParseManifestResponse.warnings:type_name -> quorate.v1.ManifestProblem
-	92,  // 88: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	86,  // 89: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	55,  // 90: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	87,  // 91: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	75,  // 92: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	56,  // 93: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	76,  // 94: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	77,  // 95: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	57,  // 96: quorate.v1.PrincipalNode.members:type_name -> quorate.v1.GroupMember
-	78,  // 97: quorate.v1.GroupMember.used:type_name -> quorate.v1.GroupMember.UsedEntry
-	90,  // 98: quorate.v1.ScheduleLimitsRequest.place:type_name -> quorate.v1.Place
-	79,  // 99: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
-	88,  // 100: quorate.v1.ScheduleLimitsRequest.begins_at:type_name -> google.protobuf.Timestamp
-	88,  // 101: quorate.v1.ScheduleLimitsRequest.ends_at:type_name -> google.protobuf.Timestamp
-	93,  // 102: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
-	93,  // 103: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
-	90,  // 104: quorate.v1.ListScheduledLimitsRequest.place:type_name -> quorate.v1.Place
-	86,  // 105: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
-	93,  // 106: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
-	88,  // 107: quorate.v1.ListScheduledLimitsResponse.civil_at:type_name -> google.protobuf.Timestamp
-	87,  // 108: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
-	89,  // 109: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	89,  // 110: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	89,  // 111: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	89,  // 112: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	89,  // 113: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	89,  // 114: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	89,  // 115: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	94,  // 116: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
-	13,  // 117: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	20,  // 118: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	36,  // 119: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	44,  // 120: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	38,  // 121: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
-	40,  // 122: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
-	42,  // 123: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
-	46,  // 124: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	48,  // 125: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	50,  // 126: quorate.v1.TreeService.ParseManifest:input_type -> quorate.v1.ParseManifestRequest
-	53,  // 127: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	22,  // 128: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	24,  // 129: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	26,  // 130: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	29,  // 131: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	58,  // 132: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
-	60,  // 133: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
-	62,  // 134: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
-	34,  // 135: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	14,  // 136: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	21,  // 137: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	37,  // 138: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	45,  // 139: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	39,  // 140: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
-	41,  // 141: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
-	43,  // 142: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
-	47,  // 143: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	49,  // 144: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	51,  // 145: quorate.v1.TreeService.ParseManifest:output_type -> quorate.v1.ParseManifestResponse
-	54,  // 146: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	23,  // 147: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	25,  // 148: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	28,  // 149: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	33,  // 150: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	59,  // 151: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
-	61,  // 152: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
-	63,  // 153: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
-	35,  // 154: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	136, // [136:155] is the sub-list for method output_type
-	117, // [117:136] is the sub-list for method input_type
-	117, // [117:117] is the sub-list for extension type_name
-	117, // [117:117] is the sub-list for extension extendee
-	0,   // [0:117] is the sub-list for field type_name
+	86,  // 37: quorate.v1.ConfigurationResult.admitted:type_name -> quorate.v1.AllocationRef
+	16,  // 38: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
+	17,  // 39: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
+	17,  // 40: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
+	17,  // 41: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
+	17,  // 42: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
+	17,  // 43: quorate.v1.QueueEffects.set_aside:type_name -> quorate.v1.AffectedRequests
+	18,  // 44: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
+	86,  // 45: quorate.v1.AffectedRequest.by:type_name -> quorate.v1.AllocationRef
+	73,  // 46: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	15,  // 47: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 48: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	87,  // 49: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	11,  // 50: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	88,  // 51: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 52: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
+	87,  // 53: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	4,   // 54: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	27,  // 55: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	88,  // 56: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 57: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
+	87,  // 58: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	32,  // 59: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	31,  // 60: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
+	89,  // 61: quorate.v1.NodeHold.began_at:type_name -> google.protobuf.Timestamp
+	74,  // 62: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
+	0,   // 63: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	90,  // 64: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	90,  // 65: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	89,  // 66: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
+	30,  // 67: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	88,  // 68: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	87,  // 69: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	91,  // 70: quorate.v1.ListRevisionsRequest.at:type_name -> quorate.v1.Place
+	92,  // 71: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	88,  // 72: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	15,  // 73: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 74: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 75: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	87,  // 76: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
+	31,  // 77: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
+	88,  // 78: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
+	15,  // 79: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	15,  // 80: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	87,  // 81: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	83,  // 82: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
+	11,  // 83: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	88,  // 84: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 85: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	82,  // 86: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	13,  // 87: quorate.v1.ParseManifestResponse.request:type_name -> quorate.v1.ApplyTreesRequest
+	52,  // 88: quorate.v1.ParseManifestResponse.problems:type_name -> quorate.v1.ManifestProblem
+	52,  // 89: quorate.v1.ParseManifestResponse.warnings:type_name -> quorate.v1.ManifestProblem
+	93,  // 90: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	87,  // 91: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	55,  // 92: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	88,  // 93: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	75,  // 94: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	56,  // 95: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	76,  // 96: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	77,  // 97: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	57,  // 98: quorate.v1.PrincipalNode.members:type_name -> quorate.v1.GroupMember
+	78,  // 99: quorate.v1.GroupMember.used:type_name -> quorate.v1.GroupMember.UsedEntry
+	91,  // 100: quorate.v1.ScheduleLimitsRequest.place:type_name -> quorate.v1.Place
+	79,  // 101: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
+	89,  // 102: quorate.v1.ScheduleLimitsRequest.begins_at:type_name -> google.protobuf.Timestamp
+	89,  // 103: quorate.v1.ScheduleLimitsRequest.ends_at:type_name -> google.protobuf.Timestamp
+	94,  // 104: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	94,  // 105: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	91,  // 106: quorate.v1.ListScheduledLimitsRequest.place:type_name -> quorate.v1.Place
+	87,  // 107: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
+	94,  // 108: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
+	89,  // 109: quorate.v1.ListScheduledLimitsResponse.civil_at:type_name -> google.protobuf.Timestamp
+	88,  // 110: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
+	90,  // 111: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	90,  // 112: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	90,  // 113: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	90,  // 114: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	90,  // 115: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	90,  // 116: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	90,  // 117: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	95,  // 118: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
+	13,  // 119: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	20,  // 120: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	36,  // 121: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	44,  // 122: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	38,  // 123: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
+	40,  // 124: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
+	42,  // 125: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
+	46,  // 126: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	48,  // 127: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	50,  // 128: quorate.v1.TreeService.ParseManifest:input_type -> quorate.v1.ParseManifestRequest
+	53,  // 129: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	22,  // 130: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	24,  // 131: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	26,  // 132: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	29,  // 133: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	58,  // 134: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
+	60,  // 135: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
+	62,  // 136: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
+	34,  // 137: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	14,  // 138: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	21,  // 139: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	37,  // 140: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	45,  // 141: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	39,  // 142: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
+	41,  // 143: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
+	43,  // 144: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
+	47,  // 145: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	49,  // 146: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	51,  // 147: quorate.v1.TreeService.ParseManifest:output_type -> quorate.v1.ParseManifestResponse
+	54,  // 148: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	23,  // 149: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	25,  // 150: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	28,  // 151: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	33,  // 152: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	59,  // 153: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
+	61,  // 154: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
+	63,  // 155: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
+	35,  // 156: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	138, // [138:157] is the sub-list for method output_type
+	119, // [119:138] is the sub-list for method input_type
+	119, // [119:119] is the sub-list for extension type_name
+	119, // [119:119] is the sub-list for extension extendee
+	0,   // [0:119] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }

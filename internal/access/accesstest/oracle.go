@@ -26,7 +26,7 @@ func (t *Tree) Rights(c access.Caller, ceiling access.Verbs, node int, wall int6
 	if c.Kind == access.System {
 		return access.Rights{
 			Verbs: access.AllVerbs, MaxPriority: math.MaxInt64, Unpreemptable: true,
-			HoldAs: access.Holders{Any: true}, Prefixes: []string{""},
+			HoldAs: access.Holders{Any: true},
 		}
 	}
 	var bound []access.Binding
@@ -54,13 +54,8 @@ func (t *Tree) Rights(c access.Caller, ceiling access.Verbs, node int, wall int6
 	}
 	slices.Sort(r.HoldAs.Names)
 	r.HoldAs.Names = slices.Compact(r.HoldAs.Names)
-	slices.Sort(r.Prefixes)
-	r.Prefixes = slices.Compact(r.Prefixes)
 	if r.HoldAs.Any {
 		r.HoldAs.Names = nil
-	}
-	if slices.Contains(r.Prefixes, "") {
-		r.Prefixes = []string{""}
 	}
 	return r
 }
@@ -72,13 +67,6 @@ func (t *Tree) raise(r *access.Rights, b access.Binding) {
 			r.MaxPriority = math.MaxInt64
 		}
 		r.Unpreemptable = r.Unpreemptable || b.Unpreemptable || root
-		if b.IDs != "" || root {
-			prefix := b.IDs
-			if root {
-				prefix = ""
-			}
-			r.Prefixes = append(r.Prefixes, prefix)
-		}
 	}
 	if t.Verbs[b.Role].Has(access.HoldAs) && r.Verbs.Has(access.HoldAs) {
 		r.HoldAs.Any = r.HoldAs.Any || b.HoldAs.Any || root

@@ -13,7 +13,6 @@ var (
 	accounts = []string{"ci", "bot"}
 	users    = []string{"corp/ann", "corp/bob", "github/1"}
 	groups   = []string{"corp/sre", "corp/dev", "github/deploy", "robots"}
-	prefixes = []string{"sim/", "sim/a/", "ci-"}
 )
 
 // CustomRoles are the custom roles of random trees.
@@ -90,7 +89,6 @@ func binding(t *rapid.T) access.Binding {
 	if holds && rapid.Bool().Draw(t, "ceilings") {
 		b.MaxPriority = rapid.Int64Range(-2, 3).Draw(t, "priority")
 		b.Unpreemptable = rapid.Bool().Draw(t, "unpreemptable")
-		b.IDs = rapid.SampledFrom(append([]string{""}, prefixes...)).Draw(t, "ids")
 		if b.Role != "holder" {
 			b.HoldAs.Any = rapid.IntRange(0, 3).Draw(t, "any") == 0
 			if !b.HoldAs.Any {

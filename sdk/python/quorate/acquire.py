@@ -114,7 +114,8 @@ class Acquisition:
     def _renew(self, lease: Lease) -> None:
         attempt = Attempt()
         answer = self._client.retrier.call_controlled(
-            _SERVICE + "Renew", RenewRequest(id=lease.id, fence=lease.fence), RenewResponse, self._left(), attempt)
+            _SERVICE + "Renew", RenewRequest(namespace=lease.namespace, id=lease.id, fence=lease.fence),
+            RenewResponse, self._left(), attempt)
         assert answer.allocation is not None
         lease.extend(answer.allocation, attempt.sent_at, answer.ledger_time_ms)
 
@@ -170,7 +171,8 @@ class Acquisition:
     def _raise_end(self, e: QuorateError) -> NoReturn:
         """Distinguishes a request that timed out in the queue from one that ended otherwise."""
         try:
-            record = self._client.allocations.get_allocation(GetAllocationRequest(id=self._request.id)).allocation
+            record = self._client.allocations.get_allocation(GetAllocationRequest(
+                namespace=self._request.namespace, id=self._request.id)).allocation
         except QuorateError:
             record = None
         if record is not None and record.state == AllocationState.TIMED_OUT:
@@ -185,6 +187,7 @@ class Acquisition:
         """Removes the request from the queue, or releases what it was granted at the last moment. If no server answers,
         the request leaves the queue when its keep_ms are over."""
         try:
-            self._client.allocations.release(ReleaseRequest(id=self._request.id), timeout=_LEAVE_PATIENCE)
+            self._client.allocations.release(ReleaseRequest(
+                namespace=self._request.namespace, id=self._request.id), timeout=_LEAVE_PATIENCE)
         except QuorateError as e:
             self._client.retrier.notice(e)

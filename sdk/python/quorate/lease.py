@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Callable, List, Optional
 from quorate.errors import PREEMPTED, UNRENEWED, LeaseEnded, LeaseInherited, LeaseLost, LeaseReleased, QuorateError
 from quorate.process import now, watch_forks
 from quorate.v1.allocation import Allocation, Claim, ReleaseRequest
+from quorate.v1.decision import EndReasonKind
 
 if TYPE_CHECKING:
     from quorate.client import Client
@@ -55,6 +56,8 @@ class Lease:
         self._ends = math.inf
         self.id = record.id
         """The id of the allocation."""
+        self.namespace = record.namespace
+        """The namespace of the id."""
         self.fence = fence
         """The token of the grant. It is larger than that of every earlier grant, so a resource that the lease guards
         should reject a token smaller than the largest that it has seen."""
@@ -131,7 +134,7 @@ class Lease:
         self.end(LeaseReleased("the lease was released"))
         try:
             self._client.allocations.release(
-                ReleaseRequest(id=self.id, fence=self.fence, item_state=item_state), timeout)
+                ReleaseRequest(namespace=self.namespace, id=self.id, fence=self.fence, item_state=item_state), timeout)
         except QuorateError as failure:
             if failure.reason != "FENCE_MISMATCH":  # it ended before, and another request has its id now
                 raise
@@ -165,7 +168,7 @@ class Lease:
             if self._ended.is_set():
                 return
             self._record, self._failure = record, None
-            if record.revoked_by:
+            if record.revoked_by is not None:
                 self.revoked.set()
             if not record.expires_ledger_ms:
                 return
@@ -191,9 +194,21 @@ class Lease:
         with self._lock:
             if now() < self._safe:
                 return
-            by = self._record.revoked_by
+            by = revoker_of(self._record)
             lost = LeaseLost(self.id, PREEMPTED, by) if by else LeaseLost(self.id, UNRENEWED, cause=self._failure)
         self.end(lost)
+
+
+def revoker_of(record: Allocation) -> str:
+    """For whom a lease was revoked: the id of an allocation, after its namespace if that is another one, or a text;
+    empty if it was not revoked."""
+    by = record.revoked_by
+    if by is None:
+        return ""
+    if not by.id:
+        drained = record.reason is not None and record.reason.kind == EndReasonKind.DRAIN
+        return "a drain" if drained else "another allocation"
+    return by.id if by.namespace == record.namespace else by.namespace + " " + by.id
 
 
 def _describe_claim(claim: Claim) -> str:

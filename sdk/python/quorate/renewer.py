@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Set
 
 from quorate.errors import ENDED, PREEMPTED, TAKEN, LeaseLost, QuorateError
 from quorate.join import error_of_failure
-from quorate.lease import RENEW_PART, Lease
+from quorate.lease import RENEW_PART, Lease, revoker_of
 from quorate.process import now, watch_forks
 from quorate.retry import FIRST_PAUSE, LONGEST_PAUSE, Attempt
 from quorate.revocations import RevocationWatcher
@@ -123,7 +123,8 @@ class Renewer:
         limit = min([self._client.retrier.attempt_timeout] +
                     [max(lease.ttl / _ATTEMPT_PART, SHORTEST_ATTEMPT) for lease in batch])
         attempt = Attempt(limit)
-        request = BatchRenewRequest(renewals=[RenewRequest(id=lease.id, fence=lease.fence) for lease in batch])
+        request = BatchRenewRequest(renewals=[
+            RenewRequest(namespace=lease.namespace, id=lease.id, fence=lease.fence) for lease in batch])
         try:
             answer = self._client.retrier.call_controlled(_PATH, request, BatchRenewResponse, None, attempt)
             if len(answer.outcomes) != len(batch):
@@ -151,12 +152,12 @@ class Renewer:
         if renewed is not None and renewed.allocation is not None:
             lease.extend(renewed.allocation, sent_at, renewed.ledger_time_ms)
             # Renewals do not extend a revoked lease.
-            return 3600.0 * 24 if renewed.allocation.revoked_by else self.renew_in(lease)
+            return 3600.0 * 24 if renewed.allocation.revoked_by is not None else self.renew_in(lease)
         error = error_of_failure(failure.to_json() if failure else {})
         if error.code not in ("not_found", "failed_precondition", "aborted"):
             lease.note_failure(error)
             return max(lease.ttl / _ATTEMPT_PART, FIRST_PAUSE)
-        by = lease.allocation.revoked_by
+        by = revoker_of(lease.allocation)
         how = TAKEN if error.code == "aborted" else PREEMPTED if by else ENDED
         lease.end(LeaseLost(lease.id, how, by, error))
         return None

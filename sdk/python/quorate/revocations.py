@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Callable, Dict, Optional
+from typing import TYPE_CHECKING, Callable, Dict, Optional, Tuple
 
 from quorate.errors import QuorateError
 from quorate.lease import Lease
 from quorate.process import watch_forks
 from quorate.v1.allocation import AllocationChange, WatchAllocationsRequest
+from quorate.v1.common import AllocationRef
 from quorate.watch import AllocationWatch
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class RevocationWatcher:
     def after_fork(self) -> None:
         """Begins without leases and threads."""
         self._lock = threading.Lock()
-        self._watched: Dict[str, Lease] = {}
+        self._watched: Dict[Tuple[str, str], Lease] = {}
         self._is_running = False
         self._changed = threading.Event()
         self._watch: Optional[AllocationWatch] = None
@@ -51,7 +52,7 @@ class RevocationWatcher:
         if lease.ttl <= WATCHED_TTL or lease.is_over:
             return
         with self._lock:
-            self._watched[lease.id] = lease
+            self._watched[lease.namespace, lease.id] = lease
             if self._is_running:
                 if self._watch is not None and not self._changed.is_set():
                     self._changed.set()
@@ -65,8 +66,8 @@ class RevocationWatcher:
     def drop(self, lease: Lease) -> None:
         """Stops watching a lease. The stream continues with more ids than necessary, and ends with the last lease."""
         with self._lock:
-            if self._watched.get(lease.id) is lease:
-                del self._watched[lease.id]
+            if self._watched.get((lease.namespace, lease.id)) is lease:
+                del self._watched[lease.namespace, lease.id]
             if self._watched:
                 return
             self._changed.set()
@@ -82,14 +83,16 @@ class RevocationWatcher:
                     self._is_running = False
                     return
                 self._changed.clear()
-                ids = list(self._watched) if len(self._watched) <= MOST_WATCHED else []
+                names = list(self._watched) if len(self._watched) <= MOST_WATCHED else []
                 watch = AllocationWatch(self._client, WatchAllocationsRequest(
-                    ids=ids, after_index=position.after_index, after_number=position.after_number))
+                    allocations=[AllocationRef(namespace=namespace, id=id) for namespace, id in names],
+                    after_index=position.after_index, after_number=position.after_number))
                 self._watch = watch
             try:
                 for change in watch:
                     position.after_index, position.after_number = change.index, change.number
-                    lease = self._watched.get(change.allocation.id) if change.allocation else None
+                    changed = change.allocation
+                    lease = self._watched.get((changed.namespace, changed.id)) if changed else None
                     if lease is not None and change.change in _CHANGES:
                         self._renew_now(lease)
             except QuorateError:

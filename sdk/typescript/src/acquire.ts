@@ -87,7 +87,7 @@ export class Acquisition {
     if (lease.ttlMs > 0 && (this.#last || now() - sentAt > lease.ttlMs / marginPart)) {
       const attempt: Attempt = { sentAt: 0 };
       try {
-        const renewed = await this.#client.allocations.renew({ id: lease.id, fence: lease.fence },
+        const renewed = await this.#client.allocations.renew({ namespace: lease.namespace, id: lease.id, fence: lease.fence },
           this.#callOptions(attempt));
         lease.extend(renewed.allocation!, attempt.sentAt, renewed.ledgerTimeMs);
       } catch (e) {
@@ -183,7 +183,7 @@ export class Acquisition {
    * request leaves the queue when its keepMs are over.
    */
   async #stopWaiting(): Promise<void> {
-    await this.#client.allocations.release({ id: this.#request.id }, { timeoutMs: leavePatienceMs })
+    await this.#client.allocations.release({ namespace: this.#request.namespace, id: this.#request.id }, { timeoutMs: leavePatienceMs })
       .catch((e: unknown) => this.#client.notice(e));
   }
 }

@@ -3,6 +3,7 @@
 import { now, Timer } from "./clock.js";
 import { LeaseLostError, LeaseReleasedError, problemOf } from "./errors.js";
 import type { Allocation } from "./gen/quorate/v1/allocation_pb.js";
+import { EndReasonKind } from "./gen/quorate/v1/decision_pb.js";
 import type { Client } from "./client.js";
 
 // How long before the end of its TTL a lease ends for its holder: a tenth of the TTL and at most three seconds, unless
@@ -11,6 +12,26 @@ export const marginPart = 10;
 const longestMarginMs = 3000;
 /** A lease is renewed when a third of its TTL is over. */
 export const renewPart = 3;
+
+/** Names an allocation or a lease in the whole cluster, as the key of a map. */
+export function nameOf(named: { namespace: string; id: string }): string {
+  return `${named.namespace} ${named.id}`;
+}
+
+/**
+ * Says for whom a lease was revoked: the id of an allocation, after its namespace if that is another one, or a text;
+ * empty if it was not revoked.
+ */
+export function revokerOf(record: Allocation): string {
+  const by = record.revokedBy;
+  if (!by) {
+    return "";
+  }
+  if (!by.id) {
+    return record.reason?.kind === EndReasonKind.DRAIN ? "a drain" : "another allocation";
+  }
+  return by.namespace === record.namespace ? by.id : nameOf(by);
+}
 
 /**
  * An allocation that is renewed in the background until it is released or lost.
@@ -35,6 +56,8 @@ export class Lease implements AsyncDisposable {
 
   /** The id of the allocation. */
   readonly id: string;
+  /** The namespace of the id. */
+  readonly namespace: string;
   /**
    * The token of the grant. It is larger than that of every earlier grant, so a resource that the lease guards should
    * reject a token smaller than the largest that it has seen.
@@ -47,6 +70,7 @@ export class Lease implements AsyncDisposable {
     this.#record = record;
     this.#marginMs = marginMs;
     this.id = record.id;
+    this.namespace = record.namespace;
     this.fence = fence;
   }
 
@@ -103,7 +127,7 @@ export class Lease implements AsyncDisposable {
   async release(itemState = ""): Promise<void> {
     this.end(new LeaseReleasedError());
     try {
-      await this.#client.allocations.release({ id: this.id, fence: this.fence, itemState });
+      await this.#client.allocations.release({ namespace: this.namespace, id: this.id, fence: this.fence, itemState });
     } catch (e) {
       if (problemOf(e)?.reason !== "FENCE_MISMATCH") { // it ended before, and another request has its id now
         throw e;
@@ -162,7 +186,7 @@ export class Lease implements AsyncDisposable {
       this.#timer.setAt(this.#safe);
       return;
     }
-    const by = this.#record.revokedBy;
+    const by = revokerOf(this.#record);
     this.end(by ? new LeaseLostError(this.id, "preempted", by)
       : new LeaseLostError(this.id, "unrenewed", "", this.#failure));
   }

@@ -6,7 +6,7 @@ import { now, spread, Timer } from "./clock.js";
 import { LeaseLostError, retryAfterMs } from "./errors.js";
 import type { RenewOutcome } from "./gen/quorate/v1/allocation_pb.js";
 import { errorOfFailure } from "./join.js";
-import { renewPart, type Lease } from "./lease.js";
+import { renewPart, revokerOf, type Lease } from "./lease.js";
 import { RevocationWatcher } from "./revocations.js";
 import { attemptKey, firstPauseMs, longestPauseMs, type Attempt } from "./transport.js";
 
@@ -89,7 +89,7 @@ export class Renewer {
     let outcomes: RenewOutcome[];
     try {
       const answer = await this.#client.allocations.batchRenew(
-        { renewals: batch.map((lease) => ({ id: lease.id, fence: lease.fence })) },
+        { renewals: batch.map((lease) => ({ namespace: lease.namespace, id: lease.id, fence: lease.fence })) },
         { contextValues: createContextValues().set(attemptKey, attempt) });
       outcomes = answer.outcomes;
       if (outcomes.length !== batch.length) {
@@ -153,7 +153,7 @@ function applyOutcome(lease: Lease, outcome: RenewOutcome, sentAt: number): numb
     lease.noteFailure(error);
     return Math.max(lease.ttlMs / attemptPart, firstPauseMs);
   }
-  const by = lease.allocation.revokedBy;
+  const by = revokerOf(lease.allocation);
   lease.end(new LeaseLostError(lease.id, isOver ? (by ? "preempted" : "ended") : "taken", by, error));
   return undefined;
 }

@@ -3,7 +3,7 @@
 import type { Client } from "./client.js";
 import { sleep } from "./clock.js";
 import { AllocationChange } from "./gen/quorate/v1/allocation_pb.js";
-import type { Lease } from "./lease.js";
+import { nameOf, type Lease } from "./lease.js";
 
 /** The TTL above which leases are watched. */
 const watchedTTLMs = 10_000;
@@ -42,7 +42,7 @@ export class RevocationWatcher {
     if (lease.ttlMs <= watchedTTLMs) {
       return;
     }
-    this.#watched.set(lease.id, lease);
+    this.#watched.set(nameOf(lease), lease);
     if (!this.#isRunning) {
       this.#isRunning = true;
       void this.#watchLoop();
@@ -55,8 +55,8 @@ export class RevocationWatcher {
 
   /** Stops watching a lease. The stream continues with more ids than necessary, and ends with the last lease. */
   drop(lease: Lease): void {
-    if (this.#watched.get(lease.id) === lease) {
-      this.#watched.delete(lease.id);
+    if (this.#watched.get(nameOf(lease)) === lease) {
+      this.#watched.delete(nameOf(lease));
     }
     if (this.#watched.size === 0) {
       this.#restart.abort();
@@ -70,11 +70,13 @@ export class RevocationWatcher {
       this.#restart = new AbortController();
       this.#isRestarting = false;
       const { signal } = this.#restart;
-      const ids = this.#watched.size <= mostWatched ? [...this.#watched.keys()] : [];
+      const allocations = this.#watched.size <= mostWatched
+        ? [...this.#watched.values()].map(({ namespace, id }) => ({ namespace, id }))
+        : [];
       try {
-        for await (const change of this.#client.watch({ ids, afterIndex, afterNumber }, { signal })) {
+        for await (const change of this.#client.watch({ allocations, afterIndex, afterNumber }, { signal })) {
           [afterIndex, afterNumber] = [change.index, change.number];
-          const lease = this.#watched.get(change.allocation?.id ?? "");
+          const lease = change.allocation && this.#watched.get(nameOf(change.allocation));
           if (lease && relevant.has(change.change)) {
             this.#renewNow(lease);
           }

@@ -134,9 +134,6 @@ func ceilingText(b *quoratev1.Binding) string {
 	} else if names := b.GetHoldAs().GetNames(); len(names) > 0 {
 		parts = append(parts, "hold-as: "+strings.Join(names, " "))
 	}
-	if b.GetIds() != "" {
-		parts = append(parts, "ids: "+b.GetIds())
-	}
 	return strings.Join(parts, ", ")
 }
 

@@ -17,6 +17,9 @@ func (u Units) DrawAllocation(p *Page, a *quoratev1.Allocation, nowMs int64) err
 	if err := p.Table(u.AllocationRows(a)); err != nil {
 		return err
 	}
+	if namespace := a.GetNamespace(); namespace != "" && namespace != DefaultNamespace {
+		p.Linef("in the namespace %s", namespace)
+	}
 	if principal := a.GetPrincipal(); principal != nil {
 		p.Linef("held by %s", principalText(principal))
 	}
@@ -52,8 +55,9 @@ func PreemptionWord(a *quoratev1.Allocation) string {
 // EndText says who ended an allocation, and why; empty if it is held, or ended by its holder or its time.
 func (u Units) EndText(a *quoratev1.Allocation) string {
 	switch {
-	case a.GetPreemptedBy() != "":
-		return u.withReason("preempted by "+a.GetPreemptedBy(), a.GetReason())
+	case a.GetPreemptedBy() != nil:
+		by := CauseText(a.GetPreemptedBy(), a.GetNamespace(), a.GetReason())
+		return u.withReason("preempted by "+by, a.GetReason())
 	case a.GetState() == quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED:
 		return u.withReason("preempted", a.GetReason())
 	case a.GetReason().GetKind() == quoratev1.EndReasonKind_END_REASON_KIND_RELEASE:
@@ -93,7 +97,7 @@ func (u Units) AllocationRows(allocations ...*quoratev1.Allocation) [][]string {
 			u.ClaimsText(a), strings.Join(labels, " "),
 		})
 	}
-	return rows
+	return withNamespaces(rows, allocations)
 }
 
 // WithDetails adds the columns of -o wide that a table with one allocation per row does not have yet. Remaining times
@@ -114,6 +118,9 @@ func WithDetails(rows [][]string, allocations []*quoratev1.Allocation, nowMs int
 			}
 			return RoundSpan(a.GetExpiresLedgerMs() - nowMs)
 		}},
+	}
+	if !slices.Contains(rows[0], namespaceHeading) {
+		rows = namespaceColumn(rows, allocations)
 	}
 	known := slices.Clone(rows[0])
 	for _, column := range columns {
@@ -212,7 +219,7 @@ func (u Units) LeaseText(a *quoratev1.Allocation, nowMs int64) string {
 	if a.GetForMs() == 0 {
 		declared = "ends" + cmp.Or(end, " at a declared time")
 	}
-	if revoker := a.GetRevokedBy(); revoker != "" {
+	if revoker := RevokerText(a); revoker != "" {
 		text := fmt.Sprintf("revoked by %s: ends%s", revoker, cmp.Or(left, " soon"))
 		if why := u.ReasonText(a.GetReason()); why != "" {
 			text += "; " + why
@@ -334,10 +341,10 @@ func (u Units) LeaseRows(leases []*quoratev1.Allocation, nowMs int64) [][]string
 		rows = append(rows, []string{
 			a.GetId(), strconv.FormatUint(a.GetFence(), 10), RoundSpan(a.GetTtlMs()),
 			RoundSpan(a.GetExpiresLedgerMs() - nowMs),
-			a.GetPrincipal().GetUser(), u.ClaimsText(a), a.GetRevokedBy(),
+			a.GetPrincipal().GetUser(), u.ClaimsText(a), RevokerText(a),
 		})
 	}
-	return withJobs(rows, leases)
+	return withNamespaces(withJobs(rows, leases), leases)
 }
 
 func withJobs(rows [][]string, allocations []*quoratev1.Allocation) [][]string {

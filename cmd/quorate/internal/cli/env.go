@@ -26,8 +26,10 @@ type Env struct {
 	Servers []string
 	// Context is the context that --context or the environment names; empty for the current one.
 	Context string
-	Timeout time.Duration
-	Output  string
+	// Namespace is that of the ids in the command line and of what lists show; empty for that of the caller, and for all.
+	Namespace string
+	Timeout   time.Duration
+	Output    string
 	// JQ is the expression of --jq; empty for none.
 	JQ    string
 	Stale bool
@@ -66,6 +68,7 @@ func (c *Env) NewClient(more ...client.Option) (*client.Client, error) {
 	}
 	options := append([]client.Option{
 		client.WithNotice(c.reportRetries()), client.WithPatience(c.Timeout), client.WithoutUnknownHosts(),
+		client.WithNamespace(c.Namespace),
 	}, more...)
 	secure, err := c.TLS.clientConfig()
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 // clientVariables are those that commands read or set. docs/command-line.md lists them; the last line is of other
 // clients.
 var clientVariables = []string{
-	ServerVariable, ContextVariable, contextFileVariable, tokenVariable, tokenFileVariable,
+	ServerVariable, ContextVariable, NamespaceVariable, contextFileVariable, tokenVariable, tokenFileVariable,
 	"QUORATE_TLS_CA", "QUORATE_TLS_CERT", "QUORATE_TLS_KEY", "QUORATE_TLS_SERVER_NAME", pagerVariable,
 	"QUORATE_LEASE", "QUORATE_FENCE", "QUORATE_KEEPER", "QUORATE_INTERNAL_KEEPER",
 	"QUORATE_SERVERS", "QUORATE_CURL",

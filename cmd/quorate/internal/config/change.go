@@ -146,8 +146,8 @@ func drawResult(u cli.Units, p *cli.Page, result *quoratev1.ConfigurationResult)
 	for _, room := range result.GetRooms() {
 		p.Differencef("%s", headroomText(u, room))
 	}
-	for _, id := range result.GetAdmitted() {
-		p.Differencef("* %s: was denied recently and would be granted", id)
+	for _, r := range result.GetAdmitted() {
+		p.Differencef("* %s: was denied recently and would be granted", cli.NameText(r, cli.DefaultNamespace))
 	}
 	drawQueueEffects(p, result)
 }
@@ -168,10 +168,10 @@ func drawQueueEffects(p *cli.Page, result *quoratev1.ConfigurationResult) {
 func drawAffected(p *cli.Page, affected *quoratev1.AffectedRequests, sign, what string) {
 	for _, r := range affected.GetRequests() {
 		favoured := ""
-		if r.GetBy() != "" {
-			favoured = " by " + r.GetBy()
+		if by := r.GetBy(); by != nil {
+			favoured = " by " + cli.CauseText(by, r.GetNamespace(), nil)
 		}
-		p.Differencef("%s %s: %s%s", sign, r.GetId(), what, favoured)
+		p.Differencef("%s %s: %s%s", sign, cli.NameText(r, cli.DefaultNamespace), what, favoured)
 	}
 	if more := affected.GetTotal() - int64(len(affected.GetRequests())); more > 0 {
 		p.Differencef("%s and %d more: each %s", sign, more, what)

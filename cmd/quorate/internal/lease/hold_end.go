@@ -4,6 +4,7 @@ package lease
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,6 +49,7 @@ func (o *leaseEndOptions) runEnd(ctx context.Context) error {
 		return err
 	}
 	folder, id := variables[keeperPathVariable], variables[leaseVariable]
+	o.Namespace = cmp.Or(o.Namespace, variables[cli.NamespaceVariable])
 	if folder == "" || id == "" {
 		return cli.Usagef("%s and %s are not set: quorate lease hold prints them, or appends them to --env-file",
 			keeperPathVariable, leaseVariable)
@@ -109,7 +111,7 @@ const mostEnvFile = 1 << 20
 
 func (o *leaseEndOptions) variables() (map[string]string, error) {
 	found := map[string]string{}
-	names := []string{keeperPathVariable, leaseVariable, fenceVariable}
+	names := []string{keeperPathVariable, leaseVariable, fenceVariable, cli.NamespaceVariable}
 	if o.envFile == "" {
 		for _, name := range names {
 			found[name] = os.Getenv(name)

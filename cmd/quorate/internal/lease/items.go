@@ -139,11 +139,11 @@ func itemRows(items []*quoratev1.Item, nowMs int64) [][]string {
 	rows := [][]string{{"ITEM", "STATE", "OWNER", "ALLOCATION", "FENCE", "UPDATED", "NOTES"}}
 	for _, item := range items {
 		fence := ""
-		if item.GetAllocation() != "" {
+		if item.GetAllocation() != nil {
 			fence = strconv.FormatUint(item.GetFence(), 10)
 		}
 		rows = append(rows, []string{
-			request.ItemText(item.GetName()), item.GetState(), item.GetOwner(), item.GetAllocation(), fence,
+			request.ItemText(item.GetName()), item.GetState(), item.GetOwner(), cli.NameText(item.GetAllocation(), cli.DefaultNamespace), fence,
 			cli.FormatTime(item.GetUpdatedAt()), itemNotes(item, nowMs),
 		})
 	}

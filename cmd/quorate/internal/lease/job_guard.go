@@ -76,7 +76,7 @@ func (w *jobGuard) runJob(job *exec.Cmd, environment []string) error {
 			w.forwardSignal(job, s)
 		case <-revoked:
 			revoked = nil
-			w.Messagef("the lease is revoked by %s: it ends in %s%s", w.lease.Allocation().GetRevokedBy(),
+			w.Messagef("the lease is revoked by %s: it ends in %s%s", cli.RevokerText(w.lease.Allocation()),
 				cli.RoundSpan(time.Until(w.lease.Ends()).Milliseconds()), w.Units.ReasonClause(w.lease.Allocation()))
 		case <-w.lease.Context().Done():
 			return w.stopJob(job, ended)

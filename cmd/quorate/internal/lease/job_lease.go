@@ -166,5 +166,5 @@ func (o *jobLeaseOptions) jobEnvironment(lease *client.Lease) []string {
 	return append(o.resources.itemVariables(lease.Allocation()),
 		"LEASED_RESOURCE="+strings.Join(lease.Items(), " "),
 		fenceVariable+"="+strconv.FormatUint(lease.Fence(), 10),
-		leaseVariable+"="+lease.ID())
+		leaseVariable+"="+lease.ID(), cli.NamespaceVariable+"="+lease.Namespace())
 }

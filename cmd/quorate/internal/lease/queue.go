@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -98,7 +99,7 @@ func (o *queueOptions) fetchQueue(
 	all := &quoratev1.ListWaitingResponse{}
 	query := &quoratev1.ListWaitingRequest{
 		Tree: at.Tree, Node: at.Node, Resource: o.resource, PageSize: pageSize, Read: o.ReadOptions(),
-		CertainBy: o.certainBy, Owner: o.owner, NameBlockers: o.blockers,
+		CertainBy: o.certainBy, Owner: o.owner, Namespace: o.Namespace, NameBlockers: o.blockers,
 	}
 	for {
 		if o.limit > 0 {
@@ -141,7 +142,8 @@ func (o *queueOptions) drawQueue(p *cli.Page, all *quoratev1.ListWaitingResponse
 			waiting, asks = resize.GetWaiting(), u.ResizeClaims(resize)
 		}
 		row := []string{
-			a.GetId(), strconv.FormatInt(a.GetPriority(), 10), cli.FormatTime(waiting.GetArrivedAt()), asks,
+			cli.NameText(a, cmp.Or(o.Namespace, cli.DefaultNamespace)), strconv.FormatInt(a.GetPriority(), 10),
+			cli.FormatTime(waiting.GetArrivedAt()), asks,
 			cli.PositionText(waiting),
 		}
 		if o.certainBy {

@@ -69,7 +69,10 @@ func (o *watchOptions) runWatch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	request := &quoratev1.WatchAllocationsRequest{Tree: at.Tree, Node: at.Node, Ids: o.ids}
+	request := &quoratev1.WatchAllocationsRequest{Tree: at.Tree, Node: at.Node, Namespace: o.Namespace}
+	for _, id := range o.ids {
+		request.Allocations = append(request.Allocations, &quoratev1.AllocationRef{Id: id})
+	}
 	switch {
 	case o.limit < 0:
 		return cli.Usagef("--limit must not be negative")
@@ -154,7 +157,7 @@ func (o *watchOptions) eventText(m *quoratev1.WatchAllocationsResponse) (what, t
 		return eventWord(e), o.nodeEventText(e)
 	}
 	a := m.GetAllocation()
-	words := []string{a.GetId(), o.Units.ClaimsText(a)}
+	words := []string{cli.NameText(a, cmp.Or(o.Namespace, cli.DefaultNamespace)), o.Units.ClaimsText(a)}
 	for _, more := range []string{o.changeText(m), cli.WaitingText(a), o.Units.ResizeText(a)} {
 		if more != "" {
 			words = append(words, "("+more+")")
@@ -172,8 +175,8 @@ func (o *watchOptions) nodeEventText(e *quoratev1.Event) string {
 		return cli.PlaceOf(e.GetTree(), e.GetNode()).String()
 	}
 	text := e.GetId() + "  " + o.Units.ScheduledEventText(e.GetScheduled())
-	if e.GetBy() != "" {
-		text += " (by " + e.GetBy() + ")"
+	if by := cli.EventCauseText(e); by != "" {
+		text += " (by " + by + ")"
 	}
 	return text
 }

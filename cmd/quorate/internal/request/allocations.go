@@ -91,7 +91,8 @@ func (o *ListOptions) request() (*quoratev1.ListAllocationsRequest, error) {
 	}
 	return &quoratev1.ListAllocationsRequest{
 		Tree: at.Tree, Node: at.Node, Labels: labels, PageSize: listPage, Read: o.ReadOptions(), Leases: o.Leases,
-		User: o.user, Application: o.application, Owner: o.owner, IdPrefix: o.prefix, State: state,
+		User: o.user, Application: o.application, Owner: o.owner, Namespace: o.Namespace, IdPrefix: o.prefix,
+		State: state,
 	}, nil
 }
 

@@ -103,7 +103,7 @@ func (o *eventsOptions) fetchEvents(
 	const pageSize = 1000
 	all := &quoratev1.ListEventsResponse{}
 	request := &quoratev1.ListEventsRequest{
-		After: o.after, Kind: kind, Id: o.id, PageSize: pageSize,
+		After: o.after, Kind: kind, Id: o.id, Namespace: o.Namespace, PageSize: pageSize,
 		Read: o.ReadOptions(), Tree: o.at.Tree, Node: o.at.Node,
 	}
 	for {
@@ -127,7 +127,7 @@ func eventObject(e *quoratev1.Event) string {
 	if e.GetTree() != "" {
 		return cli.PlaceOf(e.GetTree(), e.GetNode()).String()
 	}
-	return e.GetId()
+	return cli.NameText(e, cli.DefaultNamespace)
 }
 
 func eventRows(u cli.Units, events []*quoratev1.Event) [][]string {
@@ -149,7 +149,8 @@ func eventRows(u cli.Units, events []*quoratev1.Event) [][]string {
 		what := strings.ToLower(strings.TrimPrefix(e.GetKind().String(), "EVENT_KIND_"))
 		what = strings.ReplaceAll(what, "_", "-")
 		rows = append(rows, []string{
-			strconv.FormatUint(e.GetNumber(), 10), cli.FormatTime(e.GetHappenedAt()), what, eventObject(e), e.GetBy(),
+			strconv.FormatUint(e.GetNumber(), 10), cli.FormatTime(e.GetHappenedAt()), what, eventObject(e),
+			cli.EventCauseText(e),
 			strings.Join(why,
 				"; "),
 		})

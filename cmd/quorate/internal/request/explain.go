@@ -224,8 +224,8 @@ func drawRemedy(u cli.Units, p *cli.Page, decision *quoratev1.Decision) {
 			heading = strings.TrimSuffix(heading, ":") + ", in this order:"
 		}
 		p.Linef("\n%s", heading)
-		for _, id := range releases {
-			p.Linef("  quorate release %s", cli.ShellWord(id))
+		for _, r := range releases {
+			p.Linef("  quorate release %s%s", cli.ShellWord(r.GetId()), namespaceFlag(r))
 		}
 	}
 }
@@ -294,4 +294,12 @@ func permissionText(r *quoratev1.Raise) string {
 		flags += " --reason='room for a denied request'"
 	}
 	return flags
+}
+
+// namespaceFlag is what a command needs beside the id of an allocation that has not the usual namespace.
+func namespaceFlag(r *quoratev1.AllocationRef) string {
+	if r.GetNamespace() == "" || r.GetNamespace() == cli.DefaultNamespace {
+		return ""
+	}
+	return " --namespace " + cli.ShellWord(r.GetNamespace())
 }

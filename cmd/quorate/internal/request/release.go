@@ -121,8 +121,10 @@ func (o *releaseOptions) selectMatches(
 	var ids []string
 	var requests []*quoratev1.ReleaseRequest
 	for _, a := range all.GetAllocations() {
-		ids = append(ids, a.GetId())
-		requests = append(requests, &quoratev1.ReleaseRequest{Id: a.GetId(), Fence: a.GetFence()})
+		ids = append(ids, cli.NameText(a, cli.DefaultNamespace))
+		requests = append(requests, &quoratev1.ReleaseRequest{
+			Namespace: a.GetNamespace(), Id: a.GetId(), Fence: a.GetFence(),
+		})
 	}
 	if len(ids) == 0 {
 		o.Messagef("no allocation matches; nothing was released")

@@ -80,7 +80,11 @@ func cancelReservation(ctx context.Context, c *cli.Env, request *quoratev1.Cance
 	} else {
 		c.Messagef("cancelled")
 	}
-	if restored := answer.GetRestored(); len(restored) > 0 {
+	var restored []string
+	for _, r := range answer.GetRestored() {
+		restored = append(restored, cli.NameText(r, answer.GetAllocation().GetNamespace()))
+	}
+	if len(restored) > 0 {
 		c.Messagef("held again, as before the reservation: %s", strings.Join(restored, ", "))
 	}
 	c.LearnUnitsForTable(ctx, quorate)

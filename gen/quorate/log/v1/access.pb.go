@@ -32,10 +32,8 @@ type Binding struct {
 	// For whom the subjects may hold: for anyone, or for the named users and groups, sorted.
 	HoldAsAny bool     `protobuf:"varint,5,opt,name=hold_as_any,json=holdAsAny,proto3" json:"hold_as_any,omitempty"`
 	HoldAs    []string `protobuf:"bytes,6,rep,name=hold_as,json=holdAs,proto3" json:"hold_as,omitempty"`
-	// Prefix of reserved ids.
-	Ids string `protobuf:"bytes,7,opt,name=ids,proto3" json:"ids,omitempty"`
 	// Wall-clock time from which the binding gives nothing; 0 is never.
-	UntilMs       int64 `protobuf:"varint,8,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	UntilMs       int64 `protobuf:"varint,7,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -110,13 +108,6 @@ func (x *Binding) GetHoldAs() []string {
 		return x.HoldAs
 	}
 	return nil
-}
-
-func (x *Binding) GetIds() string {
-	if x != nil {
-		return x.Ids
-	}
-	return ""
 }
 
 func (x *Binding) GetUntilMs() int64 {
@@ -1475,16 +1466,15 @@ var File_quorate_log_v1_access_proto protoreflect.FileDescriptor
 
 const file_quorate_log_v1_access_proto_rawDesc = "" +
 	"\n" +
-	"\x1bquorate/log/v1/access.proto\x12\x0equorate.log.v1\"\xf5\x01\n" +
+	"\x1bquorate/log/v1/access.proto\x12\x0equorate.log.v1\"\xe3\x01\n" +
 	"\aBinding\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12'\n" +
 	"\x02to\x18\x02 \x03(\v2\x17.quorate.log.v1.SubjectR\x02to\x12!\n" +
 	"\fmax_priority\x18\x03 \x01(\x12R\vmaxPriority\x12$\n" +
 	"\runpreemptable\x18\x04 \x01(\bR\runpreemptable\x12\x1e\n" +
 	"\vhold_as_any\x18\x05 \x01(\bR\tholdAsAny\x12\x17\n" +
-	"\ahold_as\x18\x06 \x03(\tR\x06holdAs\x12\x10\n" +
-	"\x03ids\x18\a \x01(\tR\x03ids\x12\x19\n" +
-	"\buntil_ms\x18\b \x01(\x03R\auntilMs\"1\n" +
+	"\ahold_as\x18\x06 \x03(\tR\x06holdAs\x12\x19\n" +
+	"\buntil_ms\x18\a \x01(\x03R\auntilMs\"1\n" +
 	"\aSubject\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"\xea\x05\n" +

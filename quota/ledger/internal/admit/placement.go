@@ -270,11 +270,17 @@ func checkPrincipal(e *state.Environment, p quota.Principal) *quota.Error {
 }
 
 func CheckID(id string) *quota.Error {
-	if id == "" || !quota.IsVisible(id, quota.MaxID) {
-		return quota.Errorf(quota.Invalid, "id", "an id is 1 to %d visible ASCII characters without spaces, got %q",
-			quota.MaxID, quota.Clip(id))
+	if quota.IsQualifiedID(id) {
+		return nil
 	}
-	return nil
+	namespace, short := quota.SplitID(id)
+	if len(short) != len(id) && !quota.IsNamespace(namespace) {
+		return quota.Errorf(quota.Invalid, "namespace",
+			"a namespace is 1 to %d visible ASCII characters without * and spaces, got %q", quota.MaxNamespace,
+			quota.Clip(namespace))
+	}
+	return quota.Errorf(quota.Invalid, "id", "an id is 1 to %d visible ASCII characters without spaces, got %q",
+		quota.MaxID, quota.Clip(short))
 }
 
 func CheckLabels(e *state.Environment, labels []quota.Label, field string) *quota.Error {

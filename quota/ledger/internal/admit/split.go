@@ -46,6 +46,10 @@ func findParts(s *state.Allocations, c quota.Split) ([]*state.Allocation, *quota
 			err.Field = PartField(i, ".id")
 			return nil, err
 		}
+		if quota.NamespaceOf(part.ID) != quota.NamespaceOf(c.ID) {
+			return nil, quota.Errorf(quota.Invalid, PartField(i, ".id"),
+				"the part %q is not in the namespace of the allocation that it is split from", quota.Clip(part.ID))
+		}
 		if part.ID == c.ID || slices.ContainsFunc(c.Parts[:i], func(p quota.Part) bool { return p.ID == part.ID }) {
 			return nil, quota.Errorf(quota.Invalid, PartField(i, ".id"),
 				"the id %q is there twice; each part has an id of its own", part.ID)

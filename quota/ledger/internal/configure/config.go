@@ -223,7 +223,6 @@ func (p Planner) planChanges(treeChanges []treeChange, policies policyChange, se
 			followTransition(&p.State.Calendar, s)
 			p.installTrees(s)
 		}
-		p.ReserveIDs()
 		p.requeueTrees(steps)
 	}
 	checked.Effects = func() *quota.Effects { return p.effects(steps, policies.next) }

@@ -204,9 +204,6 @@ func bindingText(b access.Binding) string {
 	if holders := b.HoldAs.String(); holders != "" {
 		text += " hold-as " + holders
 	}
-	if b.IDs != "" {
-		text += " ids " + b.IDs
-	}
 	if b.Until != 0 {
 		text += " until " + strconv.FormatInt(b.Until, 10)
 	}
@@ -221,14 +218,6 @@ func (p Planner) UseBook(c access.Change) {
 			n.Bindings = access.Compile(list, p.State.Book.Roles(), access.NodeScope)
 		})
 	}
-	p.ReserveIDs()
-}
-
-// ReserveIDs collects the reserved prefixes of all bindings.
-func (p Planner) ReserveIDs() {
-	p.State.Reserved = access.ReservedIDs{}
-	p.State.Reserved.Add(p.State.Book.Section().Bindings)
-	walkBindings(&p.State.Forest, func(_ *state.Node, list []access.Binding) { p.State.Reserved.Add(list) })
 }
 
 // AccessMoment is what a command of the book needs to know of the ledger.

@@ -2,7 +2,6 @@ package image
 
 import (
 	"github.com/quorate/quorate/quota"
-	"github.com/quorate/quorate/quota/ledger/internal/configure"
 	"github.com/quorate/quorate/quota/ledger/internal/state"
 )
 
@@ -59,7 +58,6 @@ func CopyForPlans(b quota.Bounds, format uint32, snapshot *Snapshot) (*state.Sta
 	if err := ld.requeueAll(); err != nil {
 		return nil, err
 	}
-	configure.Planner{State: s}.ReserveIDs()
 	s.IsCopy, s.Restoring = true, false
 	return s, nil
 }

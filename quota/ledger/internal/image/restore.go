@@ -395,7 +395,6 @@ func (ld *Restorer) Finish() (*state.State, error) {
 		return nil, err
 	}
 	s := ld.state
-	configure.Planner{State: s}.ReserveIDs()
 	s.Forest.ForgetUses()
 	ld.state, s.Restoring = nil, false
 	if err := Check(s); err != nil {

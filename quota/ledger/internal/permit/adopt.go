@@ -9,8 +9,9 @@ import (
 	"github.com/quorate/quorate/quota/ledger/internal/state"
 )
 
-// AdoptAllocations gives an owner to allocations that have none. Nothing else of them changes, so it needs no journal
-// entry and unblocks no request.
+// AdoptAllocations gives an owner to allocations that have none. Those of the default namespace move to that of the
+// owner, so that its repetitions find them; one whose id is taken there, or that others refer to, is left. Nothing else
+// of them changes, so it needs no journal entry and unblocks no request.
 func (g Guard) AdoptAllocations(c quota.AdoptAllocations, m state.Mode) state.Outcome {
 	if err := g.checkAdoption(c); err != nil {
 		return state.Outcome{Refused: err}
@@ -23,9 +24,17 @@ func (g Guard) AdoptAllocations(c quota.AdoptAllocations, m state.Mode) state.Ou
 			continue
 		}
 		seen[id] = true
+		moved := id
+		if quota.NamespaceOf(id) == quota.DefaultNamespace {
+			moved = quota.QualifiedID(c.Owner, id)
+		}
+		if moved != id && (g.allocations.FindByID(moved) != nil || !g.canRename(a)) {
+			out.Left = append(out.Left, id)
+			continue
+		}
 		out.Adopted++
 		if m == state.CarryOut {
-			g.setOwner(a, c.Owner)
+			g.setOwner(a, c.Owner, moved)
 			g.journal.Changes = append(g.journal.Changes, quota.Change{
 				Kind: quota.Changed, Field: "owner of " + id, After: c.Owner,
 			})
@@ -35,23 +44,31 @@ func (g Guard) AdoptAllocations(c quota.AdoptAllocations, m state.Mode) state.Ou
 	return out
 }
 
-func (g Guard) setOwner(a *state.Allocation, owner string) {
+// canRename is false while others refer to an allocation by its id: those that it made room for as a reservation, or
+// has revoked, and the one that it is revoked for. It may be adopted when that is over.
+func (g Guard) canRename(a *state.Allocation) bool {
+	madeRoom := a.State() == quota.Reserved && len(a.More.Preempted)+len(a.More.Displaced) > 0
+	return !madeRoom && a.Lease().RevokedBy == "" && g.queue.RevokedFor[a.ID()] == 0
+}
+
+func (g Guard) setOwner(a *state.Allocation, owner, id string) {
 	if a.IsWaiting() {
-		g.ownWaiter(g.queue.WaiterOf(a), owner)
+		g.ownWaiter(g.queue.WaiterOf(a), owner, id)
 		return
 	}
 	updated := *a
 	updated.Owner = owner
-	g.allocations.ReplaceRecord(&updated)
+	g.allocations.Rename(&updated, id)
 	if resize := updated.WaitingResize(); resize != nil {
-		g.ownWaiter(g.queue.WaiterOf(resize), owner)
+		g.ownWaiter(g.queue.WaiterOf(resize), owner, id)
 	}
 }
 
-func (g Guard) ownWaiter(w *state.Waiter, owner string) {
+func (g Guard) ownWaiter(w *state.Waiter, owner, id string) {
 	admit.ReplaceWaiting(g.queue, w, *w.Record.More.Waiting)
 	w.Record.Owner = owner // no reader has the new record yet
 	g.queue.CountOwner(owner, 1)
+	g.queue.Rename(w, id)
 }
 
 func (g Guard) checkAdoption(c quota.AdoptAllocations) *quota.Error {

@@ -19,7 +19,6 @@ type Guard struct {
 	journal     *state.Journal
 	requests    *state.LimitRequests
 	webhooks    *state.Webhooks
-	reserved    *access.ReservedIDs
 	// plans computes and installs changes of the configuration, of which some commands about access consist.
 	plans configure.Planner
 }
@@ -31,7 +30,7 @@ func NewGuard(s *state.State) Guard { return GuardFor(s, &s.Rights) }
 func GuardFor(s *state.State, rights *state.CallerRights) Guard {
 	return Guard{
 		CallerRights: rights, forest: &s.Forest, allocations: &s.Allocations, queue: &s.Queue, calendar: &s.Calendar,
-		history: &s.History, journal: &s.Journal, requests: &s.Requests, webhooks: &s.Webhooks, reserved: &s.Reserved,
+		history: &s.History, journal: &s.Journal, requests: &s.Requests, webhooks: &s.Webhooks,
 		plans: configure.Planner{State: s},
 	}
 }

@@ -125,23 +125,21 @@ func (g Guard) permitBefore(c quota.Change, field string) *quota.Error {
 // permitAllocate asks for the right to hold at each claim, for the holder, within the ceilings of the bindings there.
 // Whether the id is in use is told only to callers that may hold there.
 func (g Guard) permitAllocate(c quota.Allocate) *quota.Error {
-	reserved := g.reserved.Has(c.ID)
-	if err := g.permitClaims(c, &reserved); err != nil {
+	if err := g.permitClaims(c); err != nil {
 		return err
 	}
 	for i := range c.AnyOf {
 		list := c
 		list.Claims = c.AnyOf[i]
-		if err := g.permitClaims(list, &reserved); err != nil {
+		if err := g.permitClaims(list); err != nil {
 			if strings.HasPrefix(err.Field, "claims") {
 				err.Field = admit.ListField(i+1, err.Field)
 			}
 			return err
 		}
 	}
-	if reserved {
-		return quota.Errorf(quota.Forbidden, "id", "ids that begin like %q are reserved; use another one",
-			quota.Clip(c.ID))
+	if err := g.permitNamespace(c); err != nil {
+		return err
 	}
 	if a := g.allocations.FindByID(c.ID); a != nil && a.Owner != g.Caller.User() && !g.mayOperate(a) {
 		return quota.Errorf(quota.IDTaken, "id", "the id %q cannot be used; use another one", quota.Clip(c.ID))
@@ -149,8 +147,30 @@ func (g Guard) permitAllocate(c quota.Allocate) *quota.Error {
 	return nil
 }
 
-// permitClaims asks for the rights at the claims, and clears reserved if the caller owns the prefix of the id there.
-func (g Guard) permitClaims(c quota.Allocate, reserved *bool) *quota.Error {
+// permitNamespace asks a caller who names an allocation outside of its own namespace for the right to operate at each
+// claim. Those of front ends are shared by all who may hold.
+func (g Guard) permitNamespace(c quota.Allocate) *quota.Error {
+	namespace := quota.NamespaceOf(c.ID)
+	if namespace == g.Caller.Namespace() || strings.HasPrefix(namespace, quota.SharedNamespaces) {
+		return nil
+	}
+	for i := range 1 + len(c.AnyOf) {
+		claims := c.Claims
+		if i > 0 {
+			claims = c.AnyOf[i-1]
+		}
+		for _, claim := range claims {
+			if n := g.forest.NearestNode(claim.Tree, claim.Node); !g.May(access.HoldOperate, n) {
+				return g.LacksVerb(access.HoldOperate, n, quota.Place(claim.Tree, claim.Node)+
+					", which ids in another namespace than "+g.Caller.Namespace()+" need", "namespace")
+			}
+		}
+	}
+	return nil
+}
+
+// permitClaims asks for the rights at the claims.
+func (g Guard) permitClaims(c quota.Allocate) *quota.Error {
 	for i, claim := range c.Claims {
 		n := g.forest.NearestNode(claim.Tree, claim.Node)
 		if !g.May(access.Hold, n) { // the field of a refusal is written only for one
@@ -162,12 +182,11 @@ func (g Guard) permitClaims(c quota.Allocate, reserved *bool) *quota.Error {
 		if err := g.permitPicks(claim, n, i); err != nil {
 			return err
 		}
-		if *reserved || g.exceedsDefaults(c, claim) {
+		if g.exceedsDefaults(c, claim) {
 			rights := access.RightsAt(g.Caller.Rights, g.Now.Wall, g.PathOf(n))
 			if err := g.permitCeilings(c, claim, &rights, i); err != nil {
 				return err
 			}
-			*reserved = *reserved && !rights.OwnsPrefixOf(c.ID)
 		}
 	}
 	return nil

@@ -39,7 +39,8 @@ func (g Guard) permitTransfer(c quota.Transfer) *quota.Error {
 	return nil
 }
 
-// permitSplit asks for the right to change the allocation, to hold where the parts go, and to use their ids.
+// permitSplit asks for the right to change the allocation, to hold where the parts go, and to use ids that are
+// taken.
 func (g Guard) permitSplit(c quota.Split) *quota.Error {
 	if err := g.permitOwner(c.ID, true); err != nil {
 		return err
@@ -53,21 +54,12 @@ func (g Guard) permitSplit(c quota.Split) *quota.Error {
 			}
 		}
 		known := g.allocations.FindByID(part.ID)
-		if known != nil && known.Owner != g.Caller.User() && !g.mayOperate(known) ||
-			g.reserved.Has(part.ID) && !g.ownsPrefix(part) {
+		if known != nil && known.Owner != g.Caller.User() && !g.mayOperate(known) {
 			return quota.Errorf(quota.IDTaken, admit.PartField(i, ".id"), "the id %q cannot be used; use another one",
 				quota.Clip(part.ID))
 		}
 	}
 	return nil
-}
-
-// ownsPrefix is true if the caller may use the reserved id of a part where that goes.
-func (g Guard) ownsPrefix(part quota.Part) bool {
-	return slices.ContainsFunc(part.Claims, func(c quota.PartClaim) bool {
-		rights := access.RightsAt(g.Caller.Rights, g.Now.Wall, g.PathOf(g.forest.NearestNode(c.Tree, c.To)))
-		return rights.OwnsPrefixOf(part.ID)
-	})
 }
 
 // permitHoldingAt asks for what it takes to hold the allocation at another node: the right to operate there, or that to

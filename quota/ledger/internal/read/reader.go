@@ -310,7 +310,7 @@ func HiddenName(name string) string {
 	if name == "" || name == quota.DrainedBy {
 		return name
 	}
-	return "another allocation"
+	return quota.HiddenAllocation
 }
 
 // Allocations returns up to max held allocations that the caller sees and that pass the filter, in the order of their

@@ -118,8 +118,17 @@ func (r Reader) seenAllocations(
 }
 
 func matchesFilter(f quota.AllocationFilter, a *state.Allocation) bool {
-	return (!f.Leases || a.Lease().TTL > 0) && strings.HasPrefix(a.ID(), f.IDPrefix) && matchesHolder(f, a) &&
+	return (!f.Leases || a.Lease().TTL > 0) && matchesName(f.Namespace, f.IDPrefix, a.ID()) && matchesHolder(f, a) &&
 		(f.State == nil || a.State() == *f.State) && matchesPlace(f, a) && matchesLabels(f, a)
+}
+
+// matchesName is true for an id with a beginning in a namespace; an empty one stands for all.
+func matchesName(namespace, prefix, qualified string) bool {
+	if namespace == "" && prefix == "" {
+		return true
+	}
+	own, id := quota.SplitID(qualified)
+	return (namespace == "" || namespace == own) && strings.HasPrefix(id, prefix)
 }
 
 func matchesHolder(f quota.AllocationFilter, a *state.Allocation) bool {

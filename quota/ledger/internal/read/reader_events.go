@@ -12,7 +12,7 @@ import (
 func (r Reader) allEvents(f quota.EventFilter, max int) quota.EventPage {
 	var page quota.EventPage
 	for _, e := range r.state.Journal.EventsBetween(f) {
-		if f.Kind != 0 && e.Kind != f.Kind || f.ID != "" && e.ID != f.ID || f.Tree != "" && !r.concerns(e, f.Tree, f.Node) {
+		if f.Kind != 0 && e.Kind != f.Kind || !namesEvent(f, e) || f.Tree != "" && !r.concerns(e, f.Tree, f.Node) {
 			continue
 		}
 		if len(page.Events) == max {
@@ -23,6 +23,19 @@ func (r Reader) allEvents(f quota.EventFilter, max int) quota.EventPage {
 	}
 	page.Next = 0
 	return page
+}
+
+// namesEvent is true if the filter's id is that of the event. Only the ids of allocations are in a namespace.
+func namesEvent(f quota.EventFilter, e *quota.Event) bool {
+	switch {
+	case f.ID == "" && f.Namespace == "":
+		return true
+	case !e.IsOfAllocation():
+		return f.ID != "" && e.ID == f.ID
+	case f.ID == "":
+		return quota.NamespaceOf(e.ID) == f.Namespace
+	}
+	return e.ID == quota.QualifiedID(f.Namespace, f.ID)
 }
 
 // concerns is true if an event is about a node of a tree or below it. What happened to an allocation that is forgotten

@@ -1,8 +1,6 @@
 package read
 
 import (
-	"strings"
-
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/internal/rankqueue"
@@ -12,14 +10,14 @@ import (
 
 // Unowned selects allocations and waiting requests without an owner.
 type Unowned struct {
-	// Prefix is the beginning of their ids; empty selects all.
-	Prefix string
+	// Namespace is theirs, and Prefix the beginning of their ids there; empty ones select all.
+	Namespace, Prefix string
 	// Tree, if not empty, selects those with a claim in that tree.
 	Tree string
 }
 
 func (f *Unowned) matches(a *state.Allocation) bool {
-	return a.Owner == "" && strings.HasPrefix(a.ID(), f.Prefix) && matchesPlace(quota.AllocationFilter{Tree: f.Tree}, a)
+	return a.Owner == "" && matchesName(f.Namespace, f.Prefix, a.ID()) && matchesPlace(quota.AllocationFilter{Tree: f.Tree}, a)
 }
 
 // UnownedHeld returns up to max ids of held allocations without an owner, after a fence. A page may be short although

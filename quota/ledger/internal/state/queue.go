@@ -116,6 +116,20 @@ func (q *WaitQueue) SizeOf(w *Waiter) int64 {
 	return q.CountedSize(w)
 }
 
+// Rename gives a waiter, whose record no reader has yet, another id, which is free.
+func (q *WaitQueue) Rename(w *Waiter, id string) {
+	q.Bytes -= q.SizeOf(w)
+	if !w.IsResize() {
+		q.Allocations.ByID.Remove(w.Record)
+	}
+	w.Record.SetID(id)
+	w.Request.ID = id
+	if !w.IsResize() {
+		q.Allocations.ByID.Put(w.Record)
+	}
+	q.Bytes += q.SizeOf(w)
+}
+
 // RemoveWaiter removes a request from its blocker queues and from the wait queue, and frees its id. The caller removes
 // a resize from the record of its allocation.
 func (q *WaitQueue) RemoveWaiter(w *Waiter) {
@@ -246,6 +260,9 @@ func (key Blocker) Place() quota.Subtree {
 
 func (w *Waiter) MatchesQueueFilter(f quota.QueueFilter) bool {
 	if f.Owner != "" && w.Record.Owner != f.Owner {
+		return false
+	}
+	if f.Namespace != "" && quota.NamespaceOf(w.Record.ID()) != f.Namespace {
 		return false
 	}
 	return f.Tree == "" || slices.ContainsFunc(w.Alternatives, func(alt *Alternative) bool { return alt.passes(f) })

@@ -354,7 +354,7 @@ func (t *Tree) Bytes() int64 {
 func bindingsSize(list []access.Binding) int64 {
 	n := int64(0)
 	for _, b := range list {
-		n += bindingBytes + int64(len(b.Role)+len(b.IDs)) + sizeOfTexts(b.HoldAs.Names)
+		n += bindingBytes + int64(len(b.Role)) + sizeOfTexts(b.HoldAs.Names)
 		for _, s := range b.To {
 			n += subjectBytes + int64(len(s.Name))
 		}

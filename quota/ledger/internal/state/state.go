@@ -21,8 +21,6 @@ type State struct {
 	Requests    LimitRequests
 	Webhooks    Webhooks
 	Rights      CallerRights // of the caller of the present command
-	// Reserved are the prefixes of ids in the bindings of the book and of all nodes.
-	Reserved access.ReservedIDs
 }
 
 // Environment is what every component must know, and what a request can be checked against without any other state.
@@ -105,6 +103,8 @@ type Outcome struct {
 	Expired int
 	// Adopted counts the allocations that an AdoptAllocations gave an owner.
 	Adopted int
+	// Left are the ids of those that it left without an owner, because they could not move to its namespace.
+	Left []string
 	// LimitRequest is set for commands about requests for limits: the request after the command.
 	LimitRequest *quota.LimitRequestInfo
 	// Webhook is set for a SetWebhook and a ManageWebhook: the webhook after the command, or the one that was removed.
@@ -183,6 +183,14 @@ func (c *Caller) User() string {
 		return ""
 	}
 	return c.Who.User
+}
+
+// Namespace is that of the ids that the caller names without one: its user, or quota.DefaultNamespace.
+func (c *Caller) Namespace() string {
+	if user := c.User(); user != "" {
+		return user
+	}
+	return quota.DefaultNamespace
 }
 
 // Name is the caller in refusals.

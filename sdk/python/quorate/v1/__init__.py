@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         ReadOptions as ReadOptions,
         ReadInfo as ReadInfo,
         Limit as Limit,
+        AllocationRef as AllocationRef,
     )
     from quorate.v1.access import (
         AccessMode as AccessMode,
@@ -368,6 +369,7 @@ _MODULES = {
     "ReadOptions": "common",
     "ReadInfo": "common",
     "Limit": "common",
+    "AllocationRef": "common",
     "AccessMode": "access",
     "RefusedKind": "access",
     "Binding": "access",

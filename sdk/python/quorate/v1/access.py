@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import Enum
 from quorate.message import Message
 from quorate.service import Service
-from quorate.v1.common import ReadInfo, ReadOptions
+from quorate.v1.common import AllocationRef, ReadInfo, ReadOptions
 from typing import List, Optional
 
 
@@ -66,9 +66,6 @@ class Binding(Message):
 
     hold_as: Optional[HoldAs] = None
     """Whom allocations may be held for, beside the subject itself. It needs a role with the verb hold.as."""
-
-    ids: str = ""
-    """Reserves ids of allocations that begin with it for the subjects of bindings that name such a prefix."""
 
     ends_at: Optional[datetime] = None
     """When the binding ends; absent if it does not."""
@@ -269,6 +266,9 @@ class WhoAmIResponse(Message):
 
     read: Optional[ReadInfo] = None
     """The log position and consistency of the answer."""
+
+    namespace: str = ""
+    """The namespace of ids that the caller names without one."""
 
 
 @dataclass
@@ -700,13 +700,17 @@ class AdoptAllocationsRequest(Message):
     reason: str = ""
     """The reason, for records."""
 
+    namespace: str = ""
+    """Only those in this namespace; empty selects all. Those of "default" move to the namespace of the owner.
+    """
+
 
 @dataclass
 class AdoptAllocationsResponse(Message):
     """AdoptAllocationsResponse has what the owner got."""
 
-    ids: List[str] = _field(default_factory=list)
-    """The ids of the page that had no owner when it was read."""
+    allocations: List[AllocationRef] = _field(default_factory=list)
+    """Those of the page that had no owner when it was read, under their ids before."""
 
     adopted: int = 0
     """How many of them got the owner; with dry_run, would get it."""
@@ -716,6 +720,11 @@ class AdoptAllocationsResponse(Message):
 
     index: int = 0
     """Log index that reflects this answer."""
+
+    left: List[AllocationRef] = _field(default_factory=list)
+    """Those that were left because they could not move to the namespace of the owner: an id is taken there, or a
+    reservation or revocation refers to the allocation until it ends. Adopt them later, or end them.
+    """
 
 
 @dataclass

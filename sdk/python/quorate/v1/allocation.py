@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import Enum
 from quorate.message import Message
 from quorate.service import Service, Stream
-from quorate.v1.common import Limit, ReadInfo, ReadOptions
+from quorate.v1.common import AllocationRef, Limit, ReadInfo, ReadOptions
 from quorate.v1.decision import Decision, EndReason, LevelCheck, MadeRoom, Preempted, Problem
 from quorate.v1.item import HeldItem, ItemName, ItemPick, ItemUpdate
 from quorate.v1.revision import Revision
@@ -337,6 +337,13 @@ class AllocateRequest(Message):
     the one that fits first. Not with MODE_FORCE.
     """
 
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own, which is its user, such as account/hans, or "default"
+    without a credential. Equal ids in two namespaces name two allocations. In a guarded cluster another
+    namespace than the caller's own needs hold.operate at each claim; those that begin with "frontend/" are
+    shared and need hold.
+    """
+
 
 @dataclass
 class Alternative(Message):
@@ -383,8 +390,10 @@ class Allocation(Message):
     reserved_until_ledger_ms: int = 0
     """For a reservation: ledger time at which it expires."""
 
-    preempted_by: str = ""
-    """For a preempted one: the id of the allocation in favor of which it ended."""
+    preempted_by: Optional[AllocationRef] = None
+    """For a preempted one: the allocation in favor of which it ended. Without an id if a drain ended it. Not set
+    if the caller may not know.
+    """
 
     preempted: List[Preempted] = _field(default_factory=list)
     """The allocations that its grant preempted; at most 100 unless it is a reservation."""
@@ -397,9 +406,9 @@ class Allocation(Message):
     without a TTL it is the same.
     """
 
-    revoked_by: str = ""
-    """For a revoked lease: the id of the allocation in favor of which it ends. It ends at expires_ledger_ms even
-    if it is renewed.
+    revoked_by: Optional[AllocationRef] = None
+    """For a revoked lease: the allocation in favor of which it ends. It ends at expires_ledger_ms even if it is
+    renewed. Without an id if a drain has revoked it, or the caller may not know.
     """
 
     user_data: Dict[str, str] = _field(default_factory=dict)
@@ -416,8 +425,8 @@ class Allocation(Message):
     generation: int = 0
     """The generation of the last Resize, Transfer or Split that named one; 0 if none did."""
 
-    split_from: str = ""
-    """The id of the allocation that it was split from; empty if it was not."""
+    split_from: Optional[AllocationRef] = None
+    """The allocation that it was split from; not set if it was not."""
 
     owner: str = ""
     """The identity that has made it and may change it; empty if none has, as in a cluster that is not guarded.
@@ -444,6 +453,9 @@ class Allocation(Message):
 
     resize: Optional[WaitingResize] = None
     """The resize that waits for it; unset if none does."""
+
+    namespace: str = ""
+    """The namespace of the id."""
 
 
 @dataclass
@@ -688,6 +700,9 @@ class RenewRequest(Message):
     items: List[ItemUpdate] = _field(default_factory=list)
     """Changes to items that it holds."""
 
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own."""
+
 
 @dataclass
 class RenewResponse(Message):
@@ -761,6 +776,9 @@ class ResizeRequest(Message):
     waits; at most a minute, and until shortly before the caller's deadline. It needs wait_ms.
     """
 
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own."""
+
 
 @dataclass
 class ClaimChange(Message):
@@ -818,6 +836,9 @@ class TransferRequest(Message):
 
     dry_run: bool = False
     """Decide without changing anything."""
+
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own."""
 
 
 @dataclass
@@ -879,13 +900,16 @@ class SplitRequest(Message):
     dry_run: bool = False
     """Decide without changing anything."""
 
+    namespace: str = ""
+    """The namespace of the id, and of those of the parts; empty for the caller's own."""
+
 
 @dataclass
 class Part(Message):
     """Part is a new allocation."""
 
     id: str = ""
-    """Its id, chosen by the caller."""
+    """Its id, chosen by the caller, in the namespace of the allocation."""
 
     claims: List[PartClaim] = _field(default_factory=list)
     """Its claims, at most one for each node."""
@@ -967,6 +991,9 @@ class ListWaitingRequest(Message):
     and costs a look at the newest 10,000 allocations.
     """
 
+    namespace: str = ""
+    """Only requests in this namespace; empty for all."""
+
 
 @dataclass
 class WaitingRequest(Message):
@@ -1011,8 +1038,8 @@ class WatchAllocationsRequest(Message):
     """The number within after_index of the last change received; 0 if after_index is that of a read or write.
     """
 
-    ids: List[str] = _field(default_factory=list)
-    """Only these ids."""
+    allocations: List[AllocationRef] = _field(default_factory=list)
+    """Only these; an empty namespace is the caller's own."""
 
     tree: str = ""
     """Only allocations with a claim in this tree, and only what else happens in it."""
@@ -1022,7 +1049,10 @@ class WatchAllocationsRequest(Message):
     """
 
     topics: List[WatchTopic] = _field(default_factory=list)
-    """What to watch; empty for allocations. With ids only allocations can be watched."""
+    """What to watch; empty for allocations. With allocations or a namespace only these can be watched."""
+
+    namespace: str = ""
+    """Only allocations in this namespace; empty for all."""
 
 
 @dataclass
@@ -1106,6 +1136,9 @@ class ReleaseRequest(Message):
     checked. Another fence is refused with FENCE_MISMATCH.
     """
 
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own."""
+
 
 @dataclass
 class ReleaseResponse(Message):
@@ -1158,6 +1191,9 @@ class GetAllocationRequest(Message):
     read: Optional[ReadOptions] = None
     """Freshness of the answer; linearizable by default."""
 
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own."""
+
 
 @dataclass
 class GetAllocationResponse(Message):
@@ -1207,10 +1243,13 @@ class ListAllocationsRequest(Message):
     """Only allocations that this identity has made, see Allocation.owner."""
 
     id_prefix: str = ""
-    """Only allocations whose ids begin so."""
+    """Only allocations whose ids begin so, in any namespace that the others do not exclude."""
 
     state: AllocationState = AllocationState.UNSPECIFIED
     """Only allocations in this state: held or reserved; unspecified for both."""
+
+    namespace: str = ""
+    """Only allocations in this namespace; empty for all."""
 
 
 @dataclass
@@ -1244,6 +1283,9 @@ class ConfirmRequest(Message):
     checked. Another fence is refused with FENCE_MISMATCH.
     """
 
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own."""
+
 
 @dataclass
 class ConfirmResponse(Message):
@@ -1271,6 +1313,9 @@ class CancelRequest(Message):
     checked. Another fence is refused with FENCE_MISMATCH.
     """
 
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own."""
+
 
 @dataclass
 class CancelResponse(Message):
@@ -1285,9 +1330,8 @@ class CancelResponse(Message):
     repeated: bool = False
     """True when it had been cancelled before and this call changed nothing."""
 
-    restored: List[str] = _field(default_factory=list)
-    """Ids of the preempted allocations that are held again: all that the reservation had preempted, or none.
-    """
+    restored: List[AllocationRef] = _field(default_factory=list)
+    """The preempted allocations that are held again: all that the reservation had preempted, or none."""
 
 
 @dataclass
@@ -1308,6 +1352,9 @@ class ExplainRequest(Message):
     Waiting.certain_by_ledger_ms. Expensive, and refused, like certain_by of ListWaiting. Without effect on
     other questions.
     """
+
+    namespace: str = ""
+    """The namespace of id; empty for the caller's own. Without effect on a request, which has its own."""
 
 
 @dataclass
@@ -1356,10 +1403,8 @@ class Event(Message):
     id: str = ""
     """The id of the allocation, request or scheduled limit."""
 
-    by: str = ""
-    """The id of the allocation that caused it, if another did. For scheduled limits the actor, which is
-    "system/calendar" for what happens because its time has come.
-    """
+    by: Optional[AllocationRef] = None
+    """The allocation that caused it, if another did; without an id if the caller may not know."""
 
     happened_ledger_ms: int = 0
     """Ledger time."""
@@ -1384,6 +1429,14 @@ class Event(Message):
 
     reason: Optional[EndReason] = None
     """For EVENT_KIND_PREEMPTED and EVENT_KIND_REVOKED: why."""
+
+    namespace: str = ""
+    """The namespace of the id; empty unless it is that of an allocation or request."""
+
+    actor: str = ""
+    """For scheduled limits, and for ends that no other allocation caused: who did, such as "system/calendar" for
+    what happens because its time has come.
+    """
 
 
 @dataclass
@@ -1418,6 +1471,9 @@ class ListEventsRequest(Message):
 
     before: int = 0
     """Only events before this number; 0 for no such bound."""
+
+    namespace: str = ""
+    """Only events of allocations in this namespace. With an id, empty stands for the caller's own."""
 
 
 @dataclass

@@ -90,3 +90,14 @@ class Limit(Message):
     """A number of base units that denies nothing: requests are decided as if the limit were unlimited, and use
     beyond it is reported. Only for limits and defaults of nodes.
     """
+
+
+@dataclass
+class AllocationRef(Message):
+    """AllocationRef names an allocation, or a request that waits."""
+
+    namespace: str = ""
+    """The namespace of the id."""
+
+    id: str = ""
+    """The id in it."""

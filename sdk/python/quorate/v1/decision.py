@@ -6,7 +6,7 @@ from dataclasses import dataclass, field as _field
 from datetime import datetime
 from enum import Enum
 from quorate.message import Message
-from quorate.v1.common import TenantsSee
+from quorate.v1.common import AllocationRef, TenantsSee
 from typing import Dict, List, Optional
 
 
@@ -280,6 +280,9 @@ class Blocker(Message):
     alternative: int = 0
     """The number of the alternative of the request that waits there, from 1; 0 if it has none."""
 
+    namespace: str = ""
+    """The namespace of the id."""
+
 
 @dataclass
 class HolderGroup(Message):
@@ -333,6 +336,9 @@ class Preempted(Message):
 
     reason: Optional[EndReason] = None
     """Why it was chosen."""
+
+    namespace: str = ""
+    """The namespace of the id."""
 
 
 @dataclass
@@ -429,7 +435,7 @@ class Remedy(Message):
     raises: List[Raise] = _field(default_factory=list)
     """Limits to raise, and by how much; the policies allow these raises together."""
 
-    releases: List[str] = _field(default_factory=list)
+    releases: List[AllocationRef] = _field(default_factory=list)
     """A small set of held allocations whose release would admit the request, by fence. Computed only by Explain;
     empty otherwise, or if no such set was found.
     """

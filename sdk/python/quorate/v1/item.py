@@ -6,7 +6,7 @@ from dataclasses import dataclass, field as _field
 from datetime import datetime
 from quorate.message import Message
 from quorate.service import Service
-from quorate.v1.common import ReadInfo, ReadOptions
+from quorate.v1.common import AllocationRef, ReadInfo, ReadOptions
 from typing import Dict, List, Optional
 
 
@@ -92,8 +92,8 @@ class Item(Message):
     owner: str = ""
     """The user of the allocation that holds it; empty if it is not held, or the allocation names no user."""
 
-    allocation: str = ""
-    """The id of the allocation that holds it; empty if it is not held."""
+    allocation: Optional[AllocationRef] = None
+    """The allocation that holds it; not set if it is not held, or the caller may not know."""
 
     fence: int = 0
     """The fence of that allocation."""
@@ -269,8 +269,8 @@ class ResetItem(Message):
     owner: str = ""
     """The user that held it."""
 
-    allocation: str = ""
-    """The id of the allocation that held it."""
+    allocation: Optional[AllocationRef] = None
+    """The allocation that held it."""
 
     updated_ledger_ms: int = 0
     """Ledger time at which its holder last renewed, as in Item."""

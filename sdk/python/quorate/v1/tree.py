@@ -8,7 +8,7 @@ from enum import Enum
 from quorate.message import Message
 from quorate.service import Service
 from quorate.v1.access import AccessSection, Binding, Place
-from quorate.v1.common import Limit, ReadInfo, ReadOptions, TenantsSee
+from quorate.v1.common import AllocationRef, Limit, ReadInfo, ReadOptions, TenantsSee
 from quorate.v1.decision import HolderKind
 from quorate.v1.revision import Change, Revision, Subtree
 from quorate.v1.scheduled_limit import LimitAdjustment, Overuse, ScheduledLimit
@@ -493,9 +493,8 @@ class ConfigurationResult(Message):
     rooms: List[RoomChange] = _field(default_factory=list)
     """In a dry run: nodes whose headroom for a resource the change creates or removes; at most 100."""
 
-    admitted: List[str] = _field(default_factory=list)
-    """In a dry run: ids of recently denied requests that would be granted after the change; at most 100, newest
-    first.
+    admitted: List[AllocationRef] = _field(default_factory=list)
+    """In a dry run: recently denied requests that would be granted after the change; at most 100, newest first.
     """
 
     queue: Optional[QueueEffects] = None
@@ -551,8 +550,11 @@ class AffectedRequest(Message):
     id: str = ""
     """The id."""
 
-    by: str = ""
-    """The request that it makes room for; empty if it makes room for none."""
+    by: Optional[AllocationRef] = None
+    """The request that it makes room for; not set if it makes room for none."""
+
+    namespace: str = ""
+    """The namespace of the id."""
 
 
 @dataclass

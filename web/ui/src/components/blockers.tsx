@@ -82,7 +82,7 @@ function BlockerLine({ blocker: b, level, children }: BlockerProps) {
   return (
     <li>
       {b.amount > 0n && <Amount level={level} amount={b.amount} />}
-      <AllocationLink id={b.id} /> at <NodeLink tree={level.tree} node={b.node} />
+      <AllocationLink of={b} /> at <NodeLink tree={level.tree} node={b.node} />
       <Named word="user" name={b.user} />
       <Named word="application" name={b.application} />
       <Named word="owner" name={b.owner !== b.user ? b.owner : ""} />

@@ -5,6 +5,7 @@ import type { Overuse } from "#gen/scheduled_limit_pb";
 import type { AffectedRequests, ConfigurationResult, RoomChange } from "#gen/tree_pb";
 import { amountText } from "../api/units";
 import { changeText } from "../format";
+import { defaultNamespace, nameKey } from "../requests/name";
 import { AllocationLink, NodeLink } from "./names";
 
 /** Plan shows the differences, and their consequences. */
@@ -29,9 +30,10 @@ export function Plan({ result }: { result: ConfigurationResult }) {
       <Affected title="Waiting requests that would be cancelled" list={result.queue?.cancelled} />
       <Affected title="Waiting requests that could not fit any more and would step aside" list={result.queue?.setAside} />
       <Part title="Requests that were denied lately and would be granted" show={result.admitted.length > 0}>
-        {result.admitted.map((id) => (
-          <li key={id}>
-            <bdi>{id}</bdi>
+        {result.admitted.map((r) => (
+          <li key={nameKey(r)}>
+            <bdi>{r.id}</bdi>
+            {r.namespace !== defaultNamespace && <> of <bdi>{r.namespace}</bdi></>}
           </li>
         ))}
       </Part>
@@ -117,12 +119,12 @@ function Affected({ title, list }: { title: string; list?: AffectedRequests }) {
   return (
     <Part title={`${title}: ${list.total}`} show>
       {list.requests.map((r) => (
-        <li key={r.id}>
-          <AllocationLink id={r.id} />
+        <li key={nameKey(r)}>
+          <AllocationLink of={r} />
           {r.by && (
             <>
               {" "}
-              for <AllocationLink id={r.by} />
+              for <AllocationLink of={r.by} beside={r.namespace} />
             </>
           )}
         </li>

@@ -3,6 +3,7 @@ import type { Decision, Raise } from "#gen/decision_pb";
 import { amountText } from "../api/units";
 import { raiseCommand, raiseObstacle, raiseText } from "../requests/remedy";
 import { Command } from "./command";
+import { nameKey } from "../requests/name";
 import { AllocationLink, NodeLink } from "./names";
 
 /** RemedyNote says what would have to change; it is nothing if the server found nothing. */
@@ -28,9 +29,9 @@ export function RemedyNote({ decision }: { decision: Decision }) {
         <>
           <p>{remedy.raises.length ? "Or after all of these are released:" : `${whose} would be granted after all of these are released:`}</p>
           <ul>
-            {remedy.releases.map((id) => (
-              <li key={id}>
-                <AllocationLink id={id} />
+            {remedy.releases.map((r) => (
+              <li key={nameKey(r)}>
+                <AllocationLink of={r} />
               </li>
             ))}
           </ul>

@@ -6,6 +6,7 @@ import type { RefObject } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { api } from "../api/clients";
 import { useRead, type Fresh } from "../api/read";
+import { allocationAddress } from "./names";
 import { useDelayed } from "./delayed";
 import { treeNames } from "../api/units";
 import { address, go } from "../router";
@@ -135,7 +136,7 @@ function useFound(text: string): Found[] {
     ...findTrees(text, treeNames()),
     ...(nodes.data?.found ?? []),
     ...(held.data?.allocations ?? []).map(
-      (a): Found => ({ kind: "allocation", name: a.id, to: address("allocation", { id: a.id }) }),
+      (a): Found => ({ kind: "allocation", name: a.id, to: allocationAddress(a) }),
     ),
   ].slice(0, most * 2);
 }

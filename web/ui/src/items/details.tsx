@@ -29,7 +29,7 @@ export function ItemDetails({ item, states, again }: DetailsProps) {
         </dd>
         <dt>Held by</dt>
         <dd>
-          {item.allocation ? <AllocationLink id={item.allocation} /> : "nothing"}
+          {item.allocation ? <AllocationLink of={item.allocation} /> : "nothing"}
           {item.owner && (
             <>
               {" "}

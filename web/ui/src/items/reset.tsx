@@ -94,7 +94,7 @@ function Taken({ items }: { items: ResetItem[] }) {
       <ul>
         {items.slice(0, shown).map((i) => (
           <li key={i.name}>
-            <bdi>{i.name}</bdi>: <AllocationLink id={i.allocation} />
+            <bdi>{i.name}</bdi>: {i.allocation && <AllocationLink of={i.allocation} />}
             {i.owner && (
               <>
                 {" "}

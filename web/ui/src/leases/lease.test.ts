@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { AllocationSchema } from "#gen/allocation_pb";
+import { AllocationRefSchema } from "#gen/common_pb";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bySoonestEnd, keepPlaces, markOf, placeOf, spanAround } from "./lease";
@@ -17,7 +18,7 @@ const ids = (list: { id: string }[]) => list.map((a) => a.id).join(" ");
 test("a lease of which less than a third is left was renewed late", () => {
   assert.equal(markOf(lease("a", 0, 60_000), 39_000), "");
   assert.equal(markOf(lease("a", 0, 60_000), 41_000), "renewal late");
-  assert.equal(markOf(lease("a", 0, 60_000, { revokedBy: "b" }), 0), "revoked");
+  assert.equal(markOf(lease("a", 0, 60_000, { revokedBy: create(AllocationRefSchema, { id: "b" }) }), 0), "revoked");
   assert.equal(markOf(lease("a", 0, 60_000, { endsLedgerMs: 60_000n }), 59_000), "declared end");
 });
 
@@ -37,5 +38,5 @@ test("rows keep their places when leases are renewed", () => {
   const first = bySoonestEnd([lease("late", 0, 900), lease("soon", 0, 100)]);
   assert.equal(ids(first), "soon late");
   const renewed = [lease("soon", 0, 2000), lease("late", 0, 900), lease("new", 0, 1500)];
-  assert.equal(ids(keepPlaces(["soon", "late", "gone"], renewed)), "soon late new");
+  assert.equal(ids(keepPlaces([" soon", " late", " gone"], renewed)), "soon late new");
 });

@@ -1,5 +1,6 @@
 // Leases on a time line. Times are ledger times in milliseconds.
 import type { Allocation } from "#gen/allocation_pb";
+import { nameKey } from "../requests/name";
 
 /** Mark is what is to be said of a lease beside its times. */
 export type Mark = "renewal late" | "revoked" | "declared end" | "";
@@ -63,8 +64,8 @@ export function bySoonestEnd(leases: Allocation[]): Allocation[] {
 
 /** keepPlaces orders leases as their ids were before; new ones follow by their ends. */
 export function keepPlaces(before: string[], leases: Allocation[]): Allocation[] {
-  const known = new Map(leases.map((a) => [a.id, a]));
+  const known = new Map(leases.map((a) => [nameKey(a), a]));
   const kept = before.flatMap((id) => known.get(id) ?? []);
   const old = new Set(before);
-  return [...kept, ...bySoonestEnd(leases.filter((a) => !old.has(a.id)))];
+  return [...kept, ...bySoonestEnd(leases.filter((a) => !old.has(nameKey(a))))];
 }

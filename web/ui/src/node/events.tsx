@@ -4,7 +4,7 @@ import { api } from "../api/clients";
 import { usePages } from "../api/pages";
 import { amountText, unitOf } from "../api/units";
 import { ViolationLine } from "../components/in_the_way";
-import { AllocationLink, NodeLink } from "../components/names";
+import { AllocationLink, Cause, NodeLink } from "../components/names";
 import { PagedTable, type Column } from "../components/table";
 import { Instant } from "../components/time";
 import { limitText } from "../format";
@@ -16,7 +16,7 @@ const columns: Column<Event>[] = [
   { title: "When", cell: (e) => <Instant at={e.happenedAt} /> },
   { title: "What", cell: (e) => eventWord(e.kind) },
   { title: "Of", cell: (e) => <Of event={e} /> },
-  { title: "By", cell: (e) => <bdi>{e.by}</bdi> },
+  { title: "By", cell: (e) => <Cause of={e} /> },
   { title: "Why", cell: (e) => <Why event={e} /> },
 ];
 
@@ -43,7 +43,7 @@ function Of({ event: e }: { event: Event }) {
   if (e.crossing) return <NodeLink tree={e.crossing.tree} node={e.crossing.node} />;
   if (e.scheduled?.limit) return <NodeLink tree={e.scheduled.limit.tree} node={e.scheduled.limit.node} />;
   if (e.tree) return <NodeLink tree={e.tree} node={e.node} />;
-  return <AllocationLink id={e.id} />;
+  return <AllocationLink of={e} />;
 }
 
 function Why({ event: e }: { event: Event }) {

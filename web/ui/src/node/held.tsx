@@ -4,6 +4,7 @@ import { api } from "../api/clients";
 import { usePages } from "../api/pages";
 import { Claims } from "../components/claims";
 import { AllocationLink } from "../components/names";
+import { nameKey } from "../requests/name";
 import { PagedTable, type Column } from "../components/table";
 import { Ago, Remaining } from "../components/time";
 
@@ -16,7 +17,7 @@ export function Held({ tree, node }: { tree: string; node: string }) {
     return { rows: page.allocations, next: page.nextPageToken, read: page.read, filtered: page.filtered };
   });
   const columns: Column<Allocation>[] = [
-    { title: "Allocation", cell: (a) => <AllocationLink id={a.id} /> },
+    { title: "Allocation", cell: (a) => <AllocationLink of={a} /> },
     { title: "Holds here", cell: (a) => <Claims claims={a.claims.filter((c) => isAt(c, tree, node))} /> },
     { title: "User", cell: (a) => <bdi>{a.principal?.user}</bdi> },
     { title: "Application", cell: (a) => <bdi>{a.principal?.application}</bdi> },
@@ -29,7 +30,7 @@ export function Held({ tree, node }: { tree: string; node: string }) {
       caption="Allocations held here"
       columns={columns}
       pages={pages}
-      keyOf={(a) => a.id}
+      keyOf={nameKey}
       empty="Nothing is held here."
     />
   );

@@ -3,6 +3,7 @@ import type { WaitingRequest } from "#gen/allocation_pb";
 import { api } from "../api/clients";
 import { usePages } from "../api/pages";
 import { Answer, Empty } from "../components/states";
+import { nameKey } from "../requests/name";
 import { QueuedRequest } from "../views/queue_request";
 
 const pageSize = 20;
@@ -21,7 +22,7 @@ export function Waiting({ tree, node }: { tree: string; node: string }) {
           {page.rows.length ? (
             <ul class="requests">
               {page.rows.map((r) => (
-                <QueuedRequest key={r.allocation!.id} waiting={r} />
+                <QueuedRequest key={nameKey(r.allocation!)} waiting={r} />
               ))}
             </ul>
           ) : (

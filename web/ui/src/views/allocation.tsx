@@ -4,6 +4,7 @@ import { api } from "../api/clients";
 import { useRead } from "../api/read";
 import { AskAgainLink } from "../components/ask_again";
 import { Claims } from "../components/claims";
+import { defaultNamespace, nameKey, type Named } from "../requests/name";
 import { Part } from "../components/part";
 import { Empty, FailureNote } from "../components/states";
 import { hasEnded, stateWord } from "../requests/allocation";
@@ -16,27 +17,29 @@ import { Asks, InQueue } from "./allocation_waiting";
 
 /** AllocationPage shows the allocation that the address names. */
 export function AllocationPage() {
-  const id = filter("id");
+  const [id, namespace] = [filter("id"), filter("namespace")];
   if (!id) return <Empty>Name an allocation: press / and write its id.</Empty>;
-  return <Named key={id} id={id} />;
+  return <One key={nameKey({ namespace, id })} of={{ namespace, id }} />;
 }
 
-function Named({ id }: { id: string }) {
-  const read = useRead(`allocation ${id}`, { queue: true, usage: true, items: true }, (fresh, signal) =>
-    api.allocations.getAllocation({ id, read: fresh }, { signal }),
+function One({ of }: { of: Named }) {
+  const { namespace, id } = of;
+  const read = useRead(`allocation ${nameKey(of)}`, { queue: true, usage: true, items: true }, (fresh, signal) =>
+    api.allocations.getAllocation({ namespace, id, read: fresh }, { signal }),
   );
   const allocation = read.data?.allocation;
   const missing = read.failure?.kind === "missing" && !allocation;
   return (
     <>
       <h1>
-        <bdi>{id}</bdi> {allocation && <State allocation={allocation} />}
+        <bdi>{id}</bdi> {namespace && namespace !== defaultNamespace && <>of <bdi>{namespace}</bdi> </>}
+        {allocation && <State allocation={allocation} />}
       </h1>
       {read.loading && <p class="quiet">Reading…</p>}
       {read.failure && !missing && <FailureNote failure={read.failure} again={read.again} />}
-      {missing && <Denied id={id} />}
+      {missing && <Denied of={of} />}
       {allocation && <Record allocation={allocation} changed={read.again} />}
-      <AllocationHistory id={id} allocation={allocation} />
+      <AllocationHistory of={of} allocation={allocation} />
     </>
   );
 }

@@ -86,15 +86,15 @@ function ActionDialog({ action, allocation, done, close }: ActionProps) {
 }
 
 // call carries an action out on the allocation that is shown, not on another one that has its id meanwhile.
-async function call(action: Action, { id, fence }: Allocation): Promise<string> {
+async function call(action: Action, { namespace, id, fence }: Allocation): Promise<string> {
   switch (action) {
     case "release":
-      return (await api.allocations.release({ id, fence })).repeated ? "It had ended before." : "Released.";
+      return (await api.allocations.release({ namespace, id, fence })).repeated ? "It had ended before." : "Released.";
     case "confirm":
-      return (await api.allocations.confirm({ id, fence })).repeated ? "It was held before." : "Confirmed.";
+      return (await api.allocations.confirm({ namespace, id, fence })).repeated ? "It was held before." : "Confirmed.";
     case "cancel": {
-      const { restored } = await api.allocations.cancel({ id, fence });
-      return restored.length ? `Cancelled. Held again: ${restored.join(", ")}.` : "Cancelled.";
+      const { restored } = await api.allocations.cancel({ namespace, id, fence });
+      return restored.length ? `Cancelled. Held again: ${restored.map((r) => r.id).join(", ")}.` : "Cancelled.";
     }
   }
 }

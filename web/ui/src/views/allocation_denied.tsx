@@ -2,14 +2,15 @@
 import { api } from "../api/clients";
 import { useRead } from "../api/read";
 import { InTheWay } from "../components/in_the_way";
+import type { Named } from "../requests/name";
 import { RemedyNote } from "../components/remedy";
 import { FailureNote } from "../components/states";
 import { Instant } from "../components/time";
 
 /** Denied shows why the request of an id was denied, or that the id is unknown. */
-export function Denied({ id }: { id: string }) {
-  const read = useRead(`explain ${id}`, { usage: true, configuration: true }, (fresh, signal) =>
-    api.allocations.explain({ question: { case: "id", value: id }, read: fresh }, { signal }),
+export function Denied({ of: { namespace, id } }: { of: Named }) {
+  const read = useRead(`explain ${namespace} ${id}`, { usage: true, configuration: true }, (fresh, signal) =>
+    api.allocations.explain({ namespace, question: { case: "id", value: id }, read: fresh }, { signal }),
   );
   const decision = read.data?.decision;
   return (

@@ -41,6 +41,9 @@ export function AllocationFacts({ allocation: a }: { allocation: Allocation }) {
       <Fact name="Alternative" show={a.alternative > 0}>
         {a.alternative} of its request
       </Fact>
+      <Fact name="Namespace" show>
+        <bdi>{a.namespace}</bdi>
+      </Fact>
       <Fact name="Fence" show={a.fence > 0n}>
         {String(a.fence)}
       </Fact>
@@ -48,7 +51,7 @@ export function AllocationFacts({ allocation: a }: { allocation: Allocation }) {
         {String(a.generation)}
       </Fact>
       <Fact name="Split from" show={!!a.splitFrom}>
-        <AllocationLink id={a.splitFrom} />
+        {a.splitFrom && <AllocationLink of={a.splitFrom} beside={a.namespace} />}
       </Fact>
       <Fact name="Reserved" show={a.state === AllocationState.RESERVED}>
         ends in <Remaining ledgerMs={a.reservedUntilLedgerMs} /> unless it is confirmed
@@ -96,10 +99,10 @@ function End({ allocation: a }: { allocation: Allocation }) {
   return (
     <>
       <Fact name="Revoked" show={!!a.revokedBy && !a.preemptedBy}>
-        for <AllocationLink id={a.revokedBy} />: ends in <Remaining ledgerMs={a.expiresLedgerMs} />
+        for {a.revokedBy && <AllocationLink of={a.revokedBy} beside={a.namespace} />}: ends in <Remaining ledgerMs={a.expiresLedgerMs} />
       </Fact>
       <Fact name="Preempted" show={!!a.preemptedBy}>
-        for <AllocationLink id={a.preemptedBy} />
+        for {a.preemptedBy && <AllocationLink of={a.preemptedBy} beside={a.namespace} />}
       </Fact>
       <Fact name="Why" show={!!why}>
         <bdi>{why}</bdi>
@@ -116,7 +119,7 @@ export function Victims({ list }: { list: Preempted[] }) {
         const why = reasonText(v.reason, amountText);
         return (
           <li key={`${v.id} ${v.tree}`}>
-            {v.id ? <AllocationLink id={v.id} /> : "an allocation"} at <NodeLink tree={v.tree} node={v.node} />
+            {v.id ? <AllocationLink of={v} /> : "an allocation"} at <NodeLink tree={v.tree} node={v.node} />
             {why && <bdi>: {why}</bdi>}
           </li>
         );

@@ -4,6 +4,7 @@ import { api } from "../api/clients";
 import { useRead } from "../api/read";
 import { amountText } from "../api/units";
 import { AllocationLink } from "../components/names";
+import type { Named } from "../requests/name";
 import { Empty, FailureNote } from "../components/states";
 import { Table, type Column } from "../components/table";
 import { Instant } from "../components/time";
@@ -14,14 +15,14 @@ import { ViolationLine } from "../components/in_the_way";
 const columns: Column<Happening>[] = [
   { title: "When", cell: (h) => <Instant at={h.at} /> },
   { title: "What", cell: (h) => h.what },
-  { title: "By", cell: (h) => h.event?.by && <AllocationLink id={h.event.by} /> },
+  { title: "By", cell: (h) => h.event?.by && <AllocationLink of={h.event.by} beside={h.event.namespace} /> },
   { title: "Why", cell: (h) => <Why happening={h} /> },
 ];
 
 /** AllocationHistory joins the record with the events of its id. */
-export function AllocationHistory({ id, allocation }: { id: string; allocation?: Allocation }) {
-  const read = useRead(`events ${id}`, { queue: true, usage: true }, (fresh, signal) =>
-    api.allocations.listEvents({ id, pageSize: 1000, read: fresh }, { signal }),
+export function AllocationHistory({ of: { namespace, id }, allocation }: { of: Named; allocation?: Allocation }) {
+  const read = useRead(`events ${namespace} ${id}`, { queue: true, usage: true }, (fresh, signal) =>
+    api.allocations.listEvents({ namespace, id, pageSize: 1000, read: fresh }, { signal }),
   );
   const rows = historyOf(allocation, read.data?.events ?? []);
   return (

@@ -41,7 +41,7 @@ export function InQueue({ allocation: a }: { allocation: Allocation }) {
   return (
     <Part title="What is in its way">
       <Positions request={a} />
-      <Explained id={a.id} />
+      <Explained of={a} />
     </Part>
   );
 }

@@ -9,6 +9,7 @@ import { NodePicker, TreePicker } from "../components/pickers";
 import { Answer, Empty } from "../components/states";
 import { ledgerNow } from "../components/time";
 import { bySoonestEnd, keepPlaces } from "../leases/lease";
+import { nameKey } from "../requests/name";
 import { setQuery } from "../router";
 import { EndedLately } from "./leases_ended";
 import { LeaseTable } from "./leases_table";
@@ -85,7 +86,7 @@ function usePlaces(key: string) {
   const kept = useRef<{ key: string; ids: string[] }>({ key, ids: [] });
   if (kept.current.key !== key) kept.current = { key, ids: [] };
   const keep = (leases: Allocation[]) => {
-    kept.current.ids = leases.map((a) => a.id);
+    kept.current.ids = leases.map(nameKey);
     return leases;
   };
   return {

@@ -47,7 +47,7 @@ async function askAll(kinds: EventKind[], at: { tree: string; node: string }, re
 
 const columns = [
   { title: "When", cell: (e: Event) => <Instant at={e.happenedAt} /> },
-  { title: "Lease", cell: (e: Event) => <AllocationLink id={e.id} /> },
+  { title: "Lease", cell: (e: Event) => <AllocationLink of={e} /> },
   { title: "How", cell: (e: Event) => eventWord(e.kind) },
   { title: "Why", cell: (e: Event) => <Why event={e} /> },
 ];
@@ -56,7 +56,7 @@ function Why({ event: e }: { event: Event }) {
   if (e.reason) return <bdi>{reasonText(e.reason, amountText)}</bdi>;
   return e.by ? (
     <>
-      for <AllocationLink id={e.by} />
+      for <AllocationLink of={e.by} beside={e.namespace} />
     </>
   ) : (
     <span class="quiet">it was not renewed in time</span>

@@ -2,6 +2,7 @@
 import type { Allocation } from "#gen/allocation_pb";
 import { Claims } from "../components/claims";
 import { AllocationLink } from "../components/names";
+import { nameKey } from "../requests/name";
 import { Remaining } from "../components/time";
 import { span as spanText } from "../format";
 import { markOf, placeOf, spanAround, type Mark, type Span } from "../leases/lease";
@@ -31,7 +32,7 @@ export function LeaseTable({ leases, now }: LeaseTableProps) {
         </thead>
         <tbody>
           {leases.map((a) => (
-            <LeaseRow key={a.id} lease={a} span={span} now={now} />
+            <LeaseRow key={nameKey(a)} lease={a} span={span} now={now} />
           ))}
         </tbody>
       </table>
@@ -64,7 +65,7 @@ function LeaseRow({ lease: a, span, now }: { lease: Allocation; span: Span; now:
   return (
     <tr class={classes[mark]} role="row">
       <th scope="row" role="rowheader">
-        <AllocationLink id={a.id} />
+        <AllocationLink of={a} />
         {who && (
           <div class="quiet">
             <bdi>{who}</bdi>
@@ -88,7 +89,7 @@ function LeaseRow({ lease: a, span, now }: { lease: Allocation; span: Span; now:
         {mark && <strong class="lease-mark"> {mark}</strong>}
         {a.revokedBy && (
           <div class="quiet">
-            for <AllocationLink id={a.revokedBy} />
+            for <AllocationLink of={a.revokedBy} beside={a.namespace} />
           </div>
         )}
       </td>

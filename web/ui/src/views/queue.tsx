@@ -6,6 +6,7 @@ import { usePages } from "../api/pages";
 import { filter, useTypedFilter } from "../components/filters";
 import { NodePicker, TreePicker } from "../components/pickers";
 import { Answer, Empty } from "../components/states";
+import { nameKey } from "../requests/name";
 import { setQuery } from "../router";
 import { resourcesOf } from "../api/units";
 import { QueuedRequest } from "./queue_request";
@@ -99,7 +100,7 @@ function Group({ title, requests, children }: GroupProps) {
       {children && <p class="quiet">{children}</p>}
       <ul class="requests">
         {requests.map((r) => (
-          <QueuedRequest key={r.allocation!.id} waiting={r} />
+          <QueuedRequest key={nameKey(r.allocation!)} waiting={r} />
         ))}
       </ul>
     </section>

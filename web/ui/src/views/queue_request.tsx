@@ -6,6 +6,7 @@ import { AskedClaims, ResizeClaims } from "../components/claims";
 import { filter } from "../components/filters";
 import { InTheWay } from "../components/in_the_way";
 import { AllocationLink } from "../components/names";
+import { nameKey, type Named } from "../requests/name";
 import { RemedyNote } from "../components/remedy";
 import { Answer } from "../components/states";
 import { Ago, Instant } from "../components/time";
@@ -16,13 +17,13 @@ import { setQuery } from "../router";
 /** QueuedRequest is one request with what is in its way; who is there is read when it is opened. */
 export function QueuedRequest({ waiting }: { waiting: WaitingRequest }) {
   const request = waiting.allocation!;
-  const open = filter("open") === request.id;
+  const open = filter("open") === nameKey(request);
   const at = waitingOf(request);
   return (
     <li class="request">
       <div class="request-what">
         <h3>
-          <AllocationLink id={request.id} />
+          <AllocationLink of={request} />
         </h3>
         {request.resize ? <ResizeClaims request={request} /> : <AskedClaims request={request} />}
         <p class="quiet">
@@ -36,11 +37,11 @@ export function QueuedRequest({ waiting }: { waiting: WaitingRequest }) {
       </div>
       <div class="request-why">
         <Positions request={request} />
-        {open ? <Explained id={request.id} /> : waiting.decision && <InTheWay decision={waiting.decision} />}
+        {open ? <Explained of={request} /> : waiting.decision && <InTheWay decision={waiting.decision} />}
         <button
           class="link"
           aria-expanded={open}
-          onClick={() => setQuery({ open: open ? undefined : request.id })}
+          onClick={() => setQuery({ open: open ? undefined : nameKey(request) })}
         >
           {open ? "Show less" : "Who is in the way, and what would help"}
         </button>
@@ -68,9 +69,9 @@ export function Positions({ request }: { request: Allocation }) {
 }
 
 /** Explained is what is in the way of a waiting request, who, and what would help. */
-export function Explained({ id }: { id: string }) {
-  const explained = useRead(`explain ${id}`, { queue: true, usage: true }, (read, signal) =>
-    api.allocations.explain({ question: { case: "id", value: id }, read }, { signal }),
+export function Explained({ of: { namespace, id } }: { of: Named }) {
+  const explained = useRead(`explain ${namespace} ${id}`, { queue: true, usage: true }, (read, signal) =>
+    api.allocations.explain({ namespace, question: { case: "id", value: id }, read }, { signal }),
   );
   return (
     <Answer read={explained}>

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/common.proto.
  */
 export const file_quorate_v1_common: GenFile = /*@__PURE__*/
-  fileDesc("ChdxdW9yYXRlL3YxL2NvbW1vbi5wcm90bxIKcXVvcmF0ZS52MSJOCgtSZWFkT3B0aW9ucxIsCgtjb25zaXN0ZW5jeRgBIAEoDjIXLnF1b3JhdGUudjEuQ29uc2lzdGVuY3kSEQoJbWluX2luZGV4GAIgASgEIoIBCghSZWFkSW5mbxINCgVpbmRleBgBIAEoBBIWCg5sZWRnZXJfdGltZV9tcxgCIAEoAxIRCglzZXJ2ZWRfYnkYAyABKAkSLAoLY29uc2lzdGVuY3kYBCABKA4yFy5xdW9yYXRlLnYxLkNvbnNpc3RlbmN5Eg4KBmFnZV9tcxgFIAEoAyJcCgVMaW1pdBIQCgZhbW91bnQYASABKANIABITCgl1bmxpbWl0ZWQYAiABKAhIABIPCgV1bnNldBgDIAEoCEgAEhIKCGFkdmlzb3J5GFAgASgDSABCBwoFdmFsdWUqXwoLQ29uc2lzdGVuY3kSGwoXQ09OU0lTVEVOQ1lfVU5TUEVDSUZJRUQQABIcChhDT05TSVNURU5DWV9MSU5FQVJJWkFCTEUQARIVChFDT05TSVNURU5DWV9TVEFMRRACKlkKClRlbmFudHNTZWUSGwoXVEVOQU5UU19TRUVfVU5TUEVDSUZJRUQQABIVChFURU5BTlRTX1NFRV9OQU1FUxABEhcKE1RFTkFOVFNfU0VFX05PVEhJTkcQAmIGcHJvdG8z");
+  fileDesc("ChdxdW9yYXRlL3YxL2NvbW1vbi5wcm90bxIKcXVvcmF0ZS52MSJOCgtSZWFkT3B0aW9ucxIsCgtjb25zaXN0ZW5jeRgBIAEoDjIXLnF1b3JhdGUudjEuQ29uc2lzdGVuY3kSEQoJbWluX2luZGV4GAIgASgEIoIBCghSZWFkSW5mbxINCgVpbmRleBgBIAEoBBIWCg5sZWRnZXJfdGltZV9tcxgCIAEoAxIRCglzZXJ2ZWRfYnkYAyABKAkSLAoLY29uc2lzdGVuY3kYBCABKA4yFy5xdW9yYXRlLnYxLkNvbnNpc3RlbmN5Eg4KBmFnZV9tcxgFIAEoAyJcCgVMaW1pdBIQCgZhbW91bnQYASABKANIABITCgl1bmxpbWl0ZWQYAiABKAhIABIPCgV1bnNldBgDIAEoCEgAEhIKCGFkdmlzb3J5GFAgASgDSABCBwoFdmFsdWUiLgoNQWxsb2NhdGlvblJlZhIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkqXwoLQ29uc2lzdGVuY3kSGwoXQ09OU0lTVEVOQ1lfVU5TUEVDSUZJRUQQABIcChhDT05TSVNURU5DWV9MSU5FQVJJWkFCTEUQARIVChFDT05TSVNURU5DWV9TVEFMRRACKlkKClRlbmFudHNTZWUSGwoXVEVOQU5UU19TRUVfVU5TUEVDSUZJRUQQABIVChFURU5BTlRTX1NFRV9OQU1FUxABEhcKE1RFTkFOVFNfU0VFX05PVEhJTkcQAmIGcHJvdG8z");
 
 /**
  * ReadOptions are accepted by every read.
@@ -144,6 +144,34 @@ export type Limit = Message<"quorate.v1.Limit"> & {
  */
 export const LimitSchema: GenMessage<Limit> = /*@__PURE__*/
   messageDesc(file_quorate_v1_common, 2);
+
+/**
+ * AllocationRef names an allocation, or a request that waits.
+ *
+ * @generated from message quorate.v1.AllocationRef
+ */
+export type AllocationRef = Message<"quorate.v1.AllocationRef"> & {
+  /**
+   * The namespace of the id.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * The id in it.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message quorate.v1.AllocationRef.
+ * Use `create(AllocationRefSchema)` to create a new message.
+ */
+export const AllocationRefSchema: GenMessage<AllocationRef> = /*@__PURE__*/
+  messageDesc(file_quorate_v1_common, 3);
 
 /**
  * Consistency is the freshness that a read requires.
