@@ -17,7 +17,13 @@ import (
 // The pools.
 var (
 	TreeNames = []string{"t", "u", "v"}
-	IDs       = []string{"i0", "i1", "i2", "i3", "i4", "i5", "i6", "i7", "i8", "i9"}
+	// IDs are the same five in two namespaces.
+	IDs = []string{
+		"i0", "i1", "i2", "i3", "i4",
+		"account/hans i0", "account/hans i1", "account/hans i2", "account/hans i3", "account/hans i4",
+	}
+	// itemIDs are those of commands about items.
+	itemIDs   = []string{"i0", "i1", "i2", "account/hans i0", "account/hans i1"}
 	paths     = []string{"a", "b", "a/x", "a/y", "a/x/p", "a+"}
 	resources = []string{"cpu", "disk", "mem"}
 )

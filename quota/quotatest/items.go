@@ -94,15 +94,15 @@ func ItemCommands() *rapid.Generator[quota.Command] {
 		case n < 14:
 			return holdItems(t)
 		case n < 18:
-			return quota.Release{ID: pick(t, IDs[:5], "id"), ItemState: state(t)}
+			return quota.Release{ID: pick(t, itemIDs, "id"), ItemState: state(t)}
 		case n < 21:
-			c := quota.Release{ID: pick(t, IDs[:5], "id"), ItemState: state(t)}
+			c := quota.Release{ID: pick(t, itemIDs, "id"), ItemState: state(t)}
 			for range 1 + Die(t, 2, "items") {
 				c.Items = append(c.Items, itemName(t))
 			}
 			return c
 		case n < 27:
-			c := quota.Renew{ID: pick(t, IDs[:5], "id"), Data: data(t)}
+			c := quota.Renew{ID: pick(t, itemIDs, "id"), Data: data(t)}
 			if oneIn(t, 3, "other ttl") {
 				c.TTL = quota.Span(Die(t, 30, "ttl"))
 			}
@@ -122,9 +122,9 @@ func ItemCommands() *rapid.Generator[quota.Command] {
 		case n < 33:
 			return ItemTree(pick(t, TreeNames[:2], "tree")).Draw(t, "other tree")
 		case n < 34:
-			return quota.Confirm{ID: pick(t, IDs[:5], "id")}
+			return quota.Confirm{ID: pick(t, itemIDs, "id")}
 		case n < 35:
-			return quota.Cancel{ID: pick(t, IDs[:5], "id")}
+			return quota.Cancel{ID: pick(t, itemIDs, "id")}
 		}
 		return quota.Expire{Most: pick(t, []int{1, 2, 1024}, "most")}
 	})
@@ -139,7 +139,7 @@ func holdItems(t *rapid.T) quota.Allocate {
 }
 
 func holdOneOf(t *rapid.T) quota.Allocate {
-	c := quota.Allocate{ID: pick(t, IDs[:5], "id"), Data: data(t)}
+	c := quota.Allocate{ID: pick(t, itemIDs, "id"), Data: data(t)}
 	for _, tree := range pick(t, [][]string{{"t"}, {"t"}, {"u"}, {"t", "u"}}, "trees") {
 		claim := quota.Claim{Tree: tree, Node: pick(t, []string{"a", "b"}, "leaf"), Standing: standing(t)}
 		if oneIn(t, 3, "cpu") {

@@ -74,7 +74,7 @@ func (o *oracle) keepingMaintenance(next configuration) configuration {
 // afterwards.
 func (o *oracle) configure(m quota.ChangeMeta, plan func() (verdict, configuration)) verdict {
 	if len(m.Actor) > quota.MaxActor || len(m.Reason) > quota.MaxReason || m.RequestID != "" &&
-		!idPattern.MatchString(m.RequestID) {
+		!requestPattern.MatchString(m.RequestID) {
 		return refusal(quota.Invalid, "")
 	}
 	for _, r := range o.history {
