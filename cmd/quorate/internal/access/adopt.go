@@ -21,8 +21,10 @@ type adoptOptions struct {
 type adopted struct {
 	Owner string `json:"owner"`
 	// Adopted counts those that got the owner, or would get it.
-	Adopted int  `json:"adopted"`
-	DryRun  bool `json:"dryRun"`
+	Adopted int `json:"adopted"`
+	// Left are those that stayed without an owner.
+	Left   []string `json:"left,omitempty"`
+	DryRun bool     `json:"dryRun"`
 }
 
 func newAdoptCmd(c *cli.Env) *cobra.Command {
@@ -63,7 +65,7 @@ func (o *adoptOptions) runAdopt(ctx context.Context) error {
 	}
 	defer cancel()
 	done := adopted{Owner: o.owner, DryRun: o.dryRun}
-	if done.Adopted, err = o.adoptPages(ctx, quorate); err != nil {
+	if done.Adopted, done.Left, err = o.adoptPages(ctx, quorate); err != nil {
 		if done.Adopted > 0 && !o.dryRun {
 			o.Messagef("%d were adopted before it failed; repeat the command for the rest", done.Adopted)
 		}
@@ -75,23 +77,29 @@ func (o *adoptOptions) runAdopt(ctx context.Context) error {
 		} else {
 			p.Linef("%d allocations without an owner were given to %s", done.Adopted, o.owner)
 		}
+		for _, id := range done.Left {
+			p.Linef("left without an owner: %s; its id is taken in the namespace of %s, or it ends soon", id, o.owner)
+		}
 		return nil
 	})
 }
 
 // adoptPages makes one command in the log for each page.
-func (o *adoptOptions) adoptPages(ctx context.Context, quorate *client.Client) (count int, err error) {
+func (o *adoptOptions) adoptPages(ctx context.Context, quorate *client.Client) (count int, left []string, err error) {
 	request := &quoratev1.AdoptAllocationsRequest{
-		Owner: o.owner, IdPrefix: o.prefix, Tree: o.tree, DryRun: o.dryRun, Reason: o.reason,
+		Owner: o.owner, Namespace: o.Namespace, IdPrefix: o.prefix, Tree: o.tree, DryRun: o.dryRun, Reason: o.reason,
 	}
 	for {
 		page, err := quorate.Access.AdoptAllocations(ctx, request)
 		if err != nil {
-			return count, err
+			return count, left, err
+		}
+		for _, a := range page.GetLeft() {
+			left = append(left, cli.NameText(a, cli.DefaultNamespace))
 		}
 		count += int(page.GetAdopted())
 		if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
-			return count, nil
+			return count, left, nil
 		}
 	}
 }
