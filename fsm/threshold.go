@@ -15,7 +15,9 @@ func encodeWarnAt(w quota.WarnAt) *logv1.WarnAt {
 }
 
 func decodeWarnAt(w *logv1.WarnAt) quota.WarnAt {
-	return quota.WarnAt{Percents: each(w.GetPercents(), decodeCount), Margin: decodeCount(w.GetMargin()), None: w.GetNone()}
+	return quota.WarnAt{
+		Percents: each(w.GetPercents(), decodeCount), Margin: decodeCount(w.GetMargin()), None: w.GetNone(),
+	}
 }
 
 func toInt64(n int) int64 { return int64(n) }

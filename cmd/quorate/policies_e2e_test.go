@@ -98,7 +98,8 @@ func TestExportedPoliciesRoundTrip(t *testing.T) {
 	f, other := singleServer(t), singleServer(t)
 	startServer(t, f)
 	startServer(t, other)
-	file := manifestFile(t, "policies: {lab: {base: strict, sum: unchecked}, spare: {base: cohort, unset: unlimited}}\n"+labTree)
+	const two = "policies: {lab: {base: strict, sum: unchecked}, spare: {base: cohort, unset: unlimited}}\n"
+	file := manifestFile(t, two+labTree)
 	playSteps(t, f, []step{{"apply -f " + file + " -f ../../examples/zuul.yaml", 0, "(revision 1)"}})
 	all := runCommand(t, "export", "--server", f.baseURL())
 	if !strings.Contains(all.stdout, `lab: {base: strict, sum: unchecked}`) || !strings.Contains(all.stdout, "spare:") {

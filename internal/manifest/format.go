@@ -12,9 +12,9 @@ import (
 	"github.com/quorate/quorate/internal/access"
 )
 
-// Format formats a manifest: its version, the access section and bindings in the canonical form of package access, policies and
-// trees sorted by name, nodes under their parents. Equal configurations give the same text for any order of their
-// parts; only principals keep their order. Moves are left out, because they are made once.
+// Format formats a manifest: its version, the access section and bindings in the canonical form of package access,
+// policies and trees sorted by name, nodes under their parents. Equal configurations give the same text for any order
+// of their parts; only principals keep their order. Moves are left out, because they are made once.
 //
 // What Parse could not read back is an error, for example if the parent of a node is missing.
 func Format(m *Manifest) ([]byte, error) {

@@ -22,11 +22,12 @@
 //	          - users: [ann, bob] # each of them
 //	            limits: {cores: 5}
 //
-// All keys of a tree: policy, forest, require-reason, require-principal, labels, leases, queueing, overtake, approvals, resources, limits, defaults, applications, auto-approve, admins, bindings, principals, moves
-// and nodes; all keys of a node: policy, hard, labels, queueing, limits, defaults, borrow, lend, applications,
-// auto-approve, admins, bindings, principals and nodes. A resource has a unit, or items: their names, or how many are
-// made on demand (min, max, lifespan, retired, removed), and state, released, expired, ttl, turns and queueing. The
-// messages Tree, Node and ItemSpec of the API document them. Times are written as 90s, 30m, 1h30m or 30d.
+// All keys of a tree: policy, forest, require-reason, require-principal, labels, leases, queueing, overtake, approvals,
+// resources, limits, defaults, applications, auto-approve, admins, bindings, principals, moves and nodes; all keys of a
+// node: policy, hard, labels, queueing, limits, defaults, borrow, lend, applications, auto-approve, admins, bindings,
+// principals and nodes. A resource has a unit, or items: their names, or how many are made on demand (min, max,
+// lifespan, retired, removed), and state, released, expired, ttl, turns and queueing. The messages Tree, Node and
+// ItemSpec of the API document them. Times are written as 90s, 30m, 1h30m or 30d.
 //
 // Beside trees a manifest may have policies, which define what trees can name:
 //

@@ -38,6 +38,8 @@ type parser struct {
 	// roles are those that bindings may name; rolesKnown is false if the server may define more.
 	roles      access.Roles
 	rolesKnown bool
+	// disputed are warnings of texts that mean something else in one version of YAML.
+	disputed []Warning
 	// origins has the places of the limits of users and groups, if they are wanted for warnings.
 	origins map[*quoratev1.PrincipalLimit]origin
 }
@@ -276,8 +278,8 @@ func (p *parser) knownSections(what string, m value, kind mapKind) map[string]va
 		case slices.Contains(allowed, e.key):
 			found[e.key] = e.value
 		case kind == treeMap && e.key == "maintenance":
-			p.addProblem(e.line, e.column, "maintenance of %s is state and not configuration: leave the line out, and switch it "+
-				"with quorate maintenance", what)
+			p.addProblem(e.line, e.column, "maintenance of %s is state and not configuration: leave the line out, and "+
+				"switch it with quorate maintenance", what)
 		default:
 			p.addProblem(e.line, e.column, "%s has no key %q; allowed are %s", what, e.key, strings.Join(allowed, ", "))
 		}
@@ -296,6 +298,11 @@ func (p *parser) mapEntries(what string, m value, most int) []entry {
 	case len(m.entries) > most:
 		p.addProblem(m.line, m.column, "%s has %d entries; %d are allowed", what, len(m.entries), most)
 		return nil
+	}
+	for _, e := range m.entries {
+		if !e.quoted {
+			p.warnIfDisputed(e.line, e.column, e.key)
+		}
 	}
 	return m.entries
 }

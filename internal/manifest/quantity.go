@@ -76,11 +76,11 @@ func UnitName(unit quoratev1.Unit) string {
 
 // ParseQuantity parses an amount and returns base units. An amount is a decimal number with an optional suffix: k M G T
 // P E (powers of 1000), Ki Mi Gi Ti Pi Ei (powers of 1024), or m (thousandths) for the unit milli. For milli, a number
-// without a suffix counts whole things: "2" is 2,000 base units, "500m" is 500. For bytes, KiB and so on mean Ki. In place
-// of a suffix a number may have an exponent, "1e+06", because other YAML tools write large numbers so.
+// without a suffix counts whole things: "2" is 2,000 base units, "500m" is 500. For bytes, KiB and so on mean Ki. A
+// number may have an exponent instead of a suffix, "1e+06", because other YAML tools write large numbers so.
 //
-// An amount that is negative, is not a whole number of base units, or exceeds MaxAmount is an error. So is one that people
-// read in two ways, such as 1GB; the error says how each of them is written.
+// An amount that is negative, is not a whole number of base units, or exceeds MaxAmount is an error. So is one that
+// people read in two ways, such as 1GB; the error says how each of them is written.
 func ParseQuantity(text string, unit quoratev1.Unit) (int64, error) {
 	if text == "" || len(text) > maxQuantity {
 		return 0, fmt.Errorf("%.64q is not an amount: it has 1 to %d characters, such as 25 or 1.5Gi",

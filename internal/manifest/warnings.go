@@ -31,9 +31,10 @@ func (w Warning) String() string {
 	return fmt.Sprintf("%s:%d:%d: warning: %s", w.File, w.Line, w.Column, w.Message)
 }
 
-// ParseWithWarnings is Parse, and also returns the limits of users and groups that are above the limit of the very node
-// where they are set, in the order of the text. The limit of the node is reached first, so such a limit has no effect.
-// A manifest with more than ten has a last warning that counts the others.
+// ParseWithWarnings is Parse, and also returns names and labels without quotes that are no texts for some YAML tools,
+// and the limits of users and groups that are above the limit of the very node where they are set, all in the order of
+// the text. The limit of the node is reached first, so such a limit has no effect. A manifest with more than ten has a
+// last warning that counts the others.
 //
 // Nodes whose policy lets them borrow are left out, because they may hold more than their limit. So are nodes whose
 // policy is not known: one that the manifest does not define, or, in the text of a subtree, one that is inherited.
@@ -51,6 +52,7 @@ func ParseWithWarnings(file string, text []byte) (*Manifest, []Warning, error) {
 		}
 		c.checkTree(t, rootPolicy)
 	}
+	c.warnings = append(c.warnings, p.disputed...)
 	return m, c.firstWarnings(), nil
 }
 
@@ -129,7 +131,6 @@ func (c *limitChecker) firstWarnings() []Warning {
 		return c.warnings
 	}
 	next := c.warnings[maxWarnings]
-	next.Message = fmt.Sprintf("%d more limits of users and groups are above those of their nodes, from here on",
-		len(c.warnings)-maxWarnings)
+	next.Message = fmt.Sprintf("%d more warnings, from here on", len(c.warnings)-maxWarnings)
 	return append(c.warnings[:maxWarnings:maxWarnings], next)
 }

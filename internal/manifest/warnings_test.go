@@ -88,7 +88,7 @@ func TestManyWarningsAreCounted(t *testing.T) {
 		fmt.Fprintf(&text, "      - {users: [u%d], limits: {r: 2}}\n", i)
 	}
 	got := warningsOf(t, text.String())
-	if len(got) != maxWarnings+1 || !strings.Contains(got[maxWarnings], "f:16:9: warning: 3 more limits") {
+	if len(got) != maxWarnings+1 || !strings.Contains(got[maxWarnings], "f:16:9: warning: 3 more warnings") {
 		t.Errorf("got %q", got)
 	}
 	if !slices.IsSortedFunc(got[:4], strings.Compare) {

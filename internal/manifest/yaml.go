@@ -52,6 +52,7 @@ func (v value) describeValue() string {
 type entry struct {
 	line, column int
 	key          string
+	quoted       bool // the key, in the text that was read
 	value        value
 }
 
@@ -150,18 +151,12 @@ func (c *converter) convertNode(n *yaml.Node, owner entry) (value, error) {
 
 func isQuoted(n *yaml.Node) bool { return n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 }
 
-// checkPlainValue refuses a value that other YAML tools read as something that no key of a manifest takes. Numbers pass:
-// they may be quantities. checkPlain looks at those that are not.
+// checkPlainValue refuses a value that other YAML tools read as something that no key of a manifest takes. Numbers
+// pass: they may be quantities. checkPlain looks at those that are not.
 func checkPlainValue(n *yaml.Node, v value) error {
-	if v.quoted {
-		return nil
-	}
-	switch t := yamldoc.TypeOf(v.text); {
-	case t == yamldoc.Boolean && v.text != trueWord && v.text != falseWord && !isKept(v.text):
-		return yamldoc.ErrorAt(n, "%q without quotes is %s for other YAML tools: write true or false, or put it in quotes "+
-			"if it is a text", v.text, t)
-	case t == yamldoc.Timestamp && strings.Contains(v.text, ":"), t == yamldoc.Special,
-		t == yamldoc.Float && !strings.ContainsAny(v.text, "0123456789"):
+	t := yamldoc.TypeOf(v.text)
+	if !v.quoted && (t == yamldoc.Timestamp && strings.Contains(v.text, ":") || v.text == "<<" ||
+		t == yamldoc.Float && !strings.ContainsAny(v.text, "0123456789")) {
 		return failPlain(n, v.text)
 	}
 	return nil
@@ -174,19 +169,49 @@ func failPlain(n *yaml.Node, text string) error {
 // plainNumber matches the numbers that every tool writes as it has read them.
 var plainNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(?:0|[1-9][0-9]{0,14})$`) })
 
-// isKept reports whether YAML tools that read the text without quotes write the same text again. The letters y and n are
-// booleans in the text of YAML 1.1, but for no tool that is in use.
+// isKept reports whether a YAML tool that reads the text without quotes may write the same text again. The letters y
+// and n are booleans in the text of YAML 1.1, but for no tool in use.
 func isKept(text string) bool {
-	return yamldoc.TypeOf(text) == yamldoc.Text || plainNumber().MatchString(text) ||
+	return yamldoc.TypeOf(text) == yamldoc.Text || plainNumber().MatchString(text) || isDisputed(text) ||
 		len(text) == 1 && strings.Contains("yYnN", text)
 }
 
-// checkPlain requires that a text that people choose is the same for every YAML tool: one that is not, such as 0x10, is in
-// quotes.
+// isDisputed reports whether the text is a text for YAML 1.1 or for YAML 1.2, but not for both. It is read, because
+// tools of that version write it without quotes, and is a warning.
+func isDisputed(text string) bool {
+	switch yamldoc.TypeOf(text) {
+	case yamldoc.Boolean:
+		return len(text) > 1 && !strings.EqualFold(text, trueWord) && !strings.EqualFold(text, falseWord)
+	case yamldoc.Integer:
+		return strings.ContainsAny(text, ":o") || strings.HasPrefix(text, "0") && !strings.ContainsAny(text, "xb_") &&
+			strings.ContainsAny(text, "89")
+	case yamldoc.Float: // an exponent of YAML 1.1 has a point before it and a sign
+		at := strings.IndexAny(text, "eE")
+		return strings.Contains(text, ":") ||
+			at >= 0 && (!strings.Contains(text, ".") || !strings.ContainsAny(text[at:], "+-"))
+	case yamldoc.Special:
+		return text == "="
+	case yamldoc.Text, yamldoc.Null, yamldoc.Timestamp:
+	}
+	return false
+}
+
+// checkPlain requires that a text that people choose is in quotes if YAML tools would write another one: 16 for 0x10.
 func (p *parser) checkPlain(what string, v value) {
-	if v.line > 0 && v.kind == kindText && !v.quoted && !isKept(v.text) {
+	switch {
+	case v.line == 0 || v.kind != kindText || v.quoted:
+	case !isKept(v.text):
 		p.addProblem(v.line, v.column, "%s: %q without quotes is %s for other YAML tools: put it in quotes", what, v.text,
 			yamldoc.TypeOf(v.text))
+	default:
+		p.warnIfDisputed(v.line, v.column, v.text)
+	}
+}
+
+func (p *parser) warnIfDisputed(line, column int, text string) {
+	if isDisputed(text) {
+		p.disputed = append(p.disputed, Warning{p.file, line, column, fmt.Sprintf("%q without quotes is %s for some YAML "+
+			"tools: put it in quotes", text, yamldoc.TypeOf(text))})
 	}
 }
 
@@ -225,7 +250,7 @@ func (c *converter) convertMap(v value, n *yaml.Node) (value, error) {
 		case !isQuoted(key) && !isKept(key.Value):
 			return v, failPlain(key, key.Value)
 		}
-		e := entry{line: key.Line, column: key.Column, key: key.Value}
+		e := entry{line: key.Line, column: key.Column, key: key.Value, quoted: isQuoted(key)}
 		var err error
 		if e.value, err = c.convertNode(pair.Value, e); err != nil {
 			return v, err

@@ -81,7 +81,7 @@ func problemf(field, format string, args ...any) *Problem {
 	return &Problem{Field: field, Text: fmt.Sprintf(format, args...)}
 }
 
-// DescribeSpec says what a definition says, in the order of the switches: "base strict, sum unchecked". The history keeps
+// DescribeSpec says what a definition says, in the order of the switches: "base strict, unset zero". The history keeps
 // this text, so replicas of all versions must write it alike.
 func DescribeSpec(spec quota.PolicySpec) string {
 	parts := []string{"base " + spec.Base}

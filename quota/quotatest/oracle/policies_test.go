@@ -23,7 +23,8 @@ var builtIn = map[string]quota.PolicySpec{
 
 // usual are the values that most of them have.
 var usual = quota.PolicySpec{
-	Sum: "unchecked", ChildLimit: "unchecked", UnknownNodes: "refuse", ClaimsAt: "any-node", Borrowing: "none", Preemption: "none",
+	Sum: "unchecked", ChildLimit: "unchecked", UnknownNodes: "refuse", ClaimsAt: "any-node",
+	Borrowing: "none", Preemption: "none",
 	Setters: "ancestors",
 }
 
