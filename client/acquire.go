@@ -201,7 +201,8 @@ func (a *acquisition) newLease(
 	sent time.Time,
 ) (*Lease, error) {
 	l := &Lease{
-		client: a.client, name: allocationName{answer.GetAllocation().GetNamespace(), a.request.GetId()}, fence: answer.GetFence(), margin: a.margin,
+		client: a.client, name: allocationName{answer.GetAllocation().GetNamespace(), a.request.GetId()},
+		fence: answer.GetFence(), margin: a.margin,
 		revoked: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))

@@ -22,7 +22,8 @@ func (n allocationName) String() string {
 func nameOf(a interface {
 	GetNamespace() string
 	GetId() string
-}) allocationName {
+},
+) allocationName {
 	return allocationName{a.GetNamespace(), a.GetId()}
 }
 
@@ -214,7 +215,10 @@ func ttlOf(record *quoratev1.Allocation) time.Duration {
 func (l *Lease) expireIfDue() {
 	l.mu.Lock()
 	early := l.client.clock.until(l.safe) > 0
-	lost := &LostError{Namespace: l.name.namespace, ID: l.name.id, How: Unrenewed, By: revokerOf(l.record), cause: l.lastFailure}
+	lost := &LostError{
+		Namespace: l.name.namespace, ID: l.name.id, How: Unrenewed, By: revokerOf(l.record),
+		cause: l.lastFailure,
+	}
 	l.mu.Unlock()
 	if early {
 		return

@@ -93,7 +93,8 @@ func WithInterceptors(interceptors ...connect.Interceptor) Option {
 	return func(s *settings) { s.interceptors = append(s.interceptors, interceptors...) }
 }
 
-// WithNamespace sets the namespace of the ids in requests that have none, of all methods but AllocateStream. The default
+// WithNamespace sets the namespace of the ids in requests that have none, of all methods but AllocateStream. The
+// default
 // is that of the caller: its user, or "default" without a credential. Lists and watches without ids select all.
 func WithNamespace(namespace string) Option {
 	return func(s *settings) { s.namespace = namespace }

@@ -144,7 +144,10 @@ func (r *renewer) nextBatch(now time.Time) (batch []*Lease, pause time.Duration)
 	if first.After(now) {
 		return nil, first.Sub(now)
 	}
-	slices.SortFunc(soon, func(a, b *Lease) int { return cmp.Or(r.due[a].Compare(r.due[b]), cmp.Compare(a.name.id, b.name.id)) })
+	slices.SortFunc(soon, func(a, b *Lease) int {
+		return cmp.Or(r.due[a].Compare(r.due[b]), cmp.Compare(a.name.id,
+			b.name.id))
+	})
 	return soon[:min(len(soon), mostRenewals)], 0
 }
 

@@ -36,7 +36,8 @@ func addAlternatives(t testing.TB, f *FSM) {
 	if a, refused := f.ledger.Reader().Allocation("corp/eva ci/any"); refused != nil || a.Alternative != 2 {
 		t.Fatalf("the request with alternatives is %+v, %v", a, refused)
 	}
-	if a, refused := f.ledger.Reader().Allocation("corp/eva ci/any-waits"); refused != nil || len(a.Waiting.Alternatives) != 2 {
+	if a, refused := f.ledger.Reader().Allocation("corp/eva ci/any-waits"); refused != nil ||
+		len(a.Waiting.Alternatives) != 2 {
 		t.Fatalf("the waiting request with alternatives is %+v, %v", a, refused)
 	}
 }

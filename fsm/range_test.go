@@ -26,7 +26,8 @@ func addRanges(t testing.TB, f *FSM) {
 	}
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, limit, ask("corp/eva ci/ranged", quota.Hold, 1, 21),
 		ask("corp/eva ci/waiting", quota.Wait, 5, 9), ask("corp/eva ci/denied", quota.Hold, 5, 9))))
-	if a, refused := f.ledger.Reader().Allocation("corp/eva ci/ranged"); refused != nil || a.Claims[0].Amounts[0].Amount != 5 {
+	if a, refused := f.ledger.Reader().Allocation("corp/eva ci/ranged"); refused != nil ||
+		a.Claims[0].Amounts[0].Amount != 5 {
 		t.Fatalf("the request with a range is %+v, %v", a, refused)
 	}
 }

@@ -56,7 +56,8 @@ func changedFSM(t testing.TB) *FSM {
 	}
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}})))
 	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("corp/eva ci/elastic"), hold("corp/eva ci/ended"),
-		part("corp/eva ci/elastic", "corp/eva ci/part"), part("corp/eva ci/ended", "corp/eva ci/other"), quota.Release{ID: "corp/eva ci/ended"})))
+		part("corp/eva ci/elastic", "corp/eva ci/part"), part("corp/eva ci/ended", "corp/eva ci/other"),
+		quota.Release{ID: "corp/eva ci/ended"})))
 	for _, id := range []string{"corp/eva ci/elastic", "corp/eva ci/part", "corp/eva ci/ended"} {
 		if a, refused := f.ledger.Reader().Allocation(id); refused != nil || a.Generation != 7 && a.SplitFrom == "" {
 			t.Fatalf("%s is %+v, %v", id, a, refused)

@@ -227,7 +227,8 @@ func addReasons(t testing.TB, f *FSM) {
 	}
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}},
 		request("corp/eva ci/guest", "b", 8, quota.Hold, 0, 0), request("corp/eva ci/owner", "a", 5, quota.Hold, 0, -3),
-		request("corp/eva ci/lease", "b", 5, quota.Hold, 60_000, 1), request("corp/eva ci/urgent", "b", 2, quota.Wait, 0, 7))))
+		request("corp/eva ci/lease", "b", 5, quota.Hold, 60_000, 1), request("corp/eva ci/urgent", "b", 2, quota.Wait, 0,
+			7))))
 	list := f.ledger.Reader().Events(quota.EventFilter{Kind: quota.EventRevoked, ID: "corp/eva ci/lease"}, 1).Events
 	guest, _ := f.ledger.Reader().Allocation("corp/eva ci/guest")
 	if len(list) != 1 || list[0].Reason.Kind != quota.ByPriority || guest.Reason.Kind != quota.ByShare {
@@ -259,7 +260,8 @@ func addWaitingResizes(t testing.TB, f *FSM) {
 		{Tree: "resized", Node: "a", Amounts: quota.Vector{{Resource: "cpu", Amount: 5}}},
 	}}
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}})))
-	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("corp/eva ci/grows", 5), hold("corp/eva ci/stays", 3), first, withdraw,
+	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, hold("corp/eva ci/grows", 5), hold("corp/eva ci/stays",
+		3), first, withdraw,
 		second)))
 	a, refused := f.ledger.Reader().Allocation("corp/eva ci/grows")
 	if refused != nil || a.Resize == nil || a.Resize.Generation != 3 || a.Generation != 0 {

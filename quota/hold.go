@@ -53,7 +53,8 @@ type NodeHoldInfo struct {
 	Revoking bool
 }
 
-// DrainedBy is in the place of the id of an allocation in leases that a drain has revoked. It has several spaces, so it is
+// DrainedBy is in the place of the id of an allocation in leases that a drain has revoked. It has several spaces, so
+// it is
 // not a qualified id.
 const DrainedBy = "a drain of a node"
 

@@ -47,7 +47,8 @@ type Event struct {
 	Kind   EventKind
 	// Tree and Node are set for an EventDrained, which has no ID.
 	Tree, Node string
-	// ID is the id of the allocation, request or scheduled limit. By is the id of the allocation that caused the event, see
+	// ID is the id of the allocation, request or scheduled limit. By is the id of the allocation that caused the event,
+	// see
 	// IsByAllocation, or the actor.
 	ID, By string
 	Stamp  Stamp

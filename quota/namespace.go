@@ -9,7 +9,7 @@ const DefaultNamespace = "default"
 const SharedNamespaces = "frontend/"
 
 // idSeparator is between namespace and id. Neither may contain it.
-const idSeparator = ' '
+const idSeparator = " "
 
 // The ledger names an allocation by one text, its qualified id: that of DefaultNamespace is the id itself, and that of
 // another namespace is NAMESPACE, a blank, and the id. Each pair has one qualified id, and the reverse, so maps, orders
@@ -20,13 +20,13 @@ func QualifiedID(namespace, id string) string {
 	if namespace == "" || namespace == DefaultNamespace {
 		return id
 	}
-	return namespace + string(idSeparator) + id
+	return namespace + idSeparator + id
 }
 
 // SplitID returns the namespace of a qualified id, and the id in it.
 func SplitID(qualified string) (namespace, id string) {
-	if i := strings.IndexByte(qualified, idSeparator); i >= 0 {
-		return qualified[:i], qualified[i+1:]
+	if before, after, found := strings.Cut(qualified, idSeparator); found {
+		return before, after
 	}
 	return DefaultNamespace, qualified
 }
@@ -63,5 +63,5 @@ func WithoutNamespace(text, namespace string) string {
 	if namespace == DefaultNamespace {
 		return text
 	}
-	return strings.ReplaceAll(text, `"`+namespace+string(idSeparator), `"`)
+	return strings.ReplaceAll(text, `"`+namespace+idSeparator, `"`)
 }

@@ -232,7 +232,10 @@ func TestItemIsGrantedInTheEntryThatFreesIt(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	stream := follower.watch(
-		t, &quoratev1.WatchAllocationsRequest{AfterIndex: cleaned.GetIndex() - 1, Allocations: []*quoratev1.AllocationRef{{Id: "a"}}})
+		t, &quoratev1.WatchAllocationsRequest{
+			AfterIndex:  cleaned.GetIndex() - 1,
+			Allocations: []*quoratev1.AllocationRef{{Id: "a"}},
+		})
 	if granted := changes(t, stream, 1)[0]; granted.GetIndex() != cleaned.GetIndex() ||
 		granted.GetChange() != quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED {
 		t.Errorf("cleaned in entry %d, but granted in %v", cleaned.GetIndex(), granted)

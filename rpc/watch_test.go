@@ -124,7 +124,10 @@ func TestWatching(t *testing.T) {
 					[]string{"a granted: HELD", "b waiting: WAITING"},
 				},
 				"of a prefix": {
-					&quoratev1.WatchAllocationsRequest{Tree: "cern", Node: "oper", Allocations: []*quoratev1.AllocationRef{{Id: "c"}}}, nil,
+					&quoratev1.WatchAllocationsRequest{
+						Tree: "cern", Node: "oper",
+						Allocations: []*quoratev1.AllocationRef{{Id: "c"}},
+					}, nil,
 				},
 			} {
 				c.r.AfterIndex = begin
@@ -174,7 +177,10 @@ func TestAnyNodeWatches(t *testing.T) {
 	follower, leader := twoNodes(t)
 	begin := history(t, leader)
 	leader.node.lead("")
-	stream := follower.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: begin, Allocations: []*quoratev1.AllocationRef{{Id: "a"}}},
+	stream := follower.watch(t, &quoratev1.WatchAllocationsRequest{
+		AfterIndex:  begin,
+		Allocations: []*quoratev1.AllocationRef{{Id: "a"}},
+	},
 		connect.WithGRPC())
 	wantSaid(t, changes(t, stream, 2), "a granted: HELD", "a ended: RELEASED")
 }

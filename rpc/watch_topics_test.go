@@ -99,7 +99,10 @@ func TestWatchTopics(t *testing.T) {
 		})
 	}
 	stream := d.watch(t,
-		&quoratev1.WatchAllocationsRequest{Allocations: []*quoratev1.AllocationRef{{Id: "x"}}, Topics: []quoratev1.WatchTopic{thresholds}})
+		&quoratev1.WatchAllocationsRequest{
+			Allocations: []*quoratev1.AllocationRef{{Id: "x"}},
+			Topics:      []quoratev1.WatchTopic{thresholds},
+		})
 	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeInvalidArgument {
 		t.Errorf("thresholds of an id: %v", stream.Err())
 	}

@@ -224,7 +224,8 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		},
 		"revoke": func(*rapid.T) {
 			if a := w.anyAllocation(1); a != nil {
-				w.quorate.set(a, a.GetState(), func(a *quoratev1.Allocation) { a.RevokedBy = &quoratev1.AllocationRef{Namespace: "default", Id: "x"} })
+				w.quorate.set(a, a.GetState(),
+					func(a *quoratev1.Allocation) { a.RevokedBy = &quoratev1.AllocationRef{Namespace: "default", Id: "x"} })
 			}
 		},
 		"preempt": func(*rapid.T) {

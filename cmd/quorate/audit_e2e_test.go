@@ -114,7 +114,10 @@ func TestAuditOfHoldsAndReads(t *testing.T) {
 		})
 		command := "audit " + auditFile(f)
 		playSteps(t, f, []step{
-			{command + " --action granted --actor account/hans", 0, "none -> cores=3; allocation account/hans one of account/hans"},
+			{
+				command + " --action granted --actor account/hans", 0,
+				"none -> cores=3; allocation account/hans one of account/hans",
+			},
 			{command + " --action released --actor account/hans", 0, "cores=3 -> none; allocation account/hans one"},
 			{command + " --action expired", 0, "system"},
 			{"audit verify " + auditFile(f), 0, "missing records      0"},

@@ -233,7 +233,8 @@ func TestRequests(t *testing.T) {
 			Tree: "ci", Node: "tenants", Resource: "aws-account", PageSize: 1, PageToken: "more", // the second page
 		},
 		"watch --tree ci --node tenants --id a --id b --after 4711.2 --limit 1": &quoratev1.WatchAllocationsRequest{
-			Tree: "ci", Node: "tenants", Allocations: []*quoratev1.AllocationRef{{Id: "a"}, {Id: "b"}}, AfterIndex: 4711, AfterNumber: 2,
+			Tree: "ci", Node: "tenants", Allocations: []*quoratev1.AllocationRef{{Id: "a"}, {Id: "b"}}, AfterIndex: 4711,
+			AfterNumber: 2,
 		},
 		"items ci:aws-account --state free --owner ann --name a --data --limit 3": &quoratev1.ListItemsRequest{
 			Tree: "ci", Resource: "aws-account", State: "free", Owner: "ann", Name: "a", UserData: true, PageSize: 1,

@@ -236,7 +236,10 @@ func (f *fake) AdoptAllocations(
 			Allocations: []*quoratev1.AllocationRef{refTo("a"), refTo("b")}, Adopted: 2, NextPageToken: "more",
 		}, nil
 	}
-	return &quoratev1.AdoptAllocationsResponse{Allocations: []*quoratev1.AllocationRef{refTo("c")}, Adopted: 1, Index: 18}, nil
+	return &quoratev1.AdoptAllocationsResponse{
+		Allocations: []*quoratev1.AllocationRef{refTo("c")}, Adopted: 1,
+		Index: 18,
+	}, nil
 }
 
 func (f *fake) GetGuardReport(

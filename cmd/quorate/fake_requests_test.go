@@ -73,7 +73,8 @@ func (f *fake) Cancel(_ context.Context, r *quoratev1.CancelRequest) (*quoratev1
 		Tree: "cern", Node: "atlas/physics", Amounts: map[string]int64{"cores": 1},
 	})
 	ended.State, ended.EndedAt = quoratev1.AllocationState_ALLOCATION_STATE_CANCELLED, someDay
-	return &quoratev1.CancelResponse{Allocation: ended, Index: 20,
+	return &quoratev1.CancelResponse{
+		Allocation: ended, Index: 20,
 		Restored: []*quoratev1.AllocationRef{refTo("soft-0"), refTo("soft-9")},
 	}, nil
 }

@@ -76,8 +76,9 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	flags.StringVar(&c.Context, "context", os.Getenv(cli.ContextVariable),
 		"use the servers and the credential of the context with this `NAME` (environment: "+cli.ContextVariable+")")
 	flags.Lookup("context").DefValue = ""
-	flags.StringVar(&c.Namespace, "namespace", os.Getenv(cli.NamespaceVariable), "the namespace of ids, and of what lists "+
-		"show; ids are in your own without it, and lists show all (`NAME`; environment: "+cli.NamespaceVariable+")")
+	flags.StringVar(&c.Namespace, "namespace", os.Getenv(cli.NamespaceVariable),
+		"the namespace of ids, and of what lists "+
+			"show; ids are in your own without it, and lists show all (`NAME`; environment: "+cli.NamespaceVariable+")")
 	flags.Lookup("namespace").DefValue = ""
 	cli.SpanVar(flags, &c.Timeout, "timeout", defaultTimeout, "give up after this time")
 	flags.StringVarP(&c.Output, "output", "o", cli.OutputTable, "output format: "+strings.Join(cli.OutputFormats, ", "))

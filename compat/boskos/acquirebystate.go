@@ -38,8 +38,9 @@ func (s *server) acquireNames(
 			return err
 		}
 		granted, err := s.api.Allocations.Allocate(ctx, &quoratev1.AllocateRequest{
-			Namespace: namespace, Id: newID(manyPrefix), Mode: quoratev1.Mode_MODE_REJECT, Principal: &quoratev1.Principal{User: owner},
-			Claims: l.tenantOf(owner).claimsFor(picksOf(items, state, dest)),
+			Namespace: namespace, Id: newID(manyPrefix), Mode: quoratev1.Mode_MODE_REJECT,
+			Principal: &quoratev1.Principal{User: owner},
+			Claims:    l.tenantOf(owner).claimsFor(picksOf(items, state, dest)),
 		})
 		resources = inOrder(resourcesOf(granted.GetAllocation()), items)
 		return err

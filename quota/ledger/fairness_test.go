@@ -48,7 +48,8 @@ func TestDenialsAreSharedByUsers(t *testing.T) {
 			if out := g.apply(account, claimCores(id, "atlas/physics/higgs", 90)); out.Decision == nil || out.Decision.Granted {
 				t.Fatalf("%s is not denied: %+v", id, out)
 			}
-			want = rememberDenial(want, rememberedDenial{sharedID(id), "account/" + account}, bounds.Events, share, mode != access.Open)
+			want = rememberDenial(want, rememberedDenial{sharedID(id), "account/" + account}, bounds.Events, share,
+				mode != access.Open)
 			var got []rememberedDenial
 			for _, e := range g.ledger.Reader().Events(quota.EventFilter{Kind: quota.EventDenied}, 1000).Events {
 				got = append(got, rememberedDenial{e.ID, e.Owner})

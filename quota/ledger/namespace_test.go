@@ -20,7 +20,8 @@ func sharedID(id string) string {
 	return sharedIDs + id
 }
 
-// inShared moves the ids of a command from the default namespace to one that all callers may use. Most tests of a guarded
+// inShared moves the ids of a command from the default namespace to one that all callers may use. Most tests of a
+// guarded
 // ledger ask what a caller may do to an id that others have, too.
 func inShared(c quota.Command) quota.Command {
 	switch c := c.(type) {
@@ -106,7 +107,8 @@ func TestEqualIDsInNamespaces(t *testing.T) {
 			t.Errorf("%q is %v, %v", id, info.State, err)
 		}
 	}
-	list, refused := g.ledger.Reader().Allocations(quota.AllocationFilter{Namespace: "account/hans", IDPrefix: "job"}, 0, 10)
+	list, refused := g.ledger.Reader().Allocations(quota.AllocationFilter{Namespace: "account/hans", IDPrefix: "job"},
+		0, 10)
 	if refused != nil || len(list.Allocations) != 2 {
 		t.Errorf("the namespace of hans has %+v, %v", list, refused)
 	}

@@ -104,8 +104,10 @@ func (s AccessService) ListRefusedCredentials(
 // WhoAmI shows the caller as the cluster sees it.
 func (s AccessService) WhoAmI(ctx context.Context, r *quoratev1.WhoAmIRequest) (*quoratev1.WhoAmIResponse, error) {
 	caller, wall := s.Access.Caller(ctx), s.Access.Now().UnixMilli()
-	answer := &quoratev1.WhoAmIResponse{User: caller.User, Kind: caller.Kind.String(), Groups: caller.Groups,
-		Namespace: namespaceOf(ctx)}
+	answer := &quoratev1.WhoAmIResponse{
+		User: caller.User, Kind: caller.Kind.String(), Groups: caller.Groups,
+		Namespace: namespaceOf(ctx),
+	}
 	if ends := s.Access.CredentialEnds(ctx); !ends.IsZero() {
 		answer.EndsAt = timestamppb.New(ends)
 	}

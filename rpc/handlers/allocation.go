@@ -178,7 +178,8 @@ func (s AllocationService) BatchRelease(
 			answer.Outcomes[i] = releaseOutcome(nil, wire.InvalidRequestError(err))
 			continue
 		}
-		valid.commands, valid.places = append(valid.commands, wire.ToRelease(release, namespaceOf(ctx))), append(valid.places, i)
+		valid.commands, valid.places = append(valid.commands, wire.ToRelease(release, namespaceOf(ctx))),
+			append(valid.places, i)
 	}
 	if len(valid.commands) == 0 {
 		return answer, nil

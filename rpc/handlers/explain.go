@@ -101,7 +101,8 @@ func (s AllocationService) ListEvents(
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		page = v.Events(quota.EventFilter{
 			After: r.GetAfter(), Before: r.GetBefore(), NewestFirst: r.GetNewestFirst(),
-			Kind: wire.EventKinds[r.GetKind()], ID: r.GetId(), Namespace: eventNamespace(ctx, r), Tree: r.GetTree(), Node: r.GetNode(),
+			Kind: wire.EventKinds[r.GetKind()], ID: r.GetId(), Namespace: eventNamespace(ctx, r), Tree: r.GetTree(),
+			Node: r.GetNode(),
 		}, most)
 		filtered = v.FiltersHolders()
 		return nil

@@ -42,7 +42,8 @@ func (s AllocationService) BatchRenew(
 			answer.Outcomes[i] = renewOutcome(nil, wire.InvalidRequestError(err))
 			continue
 		}
-		valid.commands, valid.places = append(valid.commands, wire.ToRenew(renewal, namespaceOf(ctx))), append(valid.places, i)
+		valid.commands, valid.places = append(valid.commands, wire.ToRenew(renewal, namespaceOf(ctx))),
+			append(valid.places, i)
 	}
 	if len(valid.commands) == 0 {
 		return answer, nil

@@ -241,8 +241,10 @@ func (s AllocationService) ListWaiting(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	filter := quota.QueueFilter{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource(), Owner: r.GetOwner(),
-		Namespace: r.GetNamespace()}
+	filter := quota.QueueFilter{
+		Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource(), Owner: r.GetOwner(),
+		Namespace: r.GetNamespace(),
+	}
 	var page quota.QueuePage
 	filtered := false
 	options := toReadOptions(r.GetRead())

@@ -49,11 +49,14 @@ func (s AllocationService) WatchAllocations(
 			return wire.ToError(wire.InvalidField(wire.ElementOf("allocations", i)+".id", "name the id of an allocation"))
 		}
 	}
-	w := Watcher{Node: s.Node, filter: newWatchFilter(r, namespaceOf(ctx)), Send: func(m *quoratev1.WatchAllocationsResponse) error {
-		admission.ExtendSending(ctx, 0)
-		defer admission.ExtendSending(ctx, watchHeartbeat) // until the next message there is nothing to receive
-		return stream.Send(m)
-	}}
+	w := Watcher{
+		Node: s.Node, filter: newWatchFilter(r, namespaceOf(ctx)),
+		Send: func(m *quoratev1.WatchAllocationsResponse) error {
+			admission.ExtendSending(ctx, 0)
+			defer admission.ExtendSending(ctx, watchHeartbeat) // until the next message there is nothing to receive
+			return stream.Send(m)
+		},
+	}
 	return w.StreamChanges(ctx, watchFrom(r))
 }
 

@@ -41,11 +41,13 @@ func TestModes(t *testing.T) {
 	for mode, span := range map[quoratev1.Mode]quota.Span{
 		quoratev1.Mode_MODE_RESERVE: 7, quoratev1.Mode_MODE_REJECT: 7, // the ledger must refuse the second
 	} {
-		if got := ToAllocate(&quoratev1.AllocateRequest{Mode: mode, ReserveMs: 7}, quota.DefaultNamespace).ReserveFor; got != span {
+		if got := ToAllocate(&quoratev1.AllocateRequest{Mode: mode, ReserveMs: 7},
+			quota.DefaultNamespace).ReserveFor; got != span {
 			t.Errorf("%v for 7 ms became %d", mode, got)
 		}
 	}
-	if got := ToAllocate(&quoratev1.AllocateRequest{Mode: quoratev1.Mode_MODE_FORCE}, quota.DefaultNamespace); got.Mode != quota.Force ||
+	if got := ToAllocate(&quoratev1.AllocateRequest{Mode: quoratev1.Mode_MODE_FORCE},
+		quota.DefaultNamespace); got.Mode != quota.Force ||
 		got.ReserveFor != 0 {
 		t.Errorf("got %+v", got)
 	}
@@ -232,12 +234,21 @@ func TestEffectsOfAChange(t *testing.T) {
 		Revision: 3, Index: 5, Admitted: []*quoratev1.AllocationRef{ref("job")}, Changes: []*quoratev1.Change{},
 		Rooms: []*quoratev1.RoomChange{{Tree: "t", Node: "a", Resource: "cpu", Before: new(int64(0))}},
 		Queue: &quoratev1.QueueEffects{
-			Granted: &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Namespace: "default", Id: "b"}}, Total: 200},
+			Granted: &quoratev1.AffectedRequests{
+				Requests: []*quoratev1.AffectedRequest{{Namespace: "default", Id: "b"}},
+				Total:    200,
+			},
 			Preempted: &quoratev1.AffectedRequests{
 				Requests: []*quoratev1.AffectedRequest{{Namespace: "default", Id: "c", By: ref("b")}}, Total: 1,
 			},
-			Revoked:  &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Namespace: "default", Id: "d", By: ref("e")}}, Total: 1},
-			SetAside: &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{Namespace: "default", Id: "f"}}, Total: 1},
+			Revoked: &quoratev1.AffectedRequests{Requests: []*quoratev1.AffectedRequest{{
+				Namespace: "default", Id: "d",
+				By: ref("e"),
+			}}, Total: 1},
+			SetAside: &quoratev1.AffectedRequests{
+				Requests: []*quoratev1.AffectedRequest{{Namespace: "default", Id: "f"}},
+				Total:    1,
+			},
 		},
 		QueueNotEvaluated: true,
 	}

@@ -16,7 +16,8 @@ type namesAllocation interface {
 	GetId() string
 }
 
-// ToID is the qualified id of the allocation that a message names. Without a namespace it is in own, that of the caller.
+// ToID is the qualified id of the allocation that a message names. Without a namespace it is in own, that of the
+// caller.
 func ToID(m namesAllocation, own string) string {
 	return quota.QualifiedID(cmp.Or(m.GetNamespace(), own), m.GetId())
 }

@@ -183,7 +183,8 @@ func isValidPick(p *quoratev1.ItemPick) bool {
 }
 
 func isValidRelease(m *quoratev1.ReleaseRequest) bool {
-	if m == nil || !isAllocationID(m.GetId()) || !isNamespaceOrEmpty(m.GetNamespace()) || len(m.GetItems()) > maxItemList ||
+	if m == nil || !isAllocationID(m.GetId()) || !isNamespaceOrEmpty(m.GetNamespace()) ||
+		len(m.GetItems()) > maxItemList ||
 		len(m.GetItemState()) > maxNameBytes {
 		return false
 	}
@@ -201,7 +202,8 @@ func isValidItemName(n *quoratev1.ItemName) bool {
 }
 
 func isValidRenew(m *quoratev1.RenewRequest) bool {
-	if m == nil || !isAllocationID(m.GetId()) || !isNamespaceOrEmpty(m.GetNamespace()) || !isWithin(m.GetTtlMs(), maxWeekMs) ||
+	if m == nil || !isAllocationID(m.GetId()) || !isNamespaceOrEmpty(m.GetNamespace()) || !isWithin(m.GetTtlMs(),
+		maxWeekMs) ||
 		len(m.GetUserData()) > maxDataPairs || len(m.GetItems()) > maxItemList {
 		return false
 	}

@@ -143,7 +143,8 @@ func itemRows(items []*quoratev1.Item, nowMs int64) [][]string {
 			fence = strconv.FormatUint(item.GetFence(), 10)
 		}
 		rows = append(rows, []string{
-			request.ItemText(item.GetName()), item.GetState(), item.GetOwner(), cli.NameText(item.GetAllocation(), cli.DefaultNamespace), fence,
+			request.ItemText(item.GetName()), item.GetState(), item.GetOwner(), cli.NameText(item.GetAllocation(),
+				cli.DefaultNamespace), fence,
 			cli.FormatTime(item.GetUpdatedAt()), itemNotes(item, nowMs),
 		})
 	}

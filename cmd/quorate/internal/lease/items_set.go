@@ -118,7 +118,10 @@ func (o *itemsResetOptions) runItemsReset(ctx context.Context, argument string) 
 		rows := [][]string{{"ITEM", "OWNER", "ALLOCATION"}}
 		for _, item := range answer.GetItems() {
 			rows = append(
-				rows, []string{tree + ":" + resource + ":" + item.GetName(), item.GetOwner(), cli.NameText(item.GetAllocation(), cli.DefaultNamespace)})
+				rows, []string{
+					tree + ":" + resource + ":" + item.GetName(), item.GetOwner(),
+					cli.NameText(item.GetAllocation(), cli.DefaultNamespace),
+				})
 		}
 		return p.Table(rows)
 	})

@@ -17,7 +17,8 @@ type Unowned struct {
 }
 
 func (f *Unowned) matches(a *state.Allocation) bool {
-	return a.Owner == "" && matchesName(f.Namespace, f.Prefix, a.ID()) && matchesPlace(quota.AllocationFilter{Tree: f.Tree}, a)
+	return a.Owner == "" && matchesName(f.Namespace, f.Prefix, a.ID()) &&
+		matchesPlace(quota.AllocationFilter{Tree: f.Tree}, a)
 }
 
 // UnownedHeld returns up to max ids of held allocations without an owner, after a fence. A page may be short although
