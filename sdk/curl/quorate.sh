@@ -3,6 +3,7 @@
 #
 #   QUORATE_SERVERS="http://10.0.0.1:7101 http://10.0.0.2:7101"   # in this order
 #   QUORATE_TOKEN, QUORATE_CURL                                   # a token; more options of curl, such as --cacert
+#   QUORATE_NAMESPACE                                             # of ids; that of the caller without it
 #   . sdk/curl/quorate.sh
 #
 # Every function prints the JSON of the answer and returns 0, or prints the JSON of the error and returns 3 if the
@@ -108,6 +109,9 @@ quorate_seconds() { printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)); }
 # attempts are one request: id of an allocation, requestId of a change of configuration.
 quorate_call() {
   local until status answer asked pause=50 poll
+  if [[ $1 == AllocationService/* && -n ${QUORATE_NAMESPACE:-} ]]; then
+    set -- "$1" "$(jq -c --arg n "$QUORATE_NAMESPACE" 'if .id then .namespace //= $n else . end' <<<"$2")" "${3:-30}"
+  fi
   poll=$(jq -r '.pollMs // 0' <<<"$2")
   until=$(($(quorate_now) + ${3:-30} * 1000))
   while :; do

@@ -59,6 +59,7 @@ public final class Quorate {
     private final AtomicInteger current = new AtomicInteger();
     private final HttpClient http;
     private final Supplier<String> token;
+    private volatile String namespace; // null for that of the caller
     private final Renewer renewer = new Renewer();
     private final ScheduledExecutorService timers =
         Executors.newSingleThreadScheduledExecutor(task -> daemon(task, "timers"));
@@ -94,6 +95,15 @@ public final class Quorate {
             .followRedirects(HttpClient.Redirect.NEVER).connectTimeout(Duration.ofSeconds(2))
             .executor(Executors.newCachedThreadPool(task -> daemon(task, "http")));
         http = (tls == null ? builder : builder.sslContext(tls)).build();
+    }
+
+    /**
+     * Sets the namespace of ids in requests without one. The default is that of the caller: its user, or "default"
+     * without a credential. Returns this client.
+     */
+    public Quorate inNamespace(String name) {
+        namespace = name;
+        return this;
     }
 
     private static Thread daemon(Runnable task, String name) {
@@ -186,8 +196,14 @@ public final class Quorate {
         return call(method, withIds(method, request), now() + timeout.toNanos(), new long[1]);
     }
 
-    private static Map<String, Object> withIds(String method, Map<String, Object> request) {
-        String name = method.substring(method.indexOf('/') + 1), key = name.equals("Allocate") ? "id" : "requestId";
+    private Map<String, Object> withIds(String method, Map<String, Object> request) {
+        String name = method.substring(method.indexOf('/') + 1);
+        boolean names = name.equals("Allocate") || request.containsKey("id");
+        if (namespace != null && method.startsWith("AllocationService/") && names && !request.containsKey("namespace")) {
+            request = new LinkedHashMap<>(request);
+            request.put("namespace", namespace);
+        }
+        String key = name.equals("Allocate") ? "id" : "requestId";
         if (!name.equals("Allocate") && !WITH_REQUEST_ID.contains(name) || request.containsKey(key)) return request;
         Map<String, Object> complete = new LinkedHashMap<>(request);
         complete.put(key, UUID.randomUUID().toString());

@@ -64,7 +64,7 @@ class Acquisition:
 
     def _prepare(self, request: AllocateRequest, timeout: Optional[float]) -> AllocateRequest:
         """Makes the request that all calls carry: an attempt must not differ from the one before."""
-        request = dataclasses.replace(with_ids(request))
+        request = dataclasses.replace(with_ids(request, self._client.retrier.namespace))
         if request.mode in (Mode.UNSPECIFIED, Mode.WAIT):
             request.mode = Mode.WAIT
             if timeout is not None and not request.wait_ms:

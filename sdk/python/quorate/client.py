@@ -49,7 +49,8 @@ class Client:
     with all its attempts and pauses. retries=False makes one attempt at each call, for callers with retries of their
     own; renewals of leases are retried nevertheless. join=False sends every call on its own; otherwise concurrent calls
     of allocate, release and renew are joined into batches. notice is called with each failure that is followed by a
-    retry.
+    retry. namespace is that of ids in requests without one; empty means that of the caller, which is its user, or
+    "default" without a credential.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Client:
         retries: bool = True,
         join: bool = True,
         notice: Callable[[QuorateError], None] = lambda failure: None,
+        namespace: str = "",
     ) -> None:
         if attempt_timeout <= 0 or patience <= 0:
             raise ValueError("attempt_timeout and patience must be positive")
@@ -82,7 +84,8 @@ class Client:
         if tokens is not None:
             check_servers(known, insecure_token)
         self._pool = Pool(known, ssl_context)
-        self.retrier = Retrier(Transport(known, self._pool, tokens), attempt_timeout, patience, retries, notice)
+        self.retrier = Retrier(Transport(known, self._pool, tokens), attempt_timeout, patience, retries, notice,
+                               namespace)
         self._caller = _Caller(self.retrier)
         if join:
             self.retrier.send = Joiner(self.retrier.send_alone).send

@@ -54,8 +54,9 @@ class Retrier:
     """Makes calls, each at one server after the other until one answers. Safe for concurrent use."""
 
     def __init__(self, transport: Transport, attempt_timeout: float, patience: float, retries: bool,
-                 notice: Callable[[QuorateError], None]) -> None:
+                 notice: Callable[[QuorateError], None], namespace: str = "") -> None:
         self.transport = transport
+        self.namespace = namespace
         self.attempt_timeout = attempt_timeout
         self.patience = patience
         self.retries = retries
@@ -75,7 +76,7 @@ class Retrier:
     def call_controlled(self, path: str, request: Message, answer: Type[M], timeout: Optional[float],
                         attempt: Attempt) -> M:
         """As call, under the control of attempt."""
-        sent = with_ids(request).to_json()
+        sent = with_ids(request, self.namespace).to_json()
         until = time.monotonic() + (self.patience if timeout is None else timeout)
         if attempt.timeout is not None or not self.retries:
             return self._decode(answer, self._attempt(path, sent, until, attempt))
@@ -128,7 +129,7 @@ class Retrier:
     def stream(self, path: str, request: Message, answer: Type[M]) -> Stream[M]:
         """Opens a stream at the current server."""
         raw = self.transport.connect_stream(self.transport.servers.current())
-        raw.open(path, request.to_json())
+        raw.open(path, with_ids(request, self.namespace).to_json())
         return TypedStream(raw, answer)
 
 

@@ -61,7 +61,7 @@ export class Acquisition {
     this.#client = client;
     this.#options = options;
     this.#until = this.#began + (options.timeoutMs ?? Infinity);
-    this.#request = prepareRequest(input);
+    this.#request = prepareRequest(input, client.namespace);
     switch (this.#request.mode) {
       case Mode.UNSPECIFIED:
       case Mode.WAIT:

@@ -28,6 +28,11 @@ export interface ClientOptions {
   retries?: boolean | undefined;
   /** False sends every call on its own; otherwise concurrent calls of allocate, release and renew are joined. */
   join?: boolean | undefined;
+  /**
+   * The namespace of ids in requests without one. The default is that of the caller: its user, or "default" without a
+   * credential.
+   */
+  namespace?: string | undefined;
   /** Is called with each failure that is followed by a retry. */
   notice?: ((failure: unknown) => void) | undefined;
   /**
@@ -77,6 +82,8 @@ export class Client {
   readonly servers: Servers;
   /** For use by this package. */
   readonly renewer: Renewer;
+  /** The namespace of ids in requests without one; empty for that of the caller. */
+  readonly namespace: string;
   /** For use by this package. */
   readonly notice: (failure: unknown) => void;
   /** For use by this package: tokens may be replaced. */
@@ -102,6 +109,7 @@ export class Client {
     if (token !== undefined) {
       this.servers.checkTokens(options.insecureToken ?? false);
     }
+    this.namespace = options.namespace ?? "";
     this.notice = options.notice ?? (() => undefined);
     const make = options.transport ?? ((baseUrl) => createConnectTransport({ baseUrl, fetch: fetchAnswer }));
     const transport = new ClusterTransport({
@@ -111,6 +119,7 @@ export class Client {
       attemptTimeoutMs: this.attemptTimeoutMs,
       patienceMs: this.patienceMs,
       retries: options.retries ?? true,
+      namespace: this.namespace,
       notice: this.notice,
     });
     if (options.join ?? true) {

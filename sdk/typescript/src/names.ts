@@ -1,4 +1,4 @@
-// Ids that make calls safe to repeat.
+// Ids that make calls safe to repeat, and their namespace.
 
 import { clone, create, type DescMessage, type DescMethodUnary, type MessageInitShape,
   type MessageShape } from "@bufbuild/protobuf";
@@ -16,10 +16,12 @@ export function newID(): string {
 
 /**
  * The message of a call, with the ids that its caller left empty, so that all attempts carry the same: the id of an
- * allocation, and the request id of a change of configuration. The caller's message is not changed.
+ * allocation, and the request id of a change of configuration. Ids of
+ * allocations without a namespace are in the given one; an empty one is that of the caller. The caller's message is
+ * not changed.
  */
 export function withIDs<I extends DescMessage, O extends DescMessage>(
-  method: DescMethodUnary<I, O>, input: MessageInitShape<I>,
+  method: DescMethodUnary<I, O>, input: MessageInitShape<I>, namespace: string,
 ): MessageShape<I> {
   // create returns a message as it is
   const message = clone(method.input, create(method.input, input)) as MessageShape<I>;
@@ -44,7 +46,36 @@ export function withIDs<I extends DescMessage, O extends DescMessage>(
       }
     }
   }
+  addNamespace(message, namespace);
   return message;
+}
+
+/** What may name allocations: by itself, or in its elements. */
+interface Naming {
+  namespace?: string;
+  id?: unknown;
+  requests?: Naming[];
+  renewals?: Naming[];
+  allocations?: Naming[];
+  question?: { case?: string; value?: unknown };
+}
+
+/** Adds the namespace of the client to ids that have none. */
+export function addNamespace(message: object, namespace: string): void {
+  const naming = message as Naming;
+  if (!namespace) {
+    return;
+  }
+  const { question } = naming;
+  if (naming.namespace === "" && (naming.id || question?.case === "id")) {
+    naming.namespace = namespace;
+  }
+  if (question?.case === "request") {
+    addNamespace(question.value as object, namespace);
+  }
+  for (const element of [naming.requests, naming.renewals, naming.allocations].flatMap((list) => list ?? [])) {
+    addNamespace(element, namespace);
+  }
 }
 
 function addID(request: AllocateRequest): void {
@@ -52,8 +83,11 @@ function addID(request: AllocateRequest): void {
 }
 
 /** A request as the caller wrote it, complete and with an id. */
-export function prepareRequest(input: MessageInitShape<typeof AllocateRequestSchema>): AllocateRequest {
+export function prepareRequest(
+  input: MessageInitShape<typeof AllocateRequestSchema>, namespace: string,
+): AllocateRequest {
   const request = clone(AllocateRequestSchema, create(AllocateRequestSchema, input));
   addID(request);
+  addNamespace(request, namespace);
   return request;
 }

@@ -67,6 +67,7 @@ export interface TransportSettings {
   attemptTimeoutMs: number;
   patienceMs: number;
   retries: boolean;
+  namespace: string;
   notice: (failure: unknown) => void;
 }
 
@@ -81,7 +82,7 @@ export class ClusterTransport implements Transport {
     method: DescMethodUnary<I, O>, signal: AbortSignal | undefined, timeoutMs: number | undefined,
     header: HeadersInit | undefined, input: MessageInitShape<I>, contextValues?: ContextValues,
   ): Promise<UnaryResponse<I, O>> {
-    const message = withIDs(method, input);
+    const message = withIDs(method, input, this.settings.namespace);
     const attempt: Attempt = contextValues?.get(attemptKey) ?? { sentAt: 0 };
     const until = now() + (timeoutMs ?? this.settings.patienceMs);
     const call = () => this.#attempt(method, message, until, attempt, { signal, header, contextValues });

@@ -1,5 +1,6 @@
 // Watches that continue at another server when theirs fails.
 
+import { addNamespace } from "./names.js";
 import { clone, create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Client } from "./client.js";
@@ -88,6 +89,7 @@ export async function* watchAllocations(
   client: Client, input: MessageInitShape<typeof WatchAllocationsRequestSchema>, options: WatchOptions,
 ): AsyncGenerator<WatchAllocationsResponse, void, undefined> {
   const from = clone(WatchAllocationsRequestSchema, create(WatchAllocationsRequestSchema, input));
+  addNamespace(from, client.namespace);
   const open = (signal: AbortSignal) => client.allocations.watchAllocations(from, { signal });
   for await (const message of readStreams(client, open, client.patienceMs, options)) {
     // The position moves on when the caller asks for the next change, so that it has seen this one.
