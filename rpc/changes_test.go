@@ -17,7 +17,7 @@ func TestNodesMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	move := &quoratev1.MoveNodeRequest{
-		Tree: "cern", From: "physics/higgs", To: "physics/bosons", Actor: "ada",
+		Tree: "cern", Node: "physics/higgs", NewNode: "physics/bosons", Actor: "ada",
 		RequestId: "r1",
 	}
 	dry := proto.CloneOf(move)
@@ -38,11 +38,11 @@ func TestNodesMove(t *testing.T) {
 		t.Errorf("held %v, %v", held, err)
 	}
 	_, err = d.trees().MoveNode(
-		t.Context(), &quoratev1.MoveNodeRequest{Tree: "cern", From: "physics/higgs", To: "physics/x"})
-	if connect.CodeOf(err) != connect.CodeNotFound || problemOf(t, err).GetField() != "from" {
+		t.Context(), &quoratev1.MoveNodeRequest{Tree: "cern", Node: "physics/higgs", NewNode: "physics/x"})
+	if connect.CodeOf(err) != connect.CodeNotFound || problemOf(t, err).GetField() != "node" {
 		t.Errorf("moved what is not there: %v", err)
 	}
-	_, err = d.trees().MoveNode(t.Context(), &quoratev1.MoveNodeRequest{Tree: "cern", To: "physics/x"})
+	_, err = d.trees().MoveNode(t.Context(), &quoratev1.MoveNodeRequest{Tree: "cern", NewNode: "physics/x"})
 	if connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("moved the root: %v", err)
 	}

@@ -210,7 +210,7 @@ func TestErrorsStayShort(t *testing.T) {
 		},
 		"a path": func(d *testServer) error {
 			tree := cern()
-			tree.Moves = []*quoratev1.Move{{From: long, To: "physics"}}
+			tree.Moves = []*quoratev1.NodeMove{{Node: long, NewNode: "physics"}}
 			_, err := d.trees().ApplyTrees(t.Context(), &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}})
 			return err
 		},

@@ -95,7 +95,7 @@ func TestRevisionMismatch(t *testing.T) {
 		"ApplyTrees":     `{"trees":[{"name":"new","resources":[{"name":"cores"}]}]`,
 		"SetLimits":      `{"tree":"cern","node":"physics","limits":{"cores":{"amount":"7"}}`,
 		"DeleteTree":     `{"name":"cern"`,
-		"MoveNode":       `{"tree":"cern","from":"physics/higgs","to":"physics/boson"`,
+		"MoveNode":       `{"tree":"cern","node":"physics/higgs","newNode":"physics/boson"`,
 		"HoldNode":       `{"tree":"cern","node":"physics"`,
 		"ResumeNode":     `{"tree":"cern","node":"physics"`,
 		"SetMaintenance": `{"tree":"cern","on":true`,

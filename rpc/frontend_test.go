@@ -67,7 +67,7 @@ func TestFrontEndsWriteAnywhere(t *testing.T) {
 			return err
 		},
 		func() error {
-			_, err := s.Trees.MoveNode(ctx, &quoratev1.MoveNodeRequest{Tree: "cern", From: "operations", To: "ops"})
+			_, err := s.Trees.MoveNode(ctx, &quoratev1.MoveNodeRequest{Tree: "cern", Node: "operations", NewNode: "ops"})
 			return err
 		},
 		func() error { _, err := s.Trees.RollBack(ctx, &quoratev1.RollBackRequest{Revision: 1}); return err },

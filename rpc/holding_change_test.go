@@ -48,9 +48,9 @@ func TestChangesOfWhatIsHeld(t *testing.T) {
 				connect.CodeResourceExhausted {
 				t.Errorf("beyond the limit: %v", err)
 			}
-			split, err := client.Split(t.Context(), &quoratev1.SplitRequest{Id: "a", Parts: []*quoratev1.Part{
-				{Id: "b", Claims: []*quoratev1.PartClaim{
-					{Tree: "cern", From: "physics", To: "physics", Amounts: map[string]int64{"cores": 1}},
+			split, err := client.Split(t.Context(), &quoratev1.SplitRequest{Id: "a", Parts: []*quoratev1.SplitPart{
+				{Id: "b", Claims: []*quoratev1.SplitClaim{
+					{Tree: "cern", Node: "physics", NewNode: "physics", Amounts: map[string]int64{"cores": 1}},
 				}},
 			}})
 			if err != nil || len(split.GetParts()) != 1 || heldCores(split.GetParts()[0]) != 1 ||
@@ -58,7 +58,7 @@ func TestChangesOfWhatIsHeld(t *testing.T) {
 				t.Errorf("split: %v, %v", split, err)
 			}
 			moved, err := client.Transfer(t.Context(), &quoratev1.TransferRequest{
-				Id: "b", Moves: []*quoratev1.ClaimMove{{Tree: "cern", From: "physics"}},
+				Id: "b", Moves: []*quoratev1.ClaimMove{{Tree: "cern", Node: "physics"}},
 			})
 			if err != nil || moved.GetAllocation().GetClaims()[0].GetNode() != "" {
 				t.Errorf("transferred: %v, %v", moved, err)

@@ -162,7 +162,7 @@ func TestItemsAreChangedAndReset(t *testing.T) {
 	}
 	reset := &quoratev1.ResetItemsRequest{
 		Tree: "lab", Resource: "bench", State: "leased",
-		IdleMs: 1_000_000, To: "dirty",
+		IdleMs: 1_000_000, NewState: "dirty",
 	}
 	if got, err := items.ResetItems(t.Context(), reset); err != nil || len(got.GetItems()) != 0 {
 		t.Errorf("a holder that is not idle loses %v, %v", got, err)
@@ -196,7 +196,7 @@ func TestItemsAreChangedAndReset(t *testing.T) {
 		},
 		func() error {
 			_, err := items.ResetItems(t.Context(),
-				&quoratev1.ResetItemsRequest{Tree: "lab", Resource: "x", State: "a", To: "b"})
+				&quoratev1.ResetItemsRequest{Tree: "lab", Resource: "x", State: "a", NewState: "b"})
 			return err
 		},
 	} {
@@ -241,7 +241,7 @@ func TestItemIsGrantedInTheEntryThatFreesIt(t *testing.T) {
 		t.Errorf("cleaned in entry %d, but granted in %v", cleaned.GetIndex(), granted)
 	}
 	if taken, err := follower.services.Items.ResetItems(t.Context(),
-		&quoratev1.ResetItemsRequest{Tree: "lab", Resource: "bench", State: "leased", To: "dirty"}); err != nil ||
+		&quoratev1.ResetItemsRequest{Tree: "lab", Resource: "bench", State: "leased", NewState: "dirty"}); err != nil ||
 		len(taken.GetItems()) != 1 {
 		t.Errorf("got %v, %v", taken, err)
 	}

@@ -171,7 +171,8 @@ func TestExplainThePast(t *testing.T) {
 	}
 	// Physics can get more only if the root does, because operations has all the rest.
 	remedy := denied.GetDecision().GetRemedy()
-	if len(remedy.GetRaises()) != 2 || remedy.GetRaises()[0].GetNode() != "" || remedy.GetRaises()[1].GetTo() != 21 ||
+	raises := remedy.GetRaises()
+	if len(raises) != 2 || raises[0].GetNode() != "" || raises[1].GetNewLimit() != 21 ||
 		len(remedy.GetReleases()) != 1 || remedy.GetReleases()[0].GetId() != "held" {
 		t.Errorf("got %v", remedy)
 	}

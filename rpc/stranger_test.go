@@ -43,17 +43,17 @@ var strangersBodies = map[string][]string{
 	},
 	"/quorate.v1.AllocationService/Split": {
 		`{"id": "none", "parts": [{"id": "y",
-			"claims": [{"tree": "cern", "from": "physics", "to": "it", "amounts": {"cores": 1}}]}]}`,
+			"claims": [{"tree": "cern", "node": "physics", "newNode": "it", "amounts": {"cores": 1}}]}]}`,
 		`{"id": "held", "parts": [{"id": "y",
-			"claims": [{"tree": "cern", "from": "physics", "to": "it", "amounts": {"cores": 1}}]}]}`,
+			"claims": [{"tree": "cern", "node": "physics", "newNode": "it", "amounts": {"cores": 1}}]}]}`,
 	},
 	"/quorate.v1.AllocationService/Transfer": {
-		`{"id": "none", "moves": [{"tree": "cern", "from": "physics", "to": "it"}]}`,
-		`{"id": "held", "moves": [{"tree": "cern", "from": "physics", "to": "it"}]}`,
+		`{"id": "none", "moves": [{"tree": "cern", "node": "physics", "newNode": "it"}]}`,
+		`{"id": "held", "moves": [{"tree": "cern", "node": "physics", "newNode": "it"}]}`,
 	},
 	"/quorate.v1.ItemService/ResetItems": {
-		`{"tree": "cern", "resource": "machine", "state": "dirty", "to": "free"}`,
-		`{"tree": "none", "resource": "machine", "state": "dirty", "to": "free"}`,
+		`{"tree": "cern", "resource": "machine", "state": "dirty", "newState": "free"}`,
+		`{"tree": "none", "resource": "machine", "state": "dirty", "newState": "free"}`,
 	},
 	"/quorate.v1.ItemService/UpdateItems": {
 		`{"updates": [{"item": {"tree": "cern", "resource": "machine", "name": "m1"}, "state": "free"}]}`,
@@ -77,7 +77,7 @@ var strangersBodies = map[string][]string{
 	"/quorate.v1.TreeService/HoldNode":             {`{"tree": "cern", "node": "physics"}`, `{"tree": "cern", "node": "none"}`},
 	"/quorate.v1.TreeService/ResumeNode":           {`{"tree": "cern", "node": "physics"}`, `{"tree": "none"}`},
 	"/quorate.v1.TreeService/MoveNode": {
-		`{"tree": "cern", "from": "physics", "to": "it"}`, `{"tree": "cern", "from": "none", "to": "it/none"}`,
+		`{"tree": "cern", "node": "physics", "newNode": "it"}`, `{"tree": "cern", "node": "none", "newNode": "it/none"}`,
 	},
 	"/quorate.v1.TreeService/RollBack": {`{"revision": "1"}`, `{"revision": "99"}`},
 	"/quorate.v1.TreeService/ScheduleLimits": {

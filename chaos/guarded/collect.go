@@ -145,7 +145,7 @@ func toRecord(shown *quoratev1.AuditRecord) Record {
 		Address: shown.GetAddress(), Outcome: audit.Outcome(shown.GetOutcome()), Detail: shown.GetDetail(),
 		Reason: shown.GetReason(), Call: shown.GetCall(), RequestID: shown.GetRequestId(),
 		Revision: shown.GetRevision(), ChangeCount: shown.GetChangeCount(), Count: shown.GetCount(),
-		From: shown.GetFrom(), To: shown.GetTo(),
+		From: shown.GetFirst(), To: shown.GetLast(),
 	}
 	r := Record{
 		Number: full.Number, Index: full.Index, Time: full.TimeMs, Action: full.Action, User: full.Actor.User,

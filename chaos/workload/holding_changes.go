@@ -17,7 +17,7 @@ type changeSpec struct {
 	claims []history.Claim
 	// moves are those of a transfer, and parts those of a split.
 	moves []*quoratev1.ClaimMove
-	parts []*quoratev1.Part
+	parts []*quoratev1.SplitPart
 	// wait is how long a resize may wait, in milliseconds, and poll how long each call waits for it.
 	wait, poll int64
 }
@@ -54,7 +54,7 @@ func (h *holder) changeOne(ctx context.Context, i int) {
 func (h *holder) transferOne(ctx context.Context, one *holding, at int, to string) {
 	w := one.nextChange(history.Transfer)
 	moved := one.heldClaims[at]
-	w.moves = []*quoratev1.ClaimMove{{Tree: moved.Tree, From: moved.Node, To: to}}
+	w.moves = []*quoratev1.ClaimMove{{Tree: moved.Tree, Node: moved.Node, NewNode: to}}
 	moved.Node = to
 	w.claims = slices.Clone(one.heldClaims)
 	w.claims[at] = moved
@@ -71,8 +71,8 @@ func (h *holder) splitOne(ctx context.Context, one *holding, at int, to string) 
 	from := one.heldClaims[at]
 	taken := from.Amounts[countedResource] / 2
 	part := holding{id: h.newID(), heldClaims: []history.Claim{claimAt(from.Tree, to, taken)}}
-	w.parts = []*quoratev1.Part{{Id: part.id, Claims: []*quoratev1.PartClaim{
-		{Tree: from.Tree, From: from.Node, To: to, Amounts: part.heldClaims[0].Amounts},
+	w.parts = []*quoratev1.SplitPart{{Id: part.id, Claims: []*quoratev1.SplitClaim{
+		{Tree: from.Tree, Node: from.Node, NewNode: to, Amounts: part.heldClaims[0].Amounts},
 	}}}
 	w.claims = slices.Clone(one.heldClaims)
 	w.claims[at] = claimAt(from.Tree, from.Node, from.Amounts[countedResource]-taken)
@@ -145,10 +145,10 @@ func (c *caller) callChange(ctx context.Context, w changeSpec) history.Op {
 	return c.endOp(o, err)
 }
 
-func partClaims(p *quoratev1.Part) []history.Claim {
+func partClaims(p *quoratev1.SplitPart) []history.Claim {
 	var all []history.Claim
 	for _, c := range p.GetClaims() {
-		all = append(all, history.Claim{Tree: c.GetTree(), Node: c.GetTo(), Amounts: c.GetAmounts()})
+		all = append(all, history.Claim{Tree: c.GetTree(), Node: c.GetNewNode(), Amounts: c.GetAmounts()})
 	}
 	return all
 }

@@ -427,7 +427,7 @@ func callsWithoutRights(ctx context.Context, c *client.Client) map[string]func()
 			return err
 		},
 		"MoveNode": func() error {
-			_, err := c.Trees.MoveNode(ctx, &quoratev1.MoveNodeRequest{Tree: "cern", From: "cms", To: "cms2"})
+			_, err := c.Trees.MoveNode(ctx, &quoratev1.MoveNodeRequest{Tree: "cern", Node: "cms", NewNode: "cms2"})
 			return err
 		},
 		"ApplyTrees": func() error { // what it needs is known only with its plan

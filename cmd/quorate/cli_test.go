@@ -201,7 +201,7 @@ func TestRequests(t *testing.T) {
 		},
 		"rollback 6 --dry-run": &quoratev1.RollBackRequest{Revision: 6, DryRun: true, Actor: "alice"},
 		"move cern:atlas/higgs atlas/bosons --reason why --expected-revision 7": &quoratev1.MoveNodeRequest{
-			Tree: "cern", From: "atlas/higgs", To: "atlas/bosons", Reason: "why", Actor: "alice",
+			Tree: "cern", Node: "atlas/higgs", NewNode: "atlas/bosons", Reason: "why", Actor: "alice",
 			ExpectedRevision: proto.Uint64(7),
 		},
 		"allocate --id a --at ci:tenants/web --item aws-account --item cluster@dirty=2 --at ci --item aws-account:a,b --ttl 1m --wait 1h --keep 10s --priority 3 --data k=v --async": &quoratev1.AllocateRequest{
@@ -248,10 +248,10 @@ func TestRequests(t *testing.T) {
 			}},
 		},
 		"items reset ci:aws-account --state leased --idle 2h --to dirty": &quoratev1.ResetItemsRequest{
-			Tree: "ci", Resource: "aws-account", State: "leased", IdleMs: 7_200_000, To: "dirty",
+			Tree: "ci", Resource: "aws-account", State: "leased", IdleMs: 7_200_000, NewState: "dirty",
 		},
 		"items reset ci:aws-account --state leased --to dirty --dry-run": &quoratev1.ResetItemsRequest{
-			Tree: "ci", Resource: "aws-account", State: "leased", To: "dirty", DryRun: true,
+			Tree: "ci", Resource: "aws-account", State: "leased", NewState: "dirty", DryRun: true,
 		},
 		"hold cern:atlas --deny --for 2h --reason cables": &quoratev1.HoldNodeRequest{
 			Tree: "cern", Node: "atlas", Deny: true, ForMs: 7_200_000, Actor: "alice", Reason: "cables",

@@ -151,14 +151,14 @@ func (f *fake) changeAccess(r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTre
 
 func (f *fake) MoveNode(_ context.Context, r *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error) {
 	f.keepRequest(r)
-	if r.GetFrom() == "atlas" {
-		return nil, connectError(connect.CodeInvalidArgument, "to: %q is below %q itself", r.GetTo(), r.GetFrom())
+	if r.GetNode() == "atlas" {
+		return nil, connectError(connect.CodeInvalidArgument, "new_node: %q is below %q itself", r.GetNewNode(), r.GetNode())
 	}
 	result, err := f.changeResult(r, r.ExpectedRevision)
 	if err == nil {
 		result.Changes = []*quoratev1.Change{{
-			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Node: r.GetTo(), Field: "path",
-			Before: r.GetFrom(), After: r.GetTo(),
+			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Node: r.GetNewNode(), Field: "path",
+			Before: r.GetNode(), After: r.GetNewNode(),
 		}}
 	}
 	return &quoratev1.MoveNodeResponse{Result: result}, err

@@ -172,21 +172,21 @@ func explainedDenial() *quoratev1.Decision {
 		},
 		Remedy: &quoratev1.Remedy{
 			Raises: []*quoratev1.Raise{
-				{Tree: "cern", Node: "atlas/operations", Resource: "cores", From: 80, To: 81},
+				{Tree: "cern", Node: "atlas/operations", Resource: "cores", Limit: 80, NewLimit: 81},
 				{
-					Tree: "cern", Resource: "cores", From: 20, To: 21,
+					Tree: "cern", Resource: "cores", Limit: 20, NewLimit: 21,
 					HolderKind: quoratev1.HolderKind_HOLDER_KIND_GROUP, Holder: "*",
 				},
 				{
-					Tree: "tenants", Node: "tenant-1", Resource: "ram", From: 1 << 30, To: 2 << 30,
+					Tree: "tenants", Node: "tenant-1", Resource: "ram", Limit: 1 << 30, NewLimit: 2 << 30,
 					Kind: quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
 				},
-				{Tree: "tenants", Node: "new", Resource: "servers", From: 1, To: 2, Unconfigured: true},
+				{Tree: "tenants", Node: "new", Resource: "servers", Limit: 1, NewLimit: 2, Unconfigured: true},
 				{
-					Tree: "tenants", Node: "ruled", Resource: "servers", From: 1, To: 2, NeedsReason: true, Governed: true,
+					Tree: "tenants", Node: "ruled", Resource: "servers", Limit: 1, NewLimit: 2, NeedsReason: true, Governed: true,
 					Setters: []string{"o'neill", "sue"},
 				},
-				{Tree: "tenants", Node: "closed", Resource: "servers", From: 1, To: 2, Governed: true},
+				{Tree: "tenants", Node: "closed", Resource: "servers", Limit: 1, NewLimit: 2, Governed: true},
 			},
 			Releases: []*quoratev1.AllocationRef{refTo("workflow-1"), refTo("request-1")},
 		},

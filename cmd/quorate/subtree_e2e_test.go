@@ -53,7 +53,7 @@ func TestTheTextsOfTwoSubtrees(t *testing.T) {
 		{as("carl", "plan"+anna+less), 1, "there is no node cern:atlas"},
 		{as("anna", "apply"+less), 2, "apply it with --at cern:atlas"},
 		{as("carl", "apply"+carl+less), 2, "is the text of cern:atlas, not of cern:cms"},
-		{as("anna", "apply"+anna+moved), 2, "subtree.moves[0].from: the path \"cms\" is outside of subtree cern:atlas"},
+		{as("anna", "apply"+anna+moved), 2, "subtree.moves[0].node: the path \"cms\" is outside of subtree cern:atlas"},
 		{as("anna", "apply"+anna+file(atlasText, "cores: count", "cores: milli")), 2, "subtree.resources[0].unit: "},
 		{as("anna", "apply"+anna+file(atlasText, "cores: 60", "cores: 50")), 4, "limits.set at its parent cern itself"},
 		{as("anna", "apply"+anna+file(atlasText, "cores: 60", "cores: 61")), 4, "limits.set at its parent cern itself"},

@@ -479,7 +479,7 @@ func (f *fake) ResetItems(_ context.Context, r *quoratev1.ResetItemsRequest) (*q
 				Name: item.name.GetName(), Owner: a.request.GetPrincipal().GetUser(),
 				Allocation: &quoratev1.AllocationRef{Namespace: a.request.GetNamespace(), Id: a.request.GetId()},
 			})
-			f.giveBack(item, r.GetTo())
+			f.giveBack(item, r.GetNewState())
 			f.endIfEmpty(a, true)
 			a.state = quoratev1.AllocationState_ALLOCATION_STATE_EXPIRED
 		}

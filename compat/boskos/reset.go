@@ -22,7 +22,7 @@ func (s *server) handleReset(r *http.Request) ([]byte, error) {
 		return nil, badRequest("%s", err)
 	}
 	owners, err := s.resetType(r.Context(), &quoratev1.ResetItemsRequest{
-		Resource: rtype, State: state, IdleMs: wholeMs(idle), To: dest,
+		Resource: rtype, State: state, IdleMs: wholeMs(idle), NewState: dest,
 	})
 	if err != nil {
 		return nil, wrapAnswer(err, "could not reset states")

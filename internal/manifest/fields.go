@@ -167,8 +167,8 @@ func (p *parser) parseNames(what, key string, sections map[string]value, most in
 }
 
 // parseMoves reads the moves of nodes in the order of the text, because a move may start where an earlier one ended.
-func (p *parser) parseMoves(moves value) []*quoratev1.Move {
-	var parsed []*quoratev1.Move
+func (p *parser) parseMoves(moves value) []*quoratev1.NodeMove {
+	var parsed []*quoratev1.NodeMove
 	for _, e := range p.mapEntries("moves", moves, maxMoves) {
 		if !isPath(e.key) {
 			p.failPath(e.line, e.column, e.key)
@@ -180,7 +180,7 @@ func (p *parser) parseMoves(moves value) []*quoratev1.Move {
 			p.failPath(v.line, v.column, v.text)
 		default:
 			p.checkPlain("moves", v)
-			parsed = append(parsed, &quoratev1.Move{From: e.key, To: v.text})
+			parsed = append(parsed, &quoratev1.NodeMove{Node: e.key, NewNode: v.text})
 		}
 	}
 	return parsed

@@ -145,7 +145,7 @@ func TestMovesAreReadAndNotWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []*quoratev1.Move{{From: "z", To: "y/x"}, {From: "a/b", To: "z"}}
+	want := []*quoratev1.NodeMove{{Node: "z", NewNode: "y/x"}, {Node: "a/b", NewNode: "z"}}
 	if diff := cmp.Diff(want, trees[0].GetMoves(), protocmp.Transform()); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}

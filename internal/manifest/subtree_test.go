@@ -74,7 +74,7 @@ func TestMovesOfASubtree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []*quoratev1.Move{{From: "a/x", To: "a/y"}}
+	want := []*quoratev1.NodeMove{{Node: "a/x", NewNode: "a/y"}}
 	if diff := cmp.Diff(want, got.Trees[0].GetMoves(), protocmp.Transform()); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}

@@ -212,9 +212,9 @@ func TestTextsOfSubtreesAreRefused(t *testing.T) {
 		"trees[0].nodes[0].policy: there is no policy": withTree(func(s *quota.TreeSpec) {
 			s.Nodes[1].Policy = "lenient"
 		}),
-		"trees[0].moves[0].from: the path \"cms\" is":   moved("cms", "atlas/c"),
-		"trees[0].moves[0].to: the path \"cms\" is":     moved("atlas/physics", "cms"),
-		"trees[0].moves[0].from: the path \"atlas\" is": moved("atlas", "atlas/c"),
+		"trees[0].moves[0].node: the path \"cms\" is":     moved("cms", "atlas/c"),
+		"trees[0].moves[0].new_node: the path \"cms\" is": moved("atlas/physics", "cms"),
+		"trees[0].moves[0].node: the path \"atlas\" is":   moved("atlas", "atlas/c"),
 	} {
 		c := quota.ApplyTrees{At: &quota.Subtree{Tree: "cern", Node: "atlas"}, Trees: []quota.TreeSpec{good}}
 		spec := &c.Trees[0]

@@ -93,7 +93,7 @@ func (s TreeService) MoveNode(ctx context.Context, r *quoratev1.MoveNodeRequest)
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	command := quota.MoveNode{Meta: meta, Tree: r.GetTree(), From: r.GetFrom(), To: r.GetTo()}
+	command := quota.MoveNode{Meta: meta, Tree: r.GetTree(), From: r.GetNode(), To: r.GetNewNode()}
 	result, err := s.decideChange(ctx, command, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err

@@ -105,7 +105,7 @@ func (s ItemService) ResetItems(
 	}
 	outcome, index, err := decide(ctx, quota.ResetItems{
 		Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(),
-		Idle: quota.Span(r.GetIdleMs()), To: r.GetTo(),
+		Idle: quota.Span(r.GetIdleMs()), To: r.GetNewState(),
 	})
 	switch {
 	case err != nil:

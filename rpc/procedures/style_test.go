@@ -177,7 +177,7 @@ var keywords = wordSet(`
 and as assert async await auto bool break byte case catch chan char class const continue crate def default
 defer del delete do double elif else end enum except explicit export extends extern false final finally float
 fn for foreach friend from func function global go goto if impl implements import in inline instanceof int
-interface is lambda let long loop map match mod module mut namespace native new nil none not null object
+interface is lambda let long loop map match mod module mut namespace native new nil not null object
 operator or package pass private protected protocol pub public raise range ref register rescue retry return
 self short signed sizeof static strict string struct super switch template this throw throws trait true try
 type typedef typename typeof union unless unsafe unsigned until use using var virtual void volatile when where

@@ -109,7 +109,7 @@ func fromRemedy(r *quota.Remedy) *quoratev1.Remedy {
 	wire := &quoratev1.Remedy{Releases: FromIDs(r.Releases), Alternative: int32(r.Alternative)}
 	for _, raise := range r.Raises {
 		wire.Raises = append(wire.Raises, &quoratev1.Raise{
-			Tree: raise.Tree, Node: raise.Node, Resource: raise.Resource, From: int64(raise.From), To: int64(raise.To),
+			Tree: raise.Tree, Node: raise.Node, Resource: raise.Resource, Limit: int64(raise.From), NewLimit: int64(raise.To),
 			Kind: violationKinds[raise.Kind], HolderKind: holderKinds[raise.Holder.Kind], Holder: raise.Holder.Name,
 			Unconfigured: raise.Unconfigured, NeedsReason: raise.NeedsReason, Governed: raise.Governed,
 			Setters: raise.Setters,

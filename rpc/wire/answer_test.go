@@ -115,7 +115,7 @@ func TestDecisionsSayEverything(t *testing.T) {
 		Remedy: &quoratev1.Remedy{
 			Releases: []*quoratev1.AllocationRef{ref("x")},
 			Raises: []*quoratev1.Raise{{
-				Tree: "t", Node: "a", Resource: "cpu", From: 5, To: 7,
+				Tree: "t", Node: "a", Resource: "cpu", Limit: 5, NewLimit: 7,
 				HolderKind: quoratev1.HolderKind_HOLDER_KIND_GROUP, Holder: "*",
 				Unconfigured: true, NeedsReason: true, Governed: true, Setters: []string{"ann"},
 			}},

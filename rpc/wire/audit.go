@@ -29,7 +29,7 @@ func FromAuditRecord(r *audit.Record) *quoratev1.AuditRecord {
 			Kind: r.Actor.Kind, User: r.Actor.User, Credential: r.Actor.Credential, Via: r.Actor.Via,
 		},
 		Address: r.Address, Outcome: string(r.Outcome), Detail: r.Detail, Reason: r.Reason, Call: r.Call,
-		RequestId: r.RequestID, Revision: r.Revision, ChangeCount: r.ChangeCount, Count: r.Count, From: r.From, To: r.To,
+		RequestId: r.RequestID, Revision: r.Revision, ChangeCount: r.ChangeCount, Count: r.Count, First: r.From, Last: r.To,
 	}
 	if r.Hash != (audit.Hash{}) {
 		shown.Previous, shown.Hash = r.Previous.String(), r.Hash.String()

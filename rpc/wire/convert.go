@@ -227,7 +227,7 @@ func ToResize(r *quoratev1.ResizeRequest, own string) quota.Resize {
 func ToTransfer(r *quoratev1.TransferRequest, own string) quota.Transfer {
 	c := quota.Transfer{ID: ToID(r, own), Fence: r.GetFence(), Generation: r.GetGeneration()}
 	for _, move := range r.GetMoves() {
-		c.Moves = append(c.Moves, quota.ClaimMove{Tree: move.GetTree(), From: move.GetFrom(), To: move.GetTo()})
+		c.Moves = append(c.Moves, quota.ClaimMove{Tree: move.GetTree(), From: move.GetNode(), To: move.GetNewNode()})
 	}
 	return c
 }
@@ -239,7 +239,7 @@ func ToSplit(r *quoratev1.SplitRequest, own string) quota.Split {
 		p := quota.Part{ID: quota.QualifiedID(cmp.Or(r.GetNamespace(), own), part.GetId())}
 		for _, claim := range part.GetClaims() {
 			p.Claims = append(p.Claims, quota.PartClaim{
-				Tree: claim.GetTree(), From: claim.GetFrom(), To: claim.GetTo(), Amounts: toVector(claim.GetAmounts()),
+				Tree: claim.GetTree(), From: claim.GetNode(), To: claim.GetNewNode(), Amounts: toVector(claim.GetAmounts()),
 			})
 		}
 		c.Parts = append(c.Parts, p)

@@ -113,7 +113,7 @@ func everySetting(t *quoratev1.Tree) {
 
 func TestMovesKeepTheirOrder(t *testing.T) {
 	tree := exampleTree()
-	tree.Moves = []*quoratev1.Move{{From: "z", To: "y"}, {From: "a", To: "z"}}
+	tree.Moves = []*quoratev1.NodeMove{{Node: "z", NewNode: "y"}, {Node: "a", NewNode: "z"}}
 	tree.Admins = []string{"bob", "ada", "bob"}
 	spec, err := toTreeSpec(tree, "trees[0]", FieldPaths{})
 	if err != nil {

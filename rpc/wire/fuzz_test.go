@@ -29,7 +29,7 @@ func FuzzConvert(f *testing.F) {
 	}
 	setting := exampleTree()
 	everySetting(setting)
-	setting.Moves = []*quoratev1.Move{{From: "old", To: "physics"}}
+	setting.Moves = []*quoratev1.NodeMove{{Node: "old", NewNode: "physics"}}
 	encoded, err := proto.Marshal(&quoratev1.ApplyTreesRequest{
 		Trees: []*quoratev1.Tree{setting}, Prune: true, Access: exampleSection(),
 	})

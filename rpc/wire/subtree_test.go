@@ -21,7 +21,7 @@ func TestTheTextOfASubtree(t *testing.T) {
 			Nodes: []*quoratev1.Node{
 				{Path: "a/y"}, {Path: "a/x", Bindings: []*quoratev1.Binding{bind("account b", "account a")}}, {Path: "a"},
 			},
-			Moves: []*quoratev1.Move{{From: "a/z", To: "a/y"}},
+			Moves: []*quoratev1.NodeMove{{Node: "a/z", NewNode: "a/y"}},
 		},
 	})
 	if err != nil {
@@ -38,7 +38,7 @@ func TestTheTextOfASubtree(t *testing.T) {
 	for sorted, written := range map[string]string{
 		"trees[0].name":                       "subtree.name",
 		"trees[0].nodes":                      "subtree.nodes",
-		"trees[0].moves[0].to":                "subtree.moves[0].to",
+		"trees[0].moves[0].new_node":          "subtree.moves[0].new_node",
 		"trees[0].resources[1].unit":          "subtree.resources[0].unit",
 		"trees[0].nodes[0].limits":            "subtree.nodes[2].limits",
 		"trees[0].nodes[1].path":              "subtree.nodes[1].path",

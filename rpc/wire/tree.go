@@ -52,7 +52,7 @@ func toTreeSpec(t *quoratev1.Tree, field string, moved FieldPaths) (quota.TreeSp
 		},
 	}
 	for _, m := range t.GetMoves() { // they are done in this order
-		spec.Moves = append(spec.Moves, quota.Move{From: m.GetFrom(), To: m.GetTo()})
+		spec.Moves = append(spec.Moves, quota.Move{From: m.GetNode(), To: m.GetNewNode()})
 	}
 	spec.Nodes = append(spec.Nodes, first)
 	moved.recordBindings(field+".bindings", field+".bindings", t.GetBindings())

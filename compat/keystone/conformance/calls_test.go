@@ -82,7 +82,7 @@ func TestTheConfigurationIsReadOnce(t *testing.T) {
 	want(4, 1)
 	apply(t, cluster, strings.Replace(twoLevels, "p: {}", "p: {}, q: {}", 1))
 	want(3, 2)
-	move := &quoratev1.MoveNodeRequest{Tree: "t", From: "a/b", To: "b"}
+	move := &quoratev1.MoveNodeRequest{Tree: "t", Node: "a/b", NewNode: "b"}
 	if _, err := cluster.Trees.MoveNode(t.Context(), move); err != nil {
 		t.Fatal(err)
 	}

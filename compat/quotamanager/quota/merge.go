@@ -69,8 +69,8 @@ func mergeResources(current, wanted []*quoratev1.Resource) []*quoratev1.Resource
 
 // planMoves returns the moves from the present paths of nodes to the wanted ones. Parents move first and take their
 // children along, so a move starts where the moves before it have put the node.
-func planMoves(before map[string]*quoratev1.Node, wanted []*quoratev1.Node) []*quoratev1.Move {
-	var moves []*quoratev1.Move
+func planMoves(before map[string]*quoratev1.Node, wanted []*quoratev1.Node) []*quoratev1.NodeMove {
+	var moves []*quoratev1.NodeMove
 	now := map[string]string{}
 	for name, n := range before {
 		now[name] = n.GetPath()
@@ -83,7 +83,7 @@ func planMoves(before map[string]*quoratev1.Node, wanted []*quoratev1.Node) []*q
 		if !found || from == n.GetPath() {
 			continue
 		}
-		moves = append(moves, &quoratev1.Move{From: from, To: n.GetPath()})
+		moves = append(moves, &quoratev1.NodeMove{Node: from, NewNode: n.GetPath()})
 		for name, path := range now {
 			if rest, below := strings.CutPrefix(path+"/", from+"/"); below {
 				now[name] = strings.TrimSuffix(n.GetPath()+"/"+rest, "/")

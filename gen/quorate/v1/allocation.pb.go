@@ -2914,10 +2914,10 @@ type ClaimMove struct {
 	// Name of the tree.
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// Path of the node of the claim, as the allocation shows it.
-	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// Path of the node where it goes. If a claim of the allocation stays there, or another move goes there too, their
 	// amounts are added up to one claim.
-	To            string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	NewNode       string `protobuf:"bytes,3,opt,name=new_node,json=newNode,proto3" json:"new_node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2959,16 +2959,16 @@ func (x *ClaimMove) GetTree() string {
 	return ""
 }
 
-func (x *ClaimMove) GetFrom() string {
+func (x *ClaimMove) GetNode() string {
 	if x != nil {
-		return x.From
+		return x.Node
 	}
 	return ""
 }
 
-func (x *ClaimMove) GetTo() string {
+func (x *ClaimMove) GetNewNode() string {
 	if x != nil {
-		return x.To
+		return x.NewNode
 	}
 	return ""
 }
@@ -3066,7 +3066,7 @@ type SplitRequest struct {
 	// earlier one is refused. 0 is not checked.
 	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The new allocations.
-	Parts []*Part `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
+	Parts []*SplitPart `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
 	// Decide without changing anything.
 	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// The namespace of the id, and of those of the parts; empty for the caller's own.
@@ -3126,7 +3126,7 @@ func (x *SplitRequest) GetGeneration() uint64 {
 	return 0
 }
 
-func (x *SplitRequest) GetParts() []*Part {
+func (x *SplitRequest) GetParts() []*SplitPart {
 	if x != nil {
 		return x.Parts
 	}
@@ -3147,31 +3147,31 @@ func (x *SplitRequest) GetNamespace() string {
 	return ""
 }
 
-// Part is a new allocation.
-type Part struct {
+// SplitPart is a new allocation.
+type SplitPart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its id, chosen by the caller, in the namespace of the allocation.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Its claims, at most one for each node.
-	Claims        []*PartClaim `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
+	Claims        []*SplitClaim `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Part) Reset() {
-	*x = Part{}
+func (x *SplitPart) Reset() {
+	*x = SplitPart{}
 	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Part) String() string {
+func (x *SplitPart) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Part) ProtoMessage() {}
+func (*SplitPart) ProtoMessage() {}
 
-func (x *Part) ProtoReflect() protoreflect.Message {
+func (x *SplitPart) ProtoReflect() protoreflect.Message {
 	mi := &file_quorate_v1_allocation_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3183,54 +3183,54 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Part.ProtoReflect.Descriptor instead.
-func (*Part) Descriptor() ([]byte, []int) {
+// Deprecated: Use SplitPart.ProtoReflect.Descriptor instead.
+func (*SplitPart) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{29}
 }
 
-func (x *Part) GetId() string {
+func (x *SplitPart) GetId() string {
 	if x != nil {
 		return x.Id
 	}
 	return ""
 }
 
-func (x *Part) GetClaims() []*PartClaim {
+func (x *SplitPart) GetClaims() []*SplitClaim {
 	if x != nil {
 		return x.Claims
 	}
 	return nil
 }
 
-// PartClaim takes amounts of a claim, and claims them at the same or another node.
-type PartClaim struct {
+// SplitClaim takes amounts of a claim, and claims them at the same or another node.
+type SplitClaim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the tree.
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// Path of the node of the claim that they are taken from.
-	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// Path of the node where the part claims them.
-	To string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	NewNode string `protobuf:"bytes,3,opt,name=new_node,json=newNode,proto3" json:"new_node,omitempty"`
 	// The amounts by resource, in base units; each at least 1, and at most what the claim has.
 	Amounts       map[string]int64 `protobuf:"bytes,4,rep,name=amounts,proto3" json:"amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *PartClaim) Reset() {
-	*x = PartClaim{}
+func (x *SplitClaim) Reset() {
+	*x = SplitClaim{}
 	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *PartClaim) String() string {
+func (x *SplitClaim) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*PartClaim) ProtoMessage() {}
+func (*SplitClaim) ProtoMessage() {}
 
-func (x *PartClaim) ProtoReflect() protoreflect.Message {
+func (x *SplitClaim) ProtoReflect() protoreflect.Message {
 	mi := &file_quorate_v1_allocation_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3242,33 +3242,33 @@ func (x *PartClaim) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use PartClaim.ProtoReflect.Descriptor instead.
-func (*PartClaim) Descriptor() ([]byte, []int) {
+// Deprecated: Use SplitClaim.ProtoReflect.Descriptor instead.
+func (*SplitClaim) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{30}
 }
 
-func (x *PartClaim) GetTree() string {
+func (x *SplitClaim) GetTree() string {
 	if x != nil {
 		return x.Tree
 	}
 	return ""
 }
 
-func (x *PartClaim) GetFrom() string {
+func (x *SplitClaim) GetNode() string {
 	if x != nil {
-		return x.From
+		return x.Node
 	}
 	return ""
 }
 
-func (x *PartClaim) GetTo() string {
+func (x *SplitClaim) GetNewNode() string {
 	if x != nil {
-		return x.To
+		return x.NewNode
 	}
 	return ""
 }
 
-func (x *PartClaim) GetAmounts() map[string]int64 {
+func (x *SplitClaim) GetAmounts() map[string]int64 {
 	if x != nil {
 		return x.Amounts
 	}
@@ -5711,11 +5711,11 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05moves\x18\x04 \x03(\v2\x15.quorate.v1.ClaimMoveB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x05moves\x12\x17\n" +
 	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x126\n" +
-	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"b\n" +
+	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"m\n" +
 	"\tClaimMove\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
-	"\x04from\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04from\x12\x18\n" +
-	"\x02to\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x02to\"\xd4\x01\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12#\n" +
+	"\bnew_node\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\anewNode\"\xd4\x01\n" +
 	"\x10TransferResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
@@ -5723,26 +5723,27 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12\x1a\n" +
 	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x14\n" +
 	"\x05index\x18\x04 \x01(\x04R\x05index\x12$\n" +
-	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\"\xf0\x01\n" +
+	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\"\xf5\x01\n" +
 	"\fSplitRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x03 \x01(\x04R\n" +
-	"generation\x122\n" +
-	"\x05parts\x18\x04 \x03(\v2\x10.quorate.v1.PartB\n" +
+	"generation\x127\n" +
+	"\x05parts\x18\x04 \x03(\v2\x15.quorate.v1.SplitPartB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x05parts\x12\x17\n" +
 	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x126\n" +
-	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"h\n" +
-	"\x04Part\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x129\n" +
-	"\x06claims\x18\x02 \x03(\v2\x15.quorate.v1.PartClaimB\n" +
-	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\"\xf6\x01\n" +
-	"\tPartClaim\x12\x1d\n" +
+	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"n\n" +
+	"\tSplitPart\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12:\n" +
+	"\x06claims\x18\x02 \x03(\v2\x16.quorate.v1.SplitClaimB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\"\x83\x02\n" +
+	"\n" +
+	"SplitClaim\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
-	"\x04from\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04from\x12\x18\n" +
-	"\x02to\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x02to\x12V\n" +
-	"\aamounts\x18\x04 \x03(\v2\".quorate.v1.PartClaim.AmountsEntryB\x18\xbaH\x15\x9a\x01\x12\b\x01\x10 \"\x06r\x04\x10\x01(?*\x04\"\x02(\x01R\aamounts\x1a:\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12#\n" +
+	"\bnew_node\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\anewNode\x12W\n" +
+	"\aamounts\x18\x04 \x03(\v2#.quorate.v1.SplitClaim.AmountsEntryB\x18\xbaH\x15\x9a\x01\x12\b\x01\x10 \"\x06r\x04\x10\x01(?*\x04\"\x02(\x01R\aamounts\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xff\x01\n" +
@@ -6066,8 +6067,8 @@ var file_quorate_v1_allocation_proto_goTypes = []any{
 	(*ClaimMove)(nil),                // 31: quorate.v1.ClaimMove
 	(*TransferResponse)(nil),         // 32: quorate.v1.TransferResponse
 	(*SplitRequest)(nil),             // 33: quorate.v1.SplitRequest
-	(*Part)(nil),                     // 34: quorate.v1.Part
-	(*PartClaim)(nil),                // 35: quorate.v1.PartClaim
+	(*SplitPart)(nil),                // 34: quorate.v1.SplitPart
+	(*SplitClaim)(nil),               // 35: quorate.v1.SplitClaim
 	(*SplitResponse)(nil),            // 36: quorate.v1.SplitResponse
 	(*ListWaitingRequest)(nil),       // 37: quorate.v1.ListWaitingRequest
 	(*WaitingRequest)(nil),           // 38: quorate.v1.WaitingRequest
@@ -6101,7 +6102,7 @@ var file_quorate_v1_allocation_proto_goTypes = []any{
 	nil,                              // 66: quorate.v1.HeldClaim.AmountsEntry
 	nil,                              // 67: quorate.v1.RenewRequest.UserDataEntry
 	nil,                              // 68: quorate.v1.ClaimChange.AmountsEntry
-	nil,                              // 69: quorate.v1.PartClaim.AmountsEntry
+	nil,                              // 69: quorate.v1.SplitClaim.AmountsEntry
 	nil,                              // 70: quorate.v1.ListAllocationsRequest.LabelsEntry
 	(*ItemPick)(nil),                 // 71: quorate.v1.ItemPick
 	(*timestamppb.Timestamp)(nil),    // 72: google.protobuf.Timestamp
@@ -6185,9 +6186,9 @@ var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	31,  // 60: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
 	10,  // 61: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
 	78,  // 62: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
-	34,  // 63: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.Part
-	35,  // 64: quorate.v1.Part.claims:type_name -> quorate.v1.PartClaim
-	69,  // 65: quorate.v1.PartClaim.amounts:type_name -> quorate.v1.PartClaim.AmountsEntry
+	34,  // 63: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.SplitPart
+	35,  // 64: quorate.v1.SplitPart.claims:type_name -> quorate.v1.SplitClaim
+	69,  // 65: quorate.v1.SplitClaim.amounts:type_name -> quorate.v1.SplitClaim.AmountsEntry
 	10,  // 66: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
 	78,  // 67: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
 	10,  // 68: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation

@@ -2375,17 +2375,17 @@ func (m *ClaimMove) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.To) > 0 {
-		i -= len(m.To)
-		copy(dAtA[i:], m.To)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.To)))
+	if len(m.NewNode) > 0 {
+		i -= len(m.NewNode)
+		copy(dAtA[i:], m.NewNode)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.NewNode)))
 		i--
 		dAtA[i] = 0x1a
 	}
-	if len(m.From) > 0 {
-		i -= len(m.From)
-		copy(dAtA[i:], m.From)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.From)))
+	if len(m.Node) > 0 {
+		i -= len(m.Node)
+		copy(dAtA[i:], m.Node)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Node)))
 		i--
 		dAtA[i] = 0x12
 	}
@@ -2551,7 +2551,7 @@ func (m *SplitRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Part) MarshalVT() (dAtA []byte, err error) {
+func (m *SplitPart) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -2564,12 +2564,12 @@ func (m *Part) MarshalVT() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Part) MarshalToVT(dAtA []byte) (int, error) {
+func (m *SplitPart) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *Part) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *SplitPart) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m == nil {
 		return 0, nil
 	}
@@ -2603,7 +2603,7 @@ func (m *Part) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *PartClaim) MarshalVT() (dAtA []byte, err error) {
+func (m *SplitClaim) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -2616,12 +2616,12 @@ func (m *PartClaim) MarshalVT() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *PartClaim) MarshalToVT(dAtA []byte) (int, error) {
+func (m *SplitClaim) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *PartClaim) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *SplitClaim) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m == nil {
 		return 0, nil
 	}
@@ -2650,17 +2650,17 @@ func (m *PartClaim) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x22
 		}
 	}
-	if len(m.To) > 0 {
-		i -= len(m.To)
-		copy(dAtA[i:], m.To)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.To)))
+	if len(m.NewNode) > 0 {
+		i -= len(m.NewNode)
+		copy(dAtA[i:], m.NewNode)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.NewNode)))
 		i--
 		dAtA[i] = 0x1a
 	}
-	if len(m.From) > 0 {
-		i -= len(m.From)
-		copy(dAtA[i:], m.From)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.From)))
+	if len(m.Node) > 0 {
+		i -= len(m.Node)
+		copy(dAtA[i:], m.Node)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Node)))
 		i--
 		dAtA[i] = 0x12
 	}
@@ -5681,11 +5681,11 @@ func (m *ClaimMove) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	l = len(m.From)
+	l = len(m.Node)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	l = len(m.To)
+	l = len(m.NewNode)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
@@ -5753,7 +5753,7 @@ func (m *SplitRequest) SizeVT() (n int) {
 	return n
 }
 
-func (m *Part) SizeVT() (n int) {
+func (m *SplitPart) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -5773,7 +5773,7 @@ func (m *Part) SizeVT() (n int) {
 	return n
 }
 
-func (m *PartClaim) SizeVT() (n int) {
+func (m *SplitClaim) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -5783,11 +5783,11 @@ func (m *PartClaim) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	l = len(m.From)
+	l = len(m.Node)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	l = len(m.To)
+	l = len(m.NewNode)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
@@ -12872,7 +12872,7 @@ func (m *ClaimMove) UnmarshalVT(dAtA []byte) error {
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field From", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Node", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -12900,11 +12900,11 @@ func (m *ClaimMove) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.From = string(dAtA[iNdEx:postIndex])
+			m.Node = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field To", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field NewNode", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -12932,7 +12932,7 @@ func (m *ClaimMove) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.To = string(dAtA[iNdEx:postIndex])
+			m.NewNode = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -13265,7 +13265,7 @@ func (m *SplitRequest) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Parts = append(m.Parts, &Part{})
+			m.Parts = append(m.Parts, &SplitPart{})
 			if err := m.Parts[len(m.Parts)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -13344,7 +13344,7 @@ func (m *SplitRequest) UnmarshalVT(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *Part) UnmarshalVT(dAtA []byte) error {
+func (m *SplitPart) UnmarshalVT(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -13367,10 +13367,10 @@ func (m *Part) UnmarshalVT(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: Part: wiretype end group for non-group")
+			return fmt.Errorf("proto: SplitPart: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: Part: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: SplitPart: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -13434,7 +13434,7 @@ func (m *Part) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Claims = append(m.Claims, &PartClaim{})
+			m.Claims = append(m.Claims, &SplitClaim{})
 			if err := m.Claims[len(m.Claims)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
@@ -13461,7 +13461,7 @@ func (m *Part) UnmarshalVT(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *PartClaim) UnmarshalVT(dAtA []byte) error {
+func (m *SplitClaim) UnmarshalVT(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -13484,10 +13484,10 @@ func (m *PartClaim) UnmarshalVT(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: PartClaim: wiretype end group for non-group")
+			return fmt.Errorf("proto: SplitClaim: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: PartClaim: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: SplitClaim: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -13524,7 +13524,7 @@ func (m *PartClaim) UnmarshalVT(dAtA []byte) error {
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field From", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Node", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -13552,11 +13552,11 @@ func (m *PartClaim) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.From = string(dAtA[iNdEx:postIndex])
+			m.Node = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		case 3:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field To", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field NewNode", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -13584,7 +13584,7 @@ func (m *PartClaim) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.To = string(dAtA[iNdEx:postIndex])
+			m.NewNode = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		case 4:
 			if wireType != 2 {

@@ -311,8 +311,8 @@ type AuditRecord struct {
 	// How many further calls this record stands for.
 	Count uint64 `protobuf:"varint,19,opt,name=count,proto3" json:"count,omitempty"`
 	// Numbers of the first and the last record of a gap.
-	From uint64 `protobuf:"varint,20,opt,name=from,proto3" json:"from,omitempty"`
-	To   uint64 `protobuf:"varint,21,opt,name=to,proto3" json:"to,omitempty"`
+	First uint64 `protobuf:"varint,20,opt,name=first,proto3" json:"first,omitempty"`
+	Last  uint64 `protobuf:"varint,21,opt,name=last,proto3" json:"last,omitempty"`
 	// Hash of the record before in the chain, and of this one: 64 hexadecimal digits.
 	Previous      string `protobuf:"bytes,22,opt,name=previous,proto3" json:"previous,omitempty"`
 	Hash          string `protobuf:"bytes,23,opt,name=hash,proto3" json:"hash,omitempty"`
@@ -483,16 +483,16 @@ func (x *AuditRecord) GetCount() uint64 {
 	return 0
 }
 
-func (x *AuditRecord) GetFrom() uint64 {
+func (x *AuditRecord) GetFirst() uint64 {
 	if x != nil {
-		return x.From
+		return x.First
 	}
 	return 0
 }
 
-func (x *AuditRecord) GetTo() uint64 {
+func (x *AuditRecord) GetLast() uint64 {
 	if x != nil {
-		return x.To
+		return x.Last
 	}
 	return 0
 }
@@ -678,7 +678,7 @@ const file_quorate_v1_audit_proto_rawDesc = "" +
 	"\x13ListRecordsResponse\x121\n" +
 	"\arecords\x18\x01 \x03(\v2\x17.quorate.v1.AuditRecordR\arecords\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xa1\x05\n" +
+	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xa7\x05\n" +
 	"\vAuditRecord\x12\x14\n" +
 	"\x05chain\x18\x01 \x01(\tR\x05chain\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x14\n" +
@@ -701,9 +701,9 @@ const file_quorate_v1_audit_proto_rawDesc = "" +
 	"\brevision\x18\x10 \x01(\x04R\brevision\x121\n" +
 	"\achanges\x18\x11 \x03(\v2\x17.quorate.v1.AuditChangeR\achanges\x12!\n" +
 	"\fchange_count\x18\x12 \x01(\x04R\vchangeCount\x12\x14\n" +
-	"\x05count\x18\x13 \x01(\x04R\x05count\x12\x12\n" +
-	"\x04from\x18\x14 \x01(\x04R\x04from\x12\x0e\n" +
-	"\x02to\x18\x15 \x01(\x04R\x02to\x12\x1a\n" +
+	"\x05count\x18\x13 \x01(\x04R\x05count\x12\x14\n" +
+	"\x05first\x18\x14 \x01(\x04R\x05first\x12\x12\n" +
+	"\x04last\x18\x15 \x01(\x04R\x04last\x12\x1a\n" +
 	"\bprevious\x18\x16 \x01(\tR\bprevious\x12\x12\n" +
 	"\x04hash\x18\x17 \x01(\tR\x04hash\"f\n" +
 	"\n" +

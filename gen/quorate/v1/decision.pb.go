@@ -1451,9 +1451,9 @@ type Raise struct {
 	// Name of the user or group; "*" for the common limit of a wildcard group.
 	Holder string `protobuf:"bytes,6,opt,name=holder,proto3" json:"holder,omitempty"`
 	// The limit in force.
-	From int64 `protobuf:"varint,7,opt,name=from,proto3" json:"from,omitempty"`
+	Limit int64 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
 	// The lowest limit that admits the request.
-	To int64 `protobuf:"varint,8,opt,name=to,proto3" json:"to,omitempty"`
+	NewLimit int64 `protobuf:"varint,8,opt,name=new_limit,json=newLimit,proto3" json:"new_limit,omitempty"`
 	// True for a dynamic node: it must be added to the configuration before it can have a limit.
 	Unconfigured bool `protobuf:"varint,9,opt,name=unconfigured,proto3" json:"unconfigured,omitempty"`
 	// True if a change of the tree needs a reason.
@@ -1538,16 +1538,16 @@ func (x *Raise) GetHolder() string {
 	return ""
 }
 
-func (x *Raise) GetFrom() int64 {
+func (x *Raise) GetLimit() int64 {
 	if x != nil {
-		return x.From
+		return x.Limit
 	}
 	return 0
 }
 
-func (x *Raise) GetTo() int64 {
+func (x *Raise) GetNewLimit() int64 {
 	if x != nil {
-		return x.To
+		return x.NewLimit
 	}
 	return 0
 }
@@ -2237,7 +2237,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x06Remedy\x12)\n" +
 	"\x06raises\x18\x01 \x03(\v2\x11.quorate.v1.RaiseR\x06raises\x125\n" +
 	"\breleases\x18\x02 \x03(\v2\x19.quorate.v1.AllocationRefR\breleases\x12 \n" +
-	"\valternative\x18Z \x01(\x05R\valternative\"\xec\x02\n" +
+	"\valternative\x18Z \x01(\x05R\valternative\"\xfb\x02\n" +
 	"\x05Raise\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -2245,9 +2245,9 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x04kind\x18\x04 \x01(\x0e2\x19.quorate.v1.ViolationKindR\x04kind\x127\n" +
 	"\vholder_kind\x18\x05 \x01(\x0e2\x16.quorate.v1.HolderKindR\n" +
 	"holderKind\x12\x16\n" +
-	"\x06holder\x18\x06 \x01(\tR\x06holder\x12\x12\n" +
-	"\x04from\x18\a \x01(\x03R\x04from\x12\x0e\n" +
-	"\x02to\x18\b \x01(\x03R\x02to\x12\"\n" +
+	"\x06holder\x18\x06 \x01(\tR\x06holder\x12\x14\n" +
+	"\x05limit\x18\a \x01(\x03R\x05limit\x12\x1b\n" +
+	"\tnew_limit\x18\b \x01(\x03R\bnewLimit\x12\"\n" +
 	"\funconfigured\x18\t \x01(\bR\funconfigured\x12!\n" +
 	"\fneeds_reason\x18\n" +
 	" \x01(\bR\vneedsReason\x12\x1a\n" +

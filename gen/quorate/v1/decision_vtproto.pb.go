@@ -1019,13 +1019,13 @@ func (m *Raise) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x48
 	}
-	if m.To != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.To))
+	if m.NewLimit != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.NewLimit))
 		i--
 		dAtA[i] = 0x40
 	}
-	if m.From != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.From))
+	if m.Limit != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Limit))
 		i--
 		dAtA[i] = 0x38
 	}
@@ -1921,11 +1921,11 @@ func (m *Raise) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.From != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.From))
+	if m.Limit != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Limit))
 	}
-	if m.To != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.To))
+	if m.NewLimit != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.NewLimit))
 	}
 	if m.Unconfigured {
 		n += 2
@@ -5055,9 +5055,9 @@ func (m *Raise) UnmarshalVT(dAtA []byte) error {
 			iNdEx = postIndex
 		case 7:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field From", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Limit", wireType)
 			}
-			m.From = 0
+			m.Limit = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -5067,16 +5067,16 @@ func (m *Raise) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.From |= int64(b&0x7F) << shift
+				m.Limit |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
 		case 8:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field To", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field NewLimit", wireType)
 			}
-			m.To = 0
+			m.NewLimit = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -5086,7 +5086,7 @@ func (m *Raise) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.To |= int64(b&0x7F) << shift
+				m.NewLimit |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -958,7 +958,7 @@ type ResetItemsRequest struct {
 	// Only items whose holders have not renewed for this many milliseconds of ledger time; 0 or less selects all.
 	IdleMs int64 `protobuf:"varint,4,opt,name=idle_ms,json=idleMs,proto3" json:"idle_ms,omitempty"`
 	// The new state of the items.
-	To string `protobuf:"bytes,5,opt,name=to,proto3" json:"to,omitempty"`
+	NewState string `protobuf:"bytes,5,opt,name=new_state,json=newState,proto3" json:"new_state,omitempty"`
 	// Dry run: list the items that would be taken, and change nothing.
 	DryRun        bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1023,9 +1023,9 @@ func (x *ResetItemsRequest) GetIdleMs() int64 {
 	return 0
 }
 
-func (x *ResetItemsRequest) GetTo() string {
+func (x *ResetItemsRequest) GetNewState() string {
 	if x != nil {
-		return x.To
+		return x.NewState
 	}
 	return ""
 }
@@ -1262,13 +1262,13 @@ const file_quorate_v1_item_proto_rawDesc = "" +
 	"\aupdates\x18\x01 \x03(\v2\x16.quorate.v1.ItemUpdateB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\aupdates\"S\n" +
 	"\x13UpdateItemsResponse\x12&\n" +
 	"\x05items\x18\x01 \x03(\v2\x10.quorate.v1.ItemR\x05items\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\"\xc7\x01\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\"\xd4\x01\n" +
 	"\x11ResetItemsRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12%\n" +
 	"\bresource\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\bresource\x12\x1f\n" +
 	"\x05state\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x05state\x12\x17\n" +
-	"\aidle_ms\x18\x04 \x01(\x03R\x06idleMs\x12\x19\n" +
-	"\x02to\x18\x05 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x02to\x12\x17\n" +
+	"\aidle_ms\x18\x04 \x01(\x03R\x06idleMs\x12&\n" +
+	"\tnew_state\x18\x05 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\bnewState\x12\x17\n" +
 	"\adry_run\x18\x06 \x01(\bR\x06dryRun\"\x9c\x01\n" +
 	"\tResetItem\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +

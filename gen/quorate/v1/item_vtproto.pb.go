@@ -927,10 +927,10 @@ func (m *ResetItemsRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x30
 	}
-	if len(m.To) > 0 {
-		i -= len(m.To)
-		copy(dAtA[i:], m.To)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.To)))
+	if len(m.NewState) > 0 {
+		i -= len(m.NewState)
+		copy(dAtA[i:], m.NewState)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.NewState)))
 		i--
 		dAtA[i] = 0x2a
 	}
@@ -1448,7 +1448,7 @@ func (m *ResetItemsRequest) SizeVT() (n int) {
 	if m.IdleMs != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.IdleMs))
 	}
-	l = len(m.To)
+	l = len(m.NewState)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
@@ -4324,7 +4324,7 @@ func (m *ResetItemsRequest) UnmarshalVT(dAtA []byte) error {
 			}
 		case 5:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field To", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field NewState", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -4352,7 +4352,7 @@ func (m *ResetItemsRequest) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.To = string(dAtA[iNdEx:postIndex])
+			m.NewState = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		case 6:
 			if wireType != 0 {

@@ -935,31 +935,31 @@ func (x *Policy) GetSetters() string {
 	return ""
 }
 
-// Move is a node with a new path.
-type Move struct {
+// NodeMove is a node with a new path.
+type NodeMove struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The path before.
-	From string `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	// The path after.
-	To            string `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	NewNode       string `protobuf:"bytes,2,opt,name=new_node,json=newNode,proto3" json:"new_node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Move) Reset() {
-	*x = Move{}
+func (x *NodeMove) Reset() {
+	*x = NodeMove{}
 	mi := &file_quorate_v1_tree_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Move) String() string {
+func (x *NodeMove) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Move) ProtoMessage() {}
+func (*NodeMove) ProtoMessage() {}
 
-func (x *Move) ProtoReflect() protoreflect.Message {
+func (x *NodeMove) ProtoReflect() protoreflect.Message {
 	mi := &file_quorate_v1_tree_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -971,21 +971,21 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Move.ProtoReflect.Descriptor instead.
-func (*Move) Descriptor() ([]byte, []int) {
+// Deprecated: Use NodeMove.ProtoReflect.Descriptor instead.
+func (*NodeMove) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *Move) GetFrom() string {
+func (x *NodeMove) GetNode() string {
 	if x != nil {
-		return x.From
+		return x.Node
 	}
 	return ""
 }
 
-func (x *Move) GetTo() string {
+func (x *NodeMove) GetNewNode() string {
 	if x != nil {
-		return x.To
+		return x.NewNode
 	}
 	return ""
 }
@@ -1020,7 +1020,7 @@ type Tree struct {
 	Admins []string `protobuf:"bytes,13,rep,name=admins,proto3" json:"admins,omitempty"`
 	// Only in ApplyTrees: nodes with new paths. A move is made before the nodes are compared if its old path exists and
 	// its new one does not, and is ignored otherwise, so that it may remain in a manifest.
-	Moves []*Move `protobuf:"bytes,14,rep,name=moves,proto3" json:"moves,omitempty"`
+	Moves []*NodeMove `protobuf:"bytes,14,rep,name=moves,proto3" json:"moves,omitempty"`
 	// Settings of leases in this tree.
 	Leases *LeaseSettings `protobuf:"bytes,15,opt,name=leases,proto3" json:"leases,omitempty"`
 	// Whether requests that wait at the root may be overtaken, see Node.
@@ -1159,7 +1159,7 @@ func (x *Tree) GetAdmins() []string {
 	return nil
 }
 
-func (x *Tree) GetMoves() []*Move {
+func (x *Tree) GetMoves() []*NodeMove {
 	if x != nil {
 		return x.Moves
 	}
@@ -3380,9 +3380,9 @@ type MoveNodeRequest struct {
 	// The tree.
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The present path; not the root.
-	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// The new path. Its parent must exist, and no node may have the path yet.
-	To string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	NewNode string `protobuf:"bytes,3,opt,name=new_node,json=newNode,proto3" json:"new_node,omitempty"`
 	// Dry run: report what would change or be refused, and change nothing.
 	DryRun bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// If set and not the present configuration revision, the change is refused: aborted with the reason
@@ -3435,16 +3435,16 @@ func (x *MoveNodeRequest) GetTree() string {
 	return ""
 }
 
-func (x *MoveNodeRequest) GetFrom() string {
+func (x *MoveNodeRequest) GetNode() string {
 	if x != nil {
-		return x.From
+		return x.Node
 	}
 	return ""
 }
 
-func (x *MoveNodeRequest) GetTo() string {
+func (x *MoveNodeRequest) GetNewNode() string {
 	if x != nil {
-		return x.To
+		return x.NewNode
 	}
 	return ""
 }
@@ -5554,10 +5554,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"preemption\x18\t \x01(\tB\a\xbaH\x04r\x02(?R\n" +
 	"preemption\x12!\n" +
 	"\asetters\x18\n" +
-	" \x01(\tB\a\xbaH\x04r\x02(?R\asetters\"*\n" +
-	"\x04Move\x12\x12\n" +
-	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\tR\x02to\"\xe9\n" +
+	" \x01(\tB\a\xbaH\x04r\x02(?R\asetters\"9\n" +
+	"\bNodeMove\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x19\n" +
+	"\bnew_node\x18\x02 \x01(\tR\anewNode\"\xed\n" +
 	"\n" +
 	"\x04Tree\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1f\n" +
@@ -5575,8 +5575,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"principals\x12E\n" +
 	"\bdefaults\x18\v \x03(\v2\x1e.quorate.v1.Tree.DefaultsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\bdefaults\x12+\n" +
 	"\fapplications\x18\f \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12 \n" +
-	"\x06admins\x18\r \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x121\n" +
-	"\x05moves\x18\x0e \x03(\v2\x10.quorate.v1.MoveB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05moves\x121\n" +
+	"\x06admins\x18\r \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x125\n" +
+	"\x05moves\x18\x0e \x03(\v2\x14.quorate.v1.NodeMoveB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05moves\x121\n" +
 	"\x06leases\x18\x0f \x01(\v2\x19.quorate.v1.LeaseSettingsR\x06leases\x12:\n" +
 	"\bqueueing\x18\x10 \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12.\n" +
 	"\vovertake_ms\x18\x11 \x01(\x03B\r\xbaH\n" +
@@ -5791,13 +5791,13 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x15ListRevisionsResponse\x122\n" +
 	"\trevisions\x18\x01 \x03(\v2\x14.quorate.v1.RevisionR\trevisions\x12(\n" +
 	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x03 \x01(\bR\bfiltered\"\xc5\x02\n" +
+	"\bfiltered\x18\x03 \x01(\bR\bfiltered\"\xd0\x02\n" +
 	"\x0fMoveNodeRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1e\n" +
-	"\x04from\x18\x02 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01(\x80\bR\x04from\x12\x1a\n" +
-	"\x02to\x18\x03 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01(\x80\bR\x02to\x12\x17\n" +
+	"\x04node\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x04node\x12%\n" +
+	"\bnew_node\x18\x03 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\anewNode\x12\x17\n" +
 	"\adry_run\x18\x04 \x01(\bR\x06dryRun\x120\n" +
 	"\x11expected_revision\x18\x05 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01\x12\x1e\n" +
 	"\x05actor\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
@@ -6041,7 +6041,7 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	(*AutoApprove)(nil),                  // 7: quorate.v1.AutoApprove
 	(*PrincipalLimit)(nil),               // 8: quorate.v1.PrincipalLimit
 	(*Policy)(nil),                       // 9: quorate.v1.Policy
-	(*Move)(nil),                         // 10: quorate.v1.Move
+	(*NodeMove)(nil),                     // 10: quorate.v1.NodeMove
 	(*Tree)(nil),                         // 11: quorate.v1.Tree
 	(*LeaseSettings)(nil),                // 12: quorate.v1.LeaseSettings
 	(*ApplyTreesRequest)(nil),            // 13: quorate.v1.ApplyTreesRequest
@@ -6150,7 +6150,7 @@ var file_quorate_v1_tree_proto_depIdxs = []int32{
 	71,  // 18: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
 	8,   // 19: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
 	72,  // 20: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
-	10,  // 21: quorate.v1.Tree.moves:type_name -> quorate.v1.Move
+	10,  // 21: quorate.v1.Tree.moves:type_name -> quorate.v1.NodeMove
 	12,  // 22: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
 	1,   // 23: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
 	80,  // 24: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding

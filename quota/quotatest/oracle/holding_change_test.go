@@ -312,7 +312,7 @@ func (o *oracle) transfer(c quota.Transfer) verdict {
 			continue
 		}
 		if leaves[from] {
-			return refusal(quota.Invalid, fmt.Sprintf("moves[%d].from", i))
+			return refusal(quota.Invalid, fmt.Sprintf("moves[%d].node", i))
 		}
 		leaves[from] = true
 	}
@@ -324,7 +324,7 @@ func (o *oracle) transfer(c quota.Transfer) verdict {
 		case from < 0 && to >= 0 && !leaves[to], from >= 0 && from == to:
 			continue
 		case from < 0:
-			return refusal(quota.NotFound, fmt.Sprintf("moves[%d].from", i))
+			return refusal(quota.NotFound, fmt.Sprintf("moves[%d].node", i))
 		}
 		if h.isDone = false; c.Generation != 0 || leaves[to] {
 			h.text = text

@@ -63,11 +63,11 @@ var allocationCalls = []call{
 	{
 		procedure: "AllocationService/Split", token: "hans",
 		body: `{"id": "job-1", "parts": [{"id": "job-1b",
-			"claims": [{"tree": "cern", "from": "atlas/physics", "to": "atlas/physics", "amounts": {"cores": 2}}]}]}`,
+			"claims": [{"tree": "cern", "node": "atlas/physics", "newNode": "atlas/physics", "amounts": {"cores": 2}}]}]}`,
 	},
 	{
 		procedure: "AllocationService/Transfer", token: "hans",
-		body: `{"id": "job-1b", "moves": [{"tree": "cern", "from": "atlas/physics", "to": "atlas/physics"}], "dryRun": true}`,
+		body: `{"id": "job-1b", "moves": [{"tree": "cern", "node": "atlas/physics", "newNode": "atlas/physics"}], "dryRun": true}`,
 	},
 	{
 		procedure: "AllocationService/BatchAllocate", token: "hans",
@@ -102,7 +102,7 @@ var itemCalls = []call{
 	},
 	{
 		procedure: "ItemService/ResetItems",
-		body:      `{"tree": "cern", "resource": "node", "state": "broken", "to": "free"}`,
+		body:      `{"tree": "cern", "resource": "node", "state": "broken", "newState": "free"}`,
 	},
 	{procedure: "AllocationService/Release", body: `{"id": "machine"}`, token: "hans"},
 	{procedure: "ItemService/ListItems", body: `{"tree": "unknown"}`, status: 404},

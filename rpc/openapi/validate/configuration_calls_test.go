@@ -72,7 +72,7 @@ var treeCalls = []call{
 		procedure: "TreeService/SetLimits", status: 400,
 		body: `{"tree": "cern", "node": "cms", "limits": {"cores": {"unlimited": true}}}`,
 	},
-	{procedure: "TreeService/MoveNode", body: `{"tree": "cern", "from": "cms/old", "to": "atlas/old"}`},
+	{procedure: "TreeService/MoveNode", body: `{"tree": "cern", "node": "cms/old", "newNode": "atlas/old"}`},
 	{procedure: "TreeService/RollBack", body: `{"revision": 1}`},
 	{procedure: "TreeService/SetMaintenance", body: `{"tree": "cern", "on": true, "dryRun": true}`},
 	{

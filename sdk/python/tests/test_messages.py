@@ -28,8 +28,8 @@ class Messages(unittest.TestCase):
         self.assertEqual(AllocateRequest.from_json(request.to_json()), request)
 
     def test_names(self) -> None:
-        self.assertEqual(Raise.from_json({"from": "1", "needsReason": True}), Raise(from_=1, needs_reason=True))
-        self.assertEqual(Raise(from_=3).to_json(), {"from": 3})
+        self.assertEqual(Raise.from_json({"limit": "1", "needsReason": True}), Raise(limit=1, needs_reason=True))
+        self.assertEqual(Raise(limit=3).to_json(), {"limit": 3})
         self.assertEqual(AllocateRequest.from_json({"anyOf": []}), AllocateRequest())
 
     def test_what_a_newer_server_sends(self) -> None:

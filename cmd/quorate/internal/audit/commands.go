@@ -199,8 +199,8 @@ func whatText(r *quoratev1.AuditRecord) string {
 	if more := r.GetChangeCount() - uint64(len(parts)); more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
-	if r.GetTo() > 0 {
-		parts = append(parts, fmt.Sprintf("records %d to %d", r.GetFrom(), r.GetTo()))
+	if r.GetLast() > 0 {
+		parts = append(parts, fmt.Sprintf("records %d to %d", r.GetFirst(), r.GetLast()))
 	}
 	if r.GetCount() > 0 {
 		parts = append(parts, fmt.Sprintf("%d more calls", r.GetCount()))

@@ -53,7 +53,7 @@ func (o *moveOptions) runMove(ctx context.Context) error {
 	}
 	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
 		return quorate.Trees.MoveNode(ctx, &quoratev1.MoveNodeRequest{
-			Tree: from.Tree, From: from.Node, To: to,
+			Tree: from.Tree, Node: from.Node, NewNode: to,
 			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
 		})
 	})

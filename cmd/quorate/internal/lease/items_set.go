@@ -104,7 +104,7 @@ func (o *itemsResetOptions) runItemsReset(ctx context.Context, argument string) 
 	}
 	defer cancel()
 	answer, err := quorate.Items.ResetItems(ctx, &quoratev1.ResetItemsRequest{
-		Tree: tree, Resource: resource, State: o.state, IdleMs: o.idle.Milliseconds(), To: o.to, DryRun: o.dryRun,
+		Tree: tree, Resource: resource, State: o.state, IdleMs: o.idle.Milliseconds(), NewState: o.to, DryRun: o.dryRun,
 	})
 	if err != nil {
 		return err

@@ -235,7 +235,7 @@ func (o *changeOptions) runTransfer(ctx context.Context, id, from, to string) er
 	defer cancel()
 	answer, err := quorate.Allocations.Transfer(ctx, &quoratev1.TransferRequest{
 		Id: id, Fence: o.fence, Generation: o.generation, DryRun: o.dryRun,
-		Moves: []*quoratev1.ClaimMove{{Tree: source.Tree, From: source.Node, To: target.Node}},
+		Moves: []*quoratev1.ClaimMove{{Tree: source.Tree, Node: source.Node, NewNode: target.Node}},
 	})
 	o.LearnUnitsForTable(ctx, quorate)
 	if err != nil {
@@ -308,18 +308,18 @@ func (o *splitOptions) runSplit(ctx context.Context, id, part string) error {
 	if err != nil {
 		return err
 	}
-	made := &quoratev1.Part{Id: part}
+	made := &quoratev1.SplitPart{Id: part}
 	for _, claim := range claims {
 		if claim.GetTree() != from.Tree {
 			return cli.Usagef("%s and %s are in two trees: what is split stays in its tree", from, cli.PlaceOf(
 				claim.GetTree(), claim.GetNode()))
 		}
-		made.Claims = append(made.Claims, &quoratev1.PartClaim{
-			Tree: claim.GetTree(), From: from.Node, To: claim.GetNode(), Amounts: claim.GetAmounts(),
+		made.Claims = append(made.Claims, &quoratev1.SplitClaim{
+			Tree: claim.GetTree(), Node: from.Node, NewNode: claim.GetNode(), Amounts: claim.GetAmounts(),
 		})
 	}
 	answer, err := quorate.Allocations.Split(ctx, &quoratev1.SplitRequest{
-		Id: id, Fence: o.fence, Generation: o.generation, DryRun: o.dryRun, Parts: []*quoratev1.Part{made},
+		Id: id, Fence: o.fence, Generation: o.generation, DryRun: o.dryRun, Parts: []*quoratev1.SplitPart{made},
 	})
 	if err != nil {
 		return PrintDenial(o.Env, err)

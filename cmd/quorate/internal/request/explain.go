@@ -249,8 +249,9 @@ func remedyHeading(decision *quoratev1.Decision) string {
 func raiseText(u cli.Units, r *quoratev1.Raise) string {
 	at := cli.PlaceOf(r.GetTree(), r.GetNode())
 	amount := func(n int64) string { return u.FormatAmount(r.GetTree(), r.GetResource(), n) }
-	comment := "# " + at.String() + "  " + cli.LimitText(r) + ": " + amount(r.GetFrom()) + " -> " + amount(r.GetTo())
-	change := changedLimitText(r, amount(r.GetTo()))
+	comment := "# " + at.String() + "  " + cli.LimitText(r) + ": " + amount(r.GetLimit()) + " -> " +
+		amount(r.GetNewLimit())
+	change := changedLimitText(r, amount(r.GetNewLimit()))
 	switch {
 	case r.GetUnconfigured():
 		return comment + ", after the node is configured"

@@ -287,7 +287,7 @@ func itemsToReset(s *state.State, c quota.ResetItems) ([]*state.Item, *quota.Err
 	case c.To == "":
 		return nil, quota.Errorf(quota.Invalid, "to", "name the state that the items are to get")
 	}
-	if err := CheckStates("to", c.To); err != nil {
+	if err := CheckStates("new_state", c.To); err != nil {
 		return nil, err
 	}
 	var list []*state.Item

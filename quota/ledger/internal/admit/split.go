@@ -95,7 +95,7 @@ func (w *wantedHolding) split(part quota.Part, i int) *quota.Error {
 		}
 		made.claims = append(made.claims, wantedClaim{
 			from: from, tree: c.Tree, node: c.To, isMoved: true, amounts: c.Amounts, field: field,
-			nodeField: "to",
+			nodeField: "new_node",
 		})
 	}
 	w.parts = append(w.parts, made)
@@ -112,7 +112,7 @@ func (w *wantedHolding) take(c quota.PartClaim, field string) (int, *quota.Error
 	}
 	at := w.find(c.Tree, c.From)
 	if at < 0 {
-		return 0, w.noClaim(c.Tree, c.From, field+".from")
+		return 0, w.noClaim(c.Tree, c.From, field+".node")
 	}
 	claim := &w.rest[at]
 	claim.field = field

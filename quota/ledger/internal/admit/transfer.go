@@ -55,7 +55,7 @@ func (w *wantedHolding) moveTogether(moves []quota.ClaimMove) (isChain bool, ref
 			continue
 		}
 		if earlier, twice := leavingBy[m.from]; twice {
-			return false, quota.Errorf(quota.Invalid, m.field+".from",
+			return false, quota.Errorf(quota.Invalid, m.field+".node",
 				"the claim at %s is moved twice in one command, by %s too; name each claim once, where it is before the command",
 				quota.Place(c.Tree, c.From), earlier)
 		}
@@ -69,7 +69,7 @@ func (w *wantedHolding) moveTogether(moves []quota.ClaimMove) (isChain bool, ref
 		case m.from < 0 && m.to >= 0 && !vacated, m.from >= 0 && m.from == m.to:
 			continue // it was moved before
 		case m.from < 0:
-			return false, w.noClaim(m.Tree, m.From, m.field+".from")
+			return false, w.noClaim(m.Tree, m.From, m.field+".node")
 		}
 		w.isDone, isChain = false, isChain || vacated
 		into, at := m.to, state.Address{TreeName: m.Tree, Path: m.To}
@@ -81,7 +81,7 @@ func (w *wantedHolding) moveTogether(moves []quota.ClaimMove) (isChain bool, ref
 			if !known {
 				arrivals[at] = m.from
 				c := &w.rest[m.from]
-				c.node, c.isMoved, c.field, c.nodeField = at.Path, true, m.field, "to"
+				c.node, c.isMoved, c.field, c.nodeField = at.Path, true, m.field, "new_node"
 				continue
 			}
 			into = first

@@ -148,7 +148,7 @@ func followMoves(f *state.Forest, w *treeChange) *quota.Error {
 	}
 	for i, m := range w.spec.Moves {
 		at := fmt.Sprintf("%s.moves[%d]", w.field, i)
-		if err := checkMove(m, at+".from", at+".to", f.Bounds.Depth); err != nil {
+		if err := checkMove(m, at+".node", at+".new_node", f.Bounds.Depth); err != nil {
 			return err
 		}
 	}
@@ -189,21 +189,21 @@ func (p Planner) PlanMove(c quota.MoveNode) Plan {
 		return RefusedPlan(quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(c.Tree)))
 	}
 	m := quota.Move{From: c.From, To: c.To}
-	if err := checkMove(m, "from", "to", p.State.Bounds.Depth); err != nil {
+	if err := checkMove(m, "node", "new_node", p.State.Bounds.Depth); err != nil {
 		return RefusedPlan(err)
 	}
-	if _, err := ConfiguredNode(t, c.From, "from"); err != nil {
+	if _, err := ConfiguredNode(t, c.From, "node"); err != nil {
 		return RefusedPlan(err)
 	}
 	if there := t.ByPath[c.To]; there != nil {
 		return RefusedPlan(
-			quota.Errorf(quota.Invalid, "to",
+			quota.Errorf(quota.Invalid, "new_node",
 				"%s exists already; move it out of the way, or choose another path", there.Place()))
 	}
-	if _, err := ConfiguredNode(t, quota.ParentPath(c.To), "to"); err != nil {
+	if _, err := ConfiguredNode(t, quota.ParentPath(c.To), "new_node"); err != nil {
 		return RefusedPlan(err)
 	}
-	w := treeChange{spec: PresentSpecOf(t), newPaths: newPathTree(t), field: "to"}
+	w := treeChange{spec: PresentSpecOf(t), newPaths: newPathTree(t), field: "new_node"}
 	w.newPaths.movePath(m)
 	w.spec.Nodes = w.newPaths.listNodes()
 	if err := checkDepths(&p.State.Forest, w.spec.Nodes); err != nil {
@@ -214,7 +214,7 @@ func (p Planner) PlanMove(c quota.MoveNode) Plan {
 
 func checkDepths(f *state.Forest, nodes []quota.NodeSpec) *quota.Error {
 	for _, n := range nodes {
-		if err := quota.CheckPath(n.Path, "to", f.Bounds.Depth); err != nil {
+		if err := quota.CheckPath(n.Path, "new_node", f.Bounds.Depth); err != nil {
 			return err
 		}
 	}

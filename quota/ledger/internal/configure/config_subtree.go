@@ -66,10 +66,10 @@ func (s SubtreeText) Check() *quota.Error {
 	for i, m := range s.Spec.Moves {
 		field := fmt.Sprintf("trees[0].moves[%d]", i)
 		if !s.isBelow(m.From) {
-			return s.outside(field+".from", fmt.Sprintf("the path %q", quota.Clip(m.From)))
+			return s.outside(field+".node", fmt.Sprintf("the path %q", quota.Clip(m.From)))
 		}
 		if !s.isBelow(m.To) {
-			return s.outside(field+".to", fmt.Sprintf("the path %q", quota.Clip(m.To)))
+			return s.outside(field+".new_node", fmt.Sprintf("the path %q", quota.Clip(m.To)))
 		}
 	}
 	return nil

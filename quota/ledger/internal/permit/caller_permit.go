@@ -101,10 +101,10 @@ func (g Guard) permitCancelScheduled(c quota.CancelScheduledLimit) *quota.Error 
 
 // permitMove asks for the right to read both places, and to take the node away.
 func (g Guard) permitMove(c quota.MoveNode) *quota.Error {
-	if err := g.needVerb(access.ConfigRead, c.Tree, quota.ParentPath(c.To), "to"); err != nil {
+	if err := g.needVerb(access.ConfigRead, c.Tree, quota.ParentPath(c.To), "new_node"); err != nil {
 		return err
 	}
-	return g.permitBefore(quota.Change{Tree: c.Tree, Node: c.From, Field: "path"}, "from")
+	return g.permitBefore(quota.Change{Tree: c.Tree, Node: c.From, Field: "path"}, "node")
 }
 
 // permitBefore asks for what a change needs whose kind is known before it is planned. A change that makes no difference

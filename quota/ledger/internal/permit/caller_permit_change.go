@@ -32,7 +32,7 @@ func (g Guard) permitTransfer(c quota.Transfer) *quota.Error {
 	}
 	a := g.allocations.FindByID(c.ID)
 	for i, move := range c.Moves {
-		if err := g.permitHoldingAt(a, move.Tree, move.To, fmt.Sprintf("moves[%d].to", i)); err != nil {
+		if err := g.permitHoldingAt(a, move.Tree, move.To, fmt.Sprintf("moves[%d].new_node", i)); err != nil {
 			return err
 		}
 	}
@@ -48,7 +48,7 @@ func (g Guard) permitSplit(c quota.Split) *quota.Error {
 	a := g.allocations.FindByID(c.ID)
 	for i, part := range c.Parts {
 		for j, claim := range part.Claims {
-			field := admit.PartField(i, "."+admit.ClaimField(j, ".to"))
+			field := admit.PartField(i, "."+admit.ClaimField(j, ".new_node"))
 			if err := g.permitHoldingAt(a, claim.Tree, claim.To, field); err != nil {
 				return err
 			}

@@ -850,10 +850,10 @@ class ClaimMove(Message):
     tree: str = ""
     """Name of the tree."""
 
-    from_: str = ""
+    node: str = ""
     """Path of the node of the claim, as the allocation shows it."""
 
-    to: str = ""
+    new_node: str = ""
     """Path of the node where it goes. If a claim of the allocation stays there, or another move goes there too,
     their amounts are added up to one claim.
     """
@@ -894,7 +894,7 @@ class SplitRequest(Message):
     repetition, and an earlier one is refused. 0 is not checked.
     """
 
-    parts: List[Part] = _field(default_factory=list)
+    parts: List[SplitPart] = _field(default_factory=list)
     """The new allocations."""
 
     dry_run: bool = False
@@ -905,27 +905,27 @@ class SplitRequest(Message):
 
 
 @dataclass
-class Part(Message):
-    """Part is a new allocation."""
+class SplitPart(Message):
+    """SplitPart is a new allocation."""
 
     id: str = ""
     """Its id, chosen by the caller, in the namespace of the allocation."""
 
-    claims: List[PartClaim] = _field(default_factory=list)
+    claims: List[SplitClaim] = _field(default_factory=list)
     """Its claims, at most one for each node."""
 
 
 @dataclass
-class PartClaim(Message):
-    """PartClaim takes amounts of a claim, and claims them at the same or another node."""
+class SplitClaim(Message):
+    """SplitClaim takes amounts of a claim, and claims them at the same or another node."""
 
     tree: str = ""
     """Name of the tree."""
 
-    from_: str = ""
+    node: str = ""
     """Path of the node of the claim that they are taken from."""
 
-    to: str = ""
+    new_node: str = ""
     """Path of the node where the part claims them."""
 
     amounts: Dict[str, int] = _field(default_factory=dict)

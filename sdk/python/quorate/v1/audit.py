@@ -140,10 +140,10 @@ class AuditRecord(Message):
     count: int = 0
     """How many further calls this record stands for."""
 
-    from_: int = 0
+    first: int = 0
     """Numbers of the first and the last record of a gap."""
 
-    to: int = 0
+    last: int = 0
 
     previous: str = ""
     """Hash of the record before in the chain, and of this one: 64 hexadecimal digits."""

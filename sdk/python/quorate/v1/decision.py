@@ -466,10 +466,10 @@ class Raise(Message):
     holder: str = ""
     """Name of the user or group; "*" for the common limit of a wildcard group."""
 
-    from_: int = 0
+    limit: int = 0
     """The limit in force."""
 
-    to: int = 0
+    new_limit: int = 0
     """The lowest limit that admits the request."""
 
     unconfigured: bool = False

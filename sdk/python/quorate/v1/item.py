@@ -252,7 +252,7 @@ class ResetItemsRequest(Message):
     all.
     """
 
-    to: str = ""
+    new_state: str = ""
     """The new state of the items."""
 
     dry_run: bool = False

@@ -293,13 +293,13 @@ class Policy(Message):
 
 
 @dataclass
-class Move(Message):
-    """Move is a node with a new path."""
+class NodeMove(Message):
+    """NodeMove is a node with a new path."""
 
-    from_: str = ""
+    node: str = ""
     """The path before."""
 
-    to: str = ""
+    new_node: str = ""
     """The path after."""
 
 
@@ -346,7 +346,7 @@ class Tree(Message):
     admins: List[str] = _field(default_factory=list)
     """Actors that may change anything in the tree, including the limits of the root."""
 
-    moves: List[Move] = _field(default_factory=list)
+    moves: List[NodeMove] = _field(default_factory=list)
     """Only in ApplyTrees: nodes with new paths. A move is made before the nodes are compared if its old path
     exists and its new one does not, and is ignored otherwise, so that it may remain in a manifest.
     """
@@ -1002,10 +1002,10 @@ class MoveNodeRequest(Message):
     tree: str = ""
     """The tree."""
 
-    from_: str = ""
+    node: str = ""
     """The present path; not the root."""
 
-    to: str = ""
+    new_node: str = ""
     """The new path. Its parent must exist, and no node may have the path yet."""
 
     dry_run: bool = False

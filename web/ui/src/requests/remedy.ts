@@ -7,7 +7,7 @@ import { limitName } from "./violation";
 /** raiseText says which limit to raise, from what to what. */
 export function raiseText(r: Raise, amount: AmountText): string {
   const text = (n: bigint) => amount(r.tree, r.resource, n);
-  return `${limitName(r)}: ${text(r.from)} → ${text(r.to)}`;
+  return `${limitName(r)}: ${text(r.limit)} → ${text(r.newLimit)}`;
 }
 
 /** raiseObstacle says why no command can raise a limit; empty if one can. */
@@ -21,7 +21,7 @@ export function raiseObstacle(r: Raise): string {
 /** raiseCommand is the command that raises a limit; empty if none can. */
 export function raiseCommand(r: Raise, amount: AmountText): string {
   if (raiseObstacle(r)) return "";
-  const change = changedLimit(r, amount(r.tree, r.resource, r.to));
+  const change = changedLimit(r, amount(r.tree, r.resource, r.newLimit));
   const place = flagWord(nodeName(r.tree, r.node));
   const actor = r.setters.length ? ` --actor=${quoteWord(r.setters[0]!)}` : "";
   const reason = r.needsReason ? " --reason='room for a denied request'" : "";
