@@ -91,8 +91,7 @@ func faultsOfMessage(m protoreflect.MessageDescriptor) []string {
 			}
 		}
 		if n := int(fields.Get(i).Number()); n > fields.Len() {
-			found = append(found, fmt.Sprintf("15 numbers: %s.%s is number %d of %d", m.Name(), fields.Get(i).Name(), n,
-				fields.Len()))
+			found = append(found, fmt.Sprintf("15 numbers: %s.%s is number %d", m.Name(), fields.Get(i).Name(), n))
 		}
 	}
 	return found
@@ -172,16 +171,16 @@ func isRead(m protoreflect.MethodDescriptor) bool {
 }
 
 // keywords of the languages that docs/api-style.md names. Words that no generator has to rename (soft keywords of
-// Python, contextual ones of C# and Kotlin) are not among them.
+// Python, contextual ones of C# and Kotlin) are not among them, nor is namespace.
 var keywords = wordSet(`
 and as assert async await auto bool break byte case catch chan char class const continue crate def default
 defer del delete do double elif else end enum except explicit export extends extern false final finally float
 fn for foreach friend from func function global go goto if impl implements import in inline instanceof int
-interface is lambda let long loop map match mod module mut namespace native new nil not null object
-operator or package pass private protected protocol pub public raise range ref register rescue retry return
-self short signed sizeof static strict string struct super switch template this throw throws trait true try
-type typedef typename typeof union unless unsafe unsigned until use using var virtual void volatile when where
-while with yield repeated to
+interface is lambda let long loop map match mod module mut native new nil not null object operator or package
+pass private protected protocol pub public raise range ref register rescue retry return self short signed
+sizeof static strict string struct super switch template this throw throws trait true try type typedef
+typename typeof union unless unsafe unsigned until use using var virtual void volatile when where while with
+yield repeated to
 `)
 
 func wordSet(words string) map[string]bool {
