@@ -35,13 +35,13 @@ export function ResetButton({ count, state }: ResetProps) {
 function ResetDialog({ count, state, close }: ResetProps & { close: () => void }) {
   const { tree, resource } = count;
   const [idle, setIdle] = useState("1h");
-  const [to, setTo] = useState("");
+  const [newState, setNewState] = useState("");
   const idleMs = parseSpan(idle);
-  const request = { tree, resource, state, idleMs, to };
+  const request = { tree, resource, state, idleMs, newState };
   const carryOut = async () => {
     await api.items.resetItems(request);
   };
-  const disabled = !to || idleMs === undefined;
+  const disabled = !newState || idleMs === undefined;
   return (
     <ConfirmDialog title="Take items from their holders" button="Take them" {...{ carryOut, close, disabled }}>
       <div class="filters">
@@ -51,7 +51,7 @@ function ResetDialog({ count, state, close }: ResetProps & { close: () => void }
           change={setIdle}
           fault={idleMs === undefined ? "Write a time such as 2h; 0s takes all." : ""}
         />
-        <TextField label="New state" value={to} change={setTo} list={statesOf(count).map(([name]) => name)} />
+        <TextField label="New state" value={newState} change={setNewState} list={statesOf(count).map(([name]) => name)} />
       </div>
       {disabled ? (
         <p class="quiet">With a time and a new state, the items that would be taken are listed here.</p>
@@ -68,13 +68,13 @@ interface ResetRequest {
   resource: string;
   state: string;
   idleMs: bigint | undefined;
-  to: string;
+  newState: string;
 }
 
 /** ResetPlan is what the server would take now. */
 function ResetPlan({ request }: { request: ResetRequest }) {
-  const { tree, resource, state, idleMs, to } = request;
-  const key = useDelayed(`reset ${tree} ${resource} ${state} ${idleMs} ${to}`);
+  const { tree, resource, state, idleMs, newState } = request;
+  const key = useDelayed(`reset ${tree} ${resource} ${state} ${idleMs} ${newState}`);
   const read = useRead(key, { tree, items: true }, async (_, signal) => {
     const { items } = await api.items.resetItems({ ...request, dryRun: true }, { signal });
     return { items, read: undefined };
