@@ -32,7 +32,7 @@ var allocationCalls = []call{
 			"principal": {"application": "analysis"}}`,
 	},
 	{procedure: "AllocationService/ListWaiting", body: `{"tree": "cern", "nameBlockers": true}`},
-	{procedure: "AllocationService/Explain", body: `{"id": "waits"}`},
+	{procedure: "AllocationService/Explain", body: `{"namespace": "account/hans", "id": "waits"}`},
 	{procedure: "AllocationService/Explain", body: `{"request": {"id": "q", ` + physics + `}}`, token: "hans"},
 	{procedure: "AllocationService/Cancel", body: `{"id": "job-1"}`, token: "hans", status: 400},
 	{procedure: "AllocationService/Release", body: `{"id": "waits"}`, token: "hans"},
