@@ -17,8 +17,10 @@ RELEASE_FLAGS = -trimpath -buildvcs=false \
   -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)'
 # VULNCHECK=require makes `make vulncheck` fail where the database of vulnerabilities cannot be reached.
 VULNCHECK ?=
-# The protocol must stay compatible with the main branch, if this clone has one.
+# The protocol must stay compatible with the newest released version. Before the first one it may change.
 GIT_DIR := $(shell git rev-parse --git-common-dir 2>/dev/null)
+RELEASED ?= $(shell git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null)
+# What measurements are compared with.
 BASE ?= $(shell git rev-parse -q --verify origin/main 2>/dev/null || git rev-parse -q --verify main 2>/dev/null)
 
 # The product, chaos and the measurements are modules of their own. In this workspace one go command works on all of them
@@ -134,9 +136,9 @@ golden: #: rewrite golden files; read the diff before you commit it
 lint: $(BIN)/buf $(BIN)/golangci-lint ## check the rules for code, protocol and imports
 	$(IN_WORKSPACE) golangci-lint run $(MODULES)
 	buf lint
-	@if [ -n "$(BASE)" ]; then \
-	  echo "buf breaking --against '$(GIT_DIR)#ref=$(BASE)'"; buf breaking --against '$(GIT_DIR)#ref=$(BASE)'; \
-	else echo "buf breaking: skipped, this clone has no main branch to compare with"; fi
+	@if [ -n "$(RELEASED)" ]; then \
+	  echo "buf breaking --against '$(GIT_DIR)#ref=$(RELEASED)'"; buf breaking --against '$(GIT_DIR)#ref=$(RELEASED)'; \
+	else echo "buf breaking: skipped, no version was released yet, so the API may still change"; fi
 	go test -count=1 ./internal/arch
 	@echo "make lint: compiling the planted bugs, which no other compiler sees"
 	QUORATE_VERIFY=1 go test -C chaos -count=1 ./planted
