@@ -95,7 +95,7 @@ func checkReport(t *testing.T, report bench.Report, kinds string) {
 		if n := run.Iterations; run.Stopped != "count" || n.Completed != 12 || n.Scheduled != 12 || n.WarmupErrors != 0 {
 			t.Errorf("iterations: %+v", n)
 		}
-		if run.GeneratorCPU <= 0 || run.CPUs < 1 {
+		if run.GeneratorCPU < 0 || run.CPUs < 1 { // the system may count nothing for a run of some milliseconds
 			t.Errorf("%g of %d cores were used", run.GeneratorCPU, run.CPUs)
 		}
 	}
