@@ -18,8 +18,8 @@ const (
 	manyPrefix = "boskos-names/"
 )
 
-// namespace has the ids of all clients of Boskos, whoever they are: they share request ids, and the items that one of
-// them has acquired another one may release. No other caller of the API has it by default.
+// namespace has the ids of all clients of Boskos, with any credential: they share request ids, and the items that
+// one of them has acquired another one may release. No other caller of the API has it by default.
 const namespace = "frontend/boskos"
 
 // errNotOne means a bug of the server, or of a caller that used the id of such a request for another one.
