@@ -122,9 +122,8 @@ func (a *acquisition) prepareRequest(ctx context.Context, request *quoratev1.All
 	case quoratev1.Mode_MODE_UNSPECIFIED, quoratev1.Mode_MODE_WAIT:
 		a.request.Mode = quoratev1.Mode_MODE_WAIT
 	case quoratev1.Mode_MODE_REJECT, quoratev1.Mode_MODE_FORCE:
-	case quoratev1.Mode_MODE_DRY_RUN, quoratev1.Mode_MODE_RESERVE:
-		return fmt.Errorf("client: %v makes no lease: leave the mode out, or call Allocations.Allocate",
-			request.GetMode())
+	case quoratev1.Mode_MODE_RESERVE:
+		return errors.New("client: MODE_RESERVE makes no lease: leave the mode out, or call Allocations.Allocate")
 	}
 	if deadline, limited := ctx.Deadline(); limited && a.mayWait() && request.GetWaitMs() == 0 {
 		a.request.WaitMs = min(max(time.Until(deadline), time.Second), mostWait).Milliseconds()

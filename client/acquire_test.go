@@ -117,9 +117,9 @@ func TestAcquireSaysWhyNot(t *testing.T) {
 			func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithCancel(ctx) },
 			func(err error) bool { return errors.Is(err, client.ErrUnavailable) },
 		},
-		"a dry run": {
-			func(*fakeCluster) {}, &quoratev1.AllocateRequest{Mode: quoratev1.Mode_MODE_DRY_RUN}, within(time.Minute),
-			func(err error) bool { return strings.Contains(err.Error(), "MODE_DRY_RUN makes no lease") },
+		"a reservation": {
+			func(*fakeCluster) {}, &quoratev1.AllocateRequest{Mode: quoratev1.Mode_MODE_RESERVE}, within(time.Minute),
+			func(err error) bool { return strings.Contains(err.Error(), "MODE_RESERVE makes no lease") },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

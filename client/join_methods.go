@@ -39,15 +39,15 @@ func newJoiner(
 	return j
 }
 
-// joinedAllocate joins requests that are decided at once. A dry run in a batch is decided after all others, and a call
-// with poll_ms waits for its grant, which a batch does not.
+// joinedAllocate joins requests that are decided at once. A call with poll_ms waits for its grant, which a batch does
+// not.
 func joinedAllocate(http connect.HTTPClient, options []connect.ClientOption) joinedMethod {
 	batches := connect.NewClient[quoratev1.BatchAllocateRequest, quoratev1.BatchAllocateResponse](
 		http, anyServer+quoratev1connect.AllocationServiceBatchAllocateProcedure, options...)
 	return joinedMethod{
 		isJoinable: func(request any) bool {
 			r, ok := request.(*quoratev1.AllocateRequest)
-			return ok && r.GetPollMs() == 0 && r.GetMode() != quoratev1.Mode_MODE_DRY_RUN
+			return ok && r.GetPollMs() == 0
 		},
 		encode: encodeElement,
 		send: func(ctx context.Context, batch *joinedBatch) ([]callOutcome, error) {

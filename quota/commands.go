@@ -51,7 +51,7 @@ const (
 	NoDryRun DryRunKind = iota
 	// TriesDecision tells how the command would be decided.
 	TriesDecision
-	// TriesEffects also tells what it would do to requests that wait or come later. Such a command is tried alone.
+	// TriesEffects also tells what it would do to requests that wait or come later.
 	TriesEffects
 )
 
@@ -73,7 +73,7 @@ func Commands() []CommandFacts {
 
 // commandTable has a row for each command, at its number.
 var commandTable = [...]CommandFacts{
-	1: {Number: 1, Name: "Allocate", HoldsQuota: true, GrowsLedger: true, DryRun: TriesDecision},
+	1: {Number: 1, Name: "Allocate", HoldsQuota: true, GrowsLedger: true},
 	2: {Number: 2, Name: "Release"},
 	3: {
 		Number: 3, Name: "ApplyTrees", Record: ConfigurationRecord, GrowsLedger: true, DryRun: TriesEffects,

@@ -23,9 +23,9 @@ func TestAlternatives(t *testing.T) {
 				}
 				return r
 			}
-			dry, err := client.Allocate(t.Context(), anyOf("dry", quoratev1.Mode_MODE_DRY_RUN, 1000, 1))
-			if err != nil || dry.GetDecision().GetAlternative() != 2 {
-				t.Fatalf("a dry run: %v, %v", dry, err)
+			explained, err := client.Explain(t.Context(), explainRequest(anyOf("explained", 0, 1000, 1)))
+			if err != nil || explained.GetDecision().GetAlternative() != 2 {
+				t.Fatalf("explained: %v, %v", explained, err)
 			}
 			granted, err := client.Allocate(t.Context(), anyOf("a", 0, 1000, 2))
 			if err != nil || granted.GetAllocation().GetAlternative() != 2 || heldCores(granted.GetAllocation()) != 2 {

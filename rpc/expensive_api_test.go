@@ -35,8 +35,6 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 	defer leave()
 	trees, allocations, items := d.trees(), d.allocations(), d.items()
 	want := request("x", "cern", 1)
-	dry := request("x", "cern", 1)
-	dry.Mode = quoratev1.Mode_MODE_DRY_RUN
 	for name, read := range map[string]struct {
 		waits bool
 		call  func(context.Context) error
@@ -45,7 +43,6 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 			_, err := trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{Trees: largeTree().GetTrees(), DryRun: true})
 			return err
 		}},
-		"a dry run": {true, func(ctx context.Context) error { _, err := allocations.Allocate(ctx, dry); return err }},
 		"an explanation": {true, func(ctx context.Context) error {
 			_, err := allocations.Explain(ctx,
 				&quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: want}})

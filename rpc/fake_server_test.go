@@ -96,6 +96,20 @@ func oneNode(t testing.TB) *testServer {
 	return d
 }
 
+func explainRequest(r *quoratev1.AllocateRequest) *quoratev1.ExplainRequest {
+	return &quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: r}}
+}
+
+// explain returns what a request would lead to.
+func (d *testServer) explain(t *testing.T, r *quoratev1.AllocateRequest) *quoratev1.ExplainResponse {
+	t.Helper()
+	answer, err := d.allocations().Explain(t.Context(), explainRequest(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
 func (d *testServer) allocations(options ...connect.ClientOption) quoratev1connect.AllocationServiceClient {
 	return quoratev1connect.NewAllocationServiceClient(overHTTP2, d.url, options...)
 }

@@ -145,7 +145,6 @@ func (c *comparedCaller) randomRequest(id string) *quoratev1.AllocateRequest {
 		func() { r.Claims = append(r.Claims, r.GetClaims()[0]) },
 		func() { r.Mode = 99 },
 		func() { r.Mode = quoratev1.Mode_MODE_WAIT },
-		func() { r.Mode = quoratev1.Mode_MODE_DRY_RUN },
 		func() { r.Mode = quoratev1.Mode_MODE_RESERVE },
 		func() { r.Labels = map[string]string{"": "x"} },
 		func() { r.TtlMs, r.ReserveMs, r.KeepMs = -1, -1, -1 },
@@ -159,7 +158,7 @@ func (c *comparedCaller) randomRequest(id string) *quoratev1.AllocateRequest {
 	return r
 }
 
-var fenceInText = regexp.MustCompile(`has fence \d+`)
+var orderInText = regexp.MustCompile(`(has fence|ends at) \d+`)
 
 // answerText returns an answer, or the code, text and details of an error, without what depends on the calls of others:
 // times, fences, log indexes and positions in the queue.
@@ -169,7 +168,7 @@ func answerText(answer proto.Message, err error) string {
 		clearOrder(answer.ProtoReflect())
 		return fmt.Sprintf("%T %s", answer, canonicalText(answer))
 	}
-	text := fenceInText.ReplaceAllString(err.Error(), "has fence N")
+	text := orderInText.ReplaceAllString(err.Error(), "$1 N")
 	text = fmt.Sprintf("%s, from a server: %t, may be done: %t", text, connect.IsWireError(err), client.MayBeDone(err))
 	if decision, found := client.DecisionOf(err); found {
 		clearOrder(decision.ProtoReflect())

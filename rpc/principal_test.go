@@ -151,15 +151,17 @@ func TestCancelPutsBack(t *testing.T) {
 func TestWhoHasToGoIsNamed(t *testing.T) {
 	d := shares(t)
 	high := request("high", "jobs:b", 6)
-	dry := request("dry", "jobs:b", 6)
-	dry.Mode = quoratev1.Mode_MODE_DRY_RUN
-	for _, r := range []*quoratev1.AllocateRequest{dry, high, high} {
-		answer, err := d.allocations().Allocate(t.Context(), r)
-		if err != nil || len(answer.GetDecision().GetPreempted()) != 1 ||
-			answer.GetDecision().GetPreempted()[0].GetId() != "low" ||
-			answer.GetDecision().GetPlacements()[0].GetPlaced() != "b" {
-			t.Errorf("%s: %v, %v", r.GetId(), answer, err)
+	check := func(d *quoratev1.Decision, err error) {
+		t.Helper()
+		if err != nil || len(d.GetPreempted()) != 1 || d.GetPreempted()[0].GetId() != "low" ||
+			d.GetPlacements()[0].GetPlaced() != "b" {
+			t.Errorf("%v, %v", d, err)
 		}
+	}
+	check(d.explain(t, high).GetDecision(), nil)
+	for range 2 {
+		answer, err := d.allocations().Allocate(t.Context(), high)
+		check(answer.GetDecision(), err)
 	}
 	gone, err := d.allocations().GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "low"})
 	if err != nil || gone.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_PREEMPTED ||

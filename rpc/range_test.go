@@ -19,7 +19,7 @@ func TestRanges(t *testing.T) {
 					Ranges: []*quoratev1.AmountRange{{Resource: "cores", Least: least, Most: most, Step: step}},
 				}}}
 			}
-			before, err := client.Allocate(t.Context(), ranged("dry", quoratev1.Mode_MODE_DRY_RUN, 1, 61, 1))
+			before, err := client.Explain(t.Context(), explainRequest(ranged("explained", 0, 1, 61, 1)))
 			if err != nil {
 				t.Fatal(err)
 			}

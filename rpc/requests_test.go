@@ -96,8 +96,7 @@ func TestForceLooksAtNoLimit(t *testing.T) {
 func TestExplainHypothetically(t *testing.T) {
 	d := oneNode(t)
 	ask := func(r *quoratev1.AllocateRequest) (*quoratev1.ExplainResponse, error) {
-		return d.allocations().Explain(t.Context(),
-			&quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: r}})
+		return d.allocations().Explain(t.Context(), explainRequest(r))
 	}
 	fits, err := ask(request("a", "cern:physics", 20))
 	if err != nil || fits.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED ||

@@ -30,12 +30,6 @@ type serviceClients struct {
 // expensiveReads returns the cheapest read, the usage of one node, followed by kinds that cost more.
 func expensiveReads(large *quoratev1.Tree) []readKind {
 	ask := requestCores("would-it-fit", 1)
-	dry := requestCores("would-it-fit", 1)
-	dry.Mode = quoratev1.Mode_MODE_DRY_RUN
-	batch := &quoratev1.BatchAllocateRequest{}
-	for range 200 {
-		batch.Requests = append(batch.Requests, dry)
-	}
 	plan := &quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{large}, DryRun: true}
 	return []readKind{
 		{"usage of a node", func(ctx context.Context, c serviceClients) error {
@@ -71,10 +65,6 @@ func expensiveReads(large *quoratev1.Tree) []readKind {
 		{"an explanation", func(ctx context.Context, c serviceClients) error {
 			_, err := c.allocations.Explain(ctx,
 				&quoratev1.ExplainRequest{Question: &quoratev1.ExplainRequest_Request{Request: ask}})
-			return err
-		}},
-		{"200 dry runs", func(ctx context.Context, c serviceClients) error {
-			_, err := c.allocations.BatchAllocate(ctx, batch)
 			return err
 		}},
 	}

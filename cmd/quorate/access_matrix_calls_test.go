@@ -28,22 +28,16 @@ var matrixCalls = []matrixCall{
 	{"AccessService/WhoCan", "a b root s other", `{"verb": "hold", "place": {PLACE}}`},
 	{
 		"AllocationService/Allocate", "a b root s other",
-		`{"id": "NEW", "mode": "MODE_DRY_RUN", "claims": [{PLACE, "amounts": {"cores": 1}}]}`,
-	},
-	{
-		"AllocationService/Allocate (granted)", "a b root s other",
 		`{"id": "NEW", "claims": [{PLACE, "amounts": {"cores": 1}}]}`,
 	},
 	{"AllocationService/Allocate (forced)", "b", `{"id": "NEW", "mode": "MODE_FORCE", "claims": [{PLACE, "amounts": {"cores": 1}}]}`},
-	{"AllocationService/Allocate (for another user)", "b", `{"id": "NEW", "mode": "MODE_DRY_RUN",
-		"principal": {"user": "ann"}, "claims": [{PLACE, "amounts": {"cores": 1}}]}`},
 	{
 		"AllocationService/AllocateStream", "a b root s other",
 		`{"number": "1", "allocate": {"id": "NEW", "claims": [{PLACE, "amounts": {"cores": 1}}]}}`,
 	},
 	{
 		"AllocationService/BatchAllocate", "b root",
-		`{"requests": [{"id": "NEW", "mode": "MODE_DRY_RUN", "claims": [{PLACE, "amounts": {"cores": 1}}]}]}`,
+		`{"requests": [{"id": "NEW", "claims": [{PLACE, "amounts": {"cores": 1}}]}]}`,
 	},
 	{"ActivityService/GetActivity", "a b root s other", `{PLACE}`},
 	{"ActivityService/GetActivity (of two)", "", `{"tree": "t", "nodes": ["a", "a/b"]}`},
@@ -53,6 +47,8 @@ var matrixCalls = []matrixCall{
 	{"AllocationService/Cancel", "", `{"namespace": "frontend/matrix", "id": "cancelled-WHO"}`},
 	{"AllocationService/Confirm", "", `{"namespace": "frontend/matrix", "id": "confirmed-WHO"}`},
 	{"AllocationService/Explain", "a b root s other", `{"request": {"id": "NEW", "claims": [{PLACE, "amounts": {"cores": 1}}]}}`},
+	{"AllocationService/Explain (for another user)", "b", `{"request": {"id": "NEW",
+		"principal": {"user": "ann"}, "claims": [{PLACE, "amounts": {"cores": 1}}]}}`},
 	{"AllocationService/Explain (of an id)", "", `{"namespace": "frontend/matrix", "id": "kept-WHO"}`},
 	{"AllocationService/GetAllocation", "", `{"namespace": "frontend/matrix", "id": "kept-WHO"}`},
 	{"AllocationService/ListAllocations", "a b root s other", `{PLACE}`},

@@ -92,10 +92,11 @@ func TestRequests(t *testing.T) {
 				{Tree: "tenants", Node: "tenant-1", Amounts: map[string]int64{"ram": 1024, "servers": 0}},
 			},
 		},
-		"allocate --id a --at cern --amount cores=3 --dry-run": &quoratev1.AllocateRequest{
-			NameHolders: true,
-			Id:          "a", Mode: quoratev1.Mode_MODE_DRY_RUN,
-			Claims: []*quoratev1.Claim{{Tree: "cern", Amounts: map[string]int64{"cores": 3}}},
+		"allocate --id a --at cern --amount cores=3 --dry-run": &quoratev1.ExplainRequest{
+			Question: &quoratev1.ExplainRequest_Request{Request: &quoratev1.AllocateRequest{
+				Id: "a", Mode: quoratev1.Mode_MODE_REJECT,
+				Claims: []*quoratev1.Claim{{Tree: "cern", Amounts: map[string]int64{"cores": 3}}},
+			}},
 		},
 		"allocations --tree cern --node atlas --label a=b --label c= --limit 2": &quoratev1.ListAllocationsRequest{
 			Tree: "cern", Node: "atlas", Labels: map[string]string{"a": "b", "c": ""}, PageSize: 2,

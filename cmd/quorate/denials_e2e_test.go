@@ -40,15 +40,18 @@ func beDenied(t *testing.T, f serverFlags) {
 	machines.Claims[0].Items = []*quoratev1.ItemPick{{Resource: "machine", Count: 3}}
 	delete(machines.GetClaims()[0].GetAmounts(), "cores")
 	expectDenial(machines)
-	dryRun := deniedRequest("dry-run")
-	dryRun.Mode = quoratev1.Mode_MODE_DRY_RUN
-	expectDenial(dryRun)
+	explained, err := api.Explain(t.Context(), &quoratev1.ExplainRequest{
+		Question: &quoratev1.ExplainRequest_Request{Request: deniedRequest("explained")},
+	})
+	if err != nil || explained.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_DENIED {
+		t.Errorf("an explanation, which is not counted: %v, %v", explained, err)
+	}
 	granted, unknown := busyRequest("granted-"+f.id, "team"), busyRequest("unknown", "team")
 	unknown.Claims[0].Tree = "elsewhere"
 	batch, err := api.BatchAllocate(t.Context(), &quoratev1.BatchAllocateRequest{Requests: []*quoratev1.AllocateRequest{
-		deniedRequest("batch-1"), granted, deniedRequest("batch-2"), dryRun, unknown,
+		deniedRequest("batch-1"), granted, deniedRequest("batch-2"), unknown,
 	}})
-	if err != nil || batch.GetOutcomes()[1].GetGranted() == nil || batch.GetOutcomes()[4].GetFailure() == nil {
+	if err != nil || batch.GetOutcomes()[1].GetGranted() == nil || batch.GetOutcomes()[3].GetFailure() == nil {
 		t.Fatalf("%v, %v", batch, err)
 	}
 	stream, err := api.AllocateStream(t.Context())

@@ -331,9 +331,6 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 		decision.Placements = []*quoratev1.Placement{{Tree: "cern", Node: "atlas/physics", Placed: "atlas"}}
 		decision.Preempted = []*quoratev1.Preempted{{Id: "soft-0", Tree: "cern", Node: "atlas", Reason: someReason()}}
 	}
-	if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
-		return &quoratev1.AllocateResponse{Decision: decision, Index: 17}, nil
-	}
 	held := heldAllocation(r.GetId(), 42, r.GetLabels(), r.GetClaims()...)
 	addDetails(held, r)
 	f.mu.Lock()

@@ -318,12 +318,9 @@ class TenantQuota:
 
     def has_remaining_quota(self, tenant, needed, provider=None):
         """Returns whether a request would be granted now, without making it."""
-        try:
-            self.client.call("AllocationService/Allocate", {
-                "id": "what-if", "mode": "MODE_DRY_RUN", "claims": self._claims(tenant, needed, provider)})
-        except Denied:
-            return False
-        return True
+        answer = self.client.call("AllocationService/Explain", {
+            "request": {"id": "what-if", "claims": self._claims(tenant, needed, provider)}})
+        return answer["decision"]["outcome"] == "OUTCOME_GRANTED"
 
     def _usage(self, node):
         return self.client.call("TreeService/GetUsage", {"tree": self.tree, "node": node})["nodes"][0]["resources"]

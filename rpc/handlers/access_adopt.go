@@ -39,18 +39,18 @@ func (s AccessService) AdoptAllocations(
 	if len(ids) == 0 {
 		return answer, s.checkOwner(r.GetOwner())
 	}
-	propose := s.proposeAll
+	propose := s.proposeOne
 	if r.GetDryRun() {
-		propose = s.tryCommands
+		propose = s.tryCommand
 	}
-	outcomes, index, err := propose(ctx, command)
+	out, index, err := propose(ctx, command)
 	if err != nil {
 		return nil, err
 	}
-	if refused := outcomes[0].Refused; refused != nil {
+	if refused := out.Refused; refused != nil {
 		return nil, wire.AccessRefusalError(refused)
 	}
-	answer.Adopted, answer.Left, answer.Index = int32(outcomes[0].Adopted), wire.FromIDs(outcomes[0].Left), index
+	answer.Adopted, answer.Left, answer.Index = int32(out.Adopted), wire.FromIDs(out.Left), index
 	return answer, nil
 }
 

@@ -176,8 +176,6 @@ func kindOf(request *quoratev1.AllocateStreamRequest, size int64) (streamKind, e
 		return 0, codec.LargerThanError("request", MaxStreamRequest)
 	case request.GetTimeoutMs() < 0 || request.GetTimeoutMs() > longest:
 		return 0, wire.InvalidField("timeout_ms", "must be between 0 and %d", longest)
-	case request.GetAllocate().GetMode() == quoratev1.Mode_MODE_DRY_RUN:
-		return 0, wire.InvalidField("allocate.mode", "a stream takes no dry runs; call Allocate")
 	case request.GetAllocate() != nil:
 		return streamAllocate, nil
 	case request.GetRenew() != nil:

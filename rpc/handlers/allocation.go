@@ -29,18 +29,14 @@ type AllocationService struct {
 func (s AllocationService) Allocate(
 	ctx context.Context, r *quoratev1.AllocateRequest,
 ) (*quoratev1.AllocateResponse, error) {
-	decide := s.proposeOne
-	if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
-		decide = s.dryRunOne
-	}
-	if r.GetPollMs() > 0 && r.GetMode() != quoratev1.Mode_MODE_DRY_RUN { // before anything is done
+	if r.GetPollMs() > 0 { // before anything is done
 		leave, err := s.Limiters.WaitInside(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer leave()
 	}
-	outcome, index, err := decide(ctx, wire.ToAllocate(r, namespaceOf(ctx)))
+	outcome, index, err := s.proposeOne(ctx, wire.ToAllocate(r, namespaceOf(ctx)))
 	if err != nil {
 		return nil, err
 	}
@@ -74,20 +70,21 @@ func (s AllocationService) fromAllocateOutcome(
 	return b.allocated(ctx, s, o, index)
 }
 
-// BatchAllocate decides each request on its own. Those that are not dry runs share a log entry; the dry runs are
-// decided on the state after them.
+// BatchAllocate decides each request on its own. They share a log entry.
 func (s AllocationService) BatchAllocate(
 	ctx context.Context, r *quoratev1.BatchAllocateRequest,
 ) (*quoratev1.BatchAllocateResponse, error) {
 	answer := &quoratev1.BatchAllocateResponse{Outcomes: make([]*quoratev1.AllocateOutcome, len(r.GetRequests()))}
-	writes, dryRuns := s.splitBatch(ctx, r.GetRequests(), answer.GetOutcomes())
-	if err := s.decidePart(ctx, writes, s.proposeAll, answer.GetOutcomes()); err != nil {
-		return nil, err
+	var valid batchPart
+	for i, request := range r.GetRequests() {
+		if err := s.Validator.Validate(request); err != nil {
+			answer.Outcomes[i] = failedOutcome(wire.InvalidRequestError(err))
+			continue
+		}
+		valid.add(i, wire.ToAllocate(request, namespaceOf(ctx)))
 	}
-	if err := s.decidePart(ctx, dryRuns, s.tryCommands, answer.GetOutcomes()); err != nil && len(writes.commands) == 0 {
+	if err := s.decidePart(ctx, valid, answer.GetOutcomes()); err != nil {
 		return nil, err
-	} else if err != nil {
-		dryRuns.failAll(wire.ToError(err), answer.GetOutcomes())
 	}
 	return answer, nil
 }
@@ -98,31 +95,17 @@ type batchPart struct {
 	places   []int
 }
 
-// splitBatch sets the outcomes of invalid requests and returns the valid ones, dry runs apart.
-func (s AllocationService) splitBatch(
-	ctx context.Context, requests []*quoratev1.AllocateRequest, outcomes []*quoratev1.AllocateOutcome,
-) (writes, dryRuns batchPart) {
-	for i, r := range requests {
-		if err := s.Validator.Validate(r); err != nil {
-			outcomes[i] = failedOutcome(wire.InvalidRequestError(err))
-			continue
-		}
-		part := &writes
-		if r.GetMode() == quoratev1.Mode_MODE_DRY_RUN {
-			part = &dryRuns
-		}
-		part.commands, part.places = append(part.commands, wire.ToAllocate(r, namespaceOf(ctx))), append(part.places, i)
-	}
-	return writes, dryRuns
+func (p *batchPart) add(place int, command quota.Command) {
+	p.commands, p.places = append(p.commands, command), append(p.places, place)
 }
 
 func (s AllocationService) decidePart(
-	ctx context.Context, p batchPart, propose proposeFunc, outcomes []*quoratev1.AllocateOutcome,
+	ctx context.Context, p batchPart, outcomes []*quoratev1.AllocateOutcome,
 ) error {
 	if len(p.commands) == 0 {
 		return nil
 	}
-	decided, index, err := propose(ctx, p.commands...)
+	decided, index, err := s.proposeAll(ctx, p.commands...)
 	if err != nil {
 		return err
 	}
@@ -139,12 +122,6 @@ func (s AllocationService) decidePart(
 		}
 	}
 	return nil
-}
-
-func (p batchPart) failAll(err *connect.Error, outcomes []*quoratev1.AllocateOutcome) {
-	for _, place := range p.places {
-		outcomes[place] = failedOutcome(err)
-	}
 }
 
 func failedOutcome(err *connect.Error) *quoratev1.AllocateOutcome {
@@ -178,8 +155,7 @@ func (s AllocationService) BatchRelease(
 			answer.Outcomes[i] = releaseOutcome(nil, wire.InvalidRequestError(err))
 			continue
 		}
-		valid.commands, valid.places = append(valid.commands, wire.ToRelease(release, namespaceOf(ctx))),
-			append(valid.places, i)
+		valid.add(i, wire.ToRelease(release, namespaceOf(ctx)))
 	}
 	if len(valid.commands) == 0 {
 		return answer, nil

@@ -14,15 +14,14 @@ import (
 func (s TreeService) decideChange(
 	ctx context.Context, command quota.Command, dry bool, moved wire.FieldPaths,
 ) (*quoratev1.ConfigurationResult, error) {
-	decide := s.proposeAll
+	decide := s.proposeOne
 	if dry {
-		decide = s.tryCommands
+		decide = s.tryCommand
 	}
-	outcomes, index, err := decide(ctx, command)
+	outcome, index, err := decide(ctx, command)
 	if err != nil {
 		return nil, err
 	}
-	outcome := outcomes[0]
 	switch {
 	case outcome.Refused != nil:
 		return nil, wire.RefusalError(moved.RestoreField(outcome.Refused))

@@ -68,7 +68,7 @@ func (s AllocationService) changeHolding(
 ) (ledger.Outcome, uint64, error) {
 	decide := s.proposeOne
 	if dryRun {
-		decide = s.dryRunOne
+		decide = s.tryCommand
 	}
 	o, index, err := decide(ctx, command)
 	switch {

@@ -101,7 +101,7 @@ func (s ItemService) ResetItems(
 ) (*quoratev1.ResetItemsResponse, error) {
 	decide := s.proposeOne
 	if r.GetDryRun() {
-		decide = s.dryRunOne
+		decide = s.tryCommand
 	}
 	outcome, index, err := decide(ctx, quota.ResetItems{
 		Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(),

@@ -16,15 +16,14 @@ type LimitRequestService struct{ Service }
 func (s LimitRequestService) decide(
 	ctx context.Context, command quota.Command, dry bool,
 ) (ledger.Outcome, *quoratev1.LimitRequest, uint64, error) {
-	propose := s.proposeAll
+	propose := s.proposeOne
 	if dry {
-		propose = s.tryCommands
+		propose = s.tryCommand
 	}
-	outcomes, index, err := propose(ctx, command)
+	out, index, err := propose(ctx, command)
 	if err != nil {
 		return ledger.Outcome{}, nil, 0, err
 	}
-	out := outcomes[0]
 	switch {
 	case out.Refused != nil:
 		return out, nil, 0, wire.RefusalError(out.Refused)

@@ -43,18 +43,18 @@ func (s TreeService) CancelScheduledLimit(
 func (s TreeService) decideSchedule(
 	ctx context.Context, command quota.Command, dry bool,
 ) (ledger.Outcome, uint64, error) {
-	propose := s.proposeAll
+	propose := s.proposeOne
 	if dry {
-		propose = s.tryCommands
+		propose = s.tryCommand
 	}
-	outcomes, index, err := propose(ctx, command)
+	out, index, err := propose(ctx, command)
 	if err != nil {
 		return ledger.Outcome{}, 0, err
 	}
-	if refused := outcomes[0].Refused; refused != nil {
+	if refused := out.Refused; refused != nil {
 		return ledger.Outcome{}, 0, wire.RefusalError(refused)
 	}
-	return outcomes[0], index, nil
+	return out, index, nil
 }
 
 // ListScheduledLimits shows what is scheduled at a node and below.

@@ -151,23 +151,17 @@ func unprovedUnder(ctx context.Context, book *access.Book) error {
 	return identify.Unproved(ctx)
 }
 
-// tryCommands changes nothing. For a command with effects on requests, it finds these too.
-func (c Service) tryCommands(ctx context.Context, commands ...quota.Command) ([]ledger.Outcome, uint64, error) {
-	for _, command := range commands {
-		switch facts := quota.FactsOf(command); {
-		case facts.DryRun == quota.NoDryRun:
-			return nil, 0, fmt.Errorf("%s has no dry run; this is a bug of the server", facts.Name)
-		case facts.DryRun == quota.TriesEffects && len(commands) > 1:
-			return nil, 0, fmt.Errorf("%s is tried with other commands; this is a bug of the server", facts.Name)
-		case facts.DryRun == quota.TriesEffects:
-			return c.dryRun(ctx, cluster.ReadOptions{WhatIf: true}, ledger.Sandbox.WhatIf, commands)
-		}
+// tryCommand changes nothing. For a command with effects on requests, it finds these too.
+func (c Service) tryCommand(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
+	options, decide := cluster.ReadOptions{}, ledger.Sandbox.DryRunFrom
+	switch facts := quota.FactsOf(command); facts.DryRun {
+	case quota.NoDryRun:
+		return ledger.Outcome{}, 0, fmt.Errorf("%s has no dry run; this is a bug of the server", facts.Name)
+	case quota.TriesEffects:
+		options.WhatIf, decide = true, ledger.Sandbox.WhatIf
+	case quota.TriesDecision:
 	}
-	return c.dryRun(ctx, cluster.ReadOptions{}, ledger.Sandbox.DryRunFrom, commands)
-}
-
-func (c Service) dryRunOne(ctx context.Context, command quota.Command) (ledger.Outcome, uint64, error) {
-	outcomes, index, err := c.tryCommands(ctx, command)
+	outcomes, index, err := c.dryRun(ctx, options, decide, []quota.Command{command})
 	if err != nil {
 		return ledger.Outcome{}, 0, err
 	}

@@ -80,7 +80,6 @@ const defaultReserve quota.Span = 60_000
 var modes = map[quoratev1.Mode]quota.Mode{
 	quoratev1.Mode_MODE_UNSPECIFIED: quota.Hold,
 	quoratev1.Mode_MODE_REJECT:      quota.Hold,
-	quoratev1.Mode_MODE_DRY_RUN:     quota.Hold,
 	quoratev1.Mode_MODE_RESERVE:     quota.Reserve,
 	quoratev1.Mode_MODE_FORCE:       quota.Force,
 	quoratev1.Mode_MODE_WAIT:        quota.Wait,

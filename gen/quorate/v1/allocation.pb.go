@@ -31,16 +31,14 @@ const (
 	Mode_MODE_UNSPECIFIED Mode = 0
 	// Deny at once.
 	Mode_MODE_REJECT Mode = 1
-	// Decide on the present state and change nothing. A denial is the same error as without a dry run.
-	Mode_MODE_DRY_RUN Mode = 2
 	// Hold it for a bounded time: Confirm makes it a held allocation, Cancel ends it, otherwise it expires. Deny at
 	// once if it does not fit.
-	Mode_MODE_RESERVE Mode = 3
+	Mode_MODE_RESERVE Mode = 2
 	// Hold it at the named nodes regardless of limits, and mark it as forced: for usage that already exists. In a tree in
 	// maintenance, every allocation is decided this way.
-	Mode_MODE_FORCE Mode = 4
+	Mode_MODE_FORCE Mode = 3
 	// Wait in the queue if it does not fit now. A request that exceeds a limit on its own is denied at once.
-	Mode_MODE_WAIT Mode = 5
+	Mode_MODE_WAIT Mode = 4
 )
 
 // Enum value maps for Mode.
@@ -48,18 +46,16 @@ var (
 	Mode_name = map[int32]string{
 		0: "MODE_UNSPECIFIED",
 		1: "MODE_REJECT",
-		2: "MODE_DRY_RUN",
-		3: "MODE_RESERVE",
-		4: "MODE_FORCE",
-		5: "MODE_WAIT",
+		2: "MODE_RESERVE",
+		3: "MODE_FORCE",
+		4: "MODE_WAIT",
 	}
 	Mode_value = map[string]int32{
 		"MODE_UNSPECIFIED": 0,
 		"MODE_REJECT":      1,
-		"MODE_DRY_RUN":     2,
-		"MODE_RESERVE":     3,
-		"MODE_FORCE":       4,
-		"MODE_WAIT":        5,
+		"MODE_RESERVE":     2,
+		"MODE_FORCE":       3,
+		"MODE_WAIT":        4,
 	}
 )
 
@@ -719,7 +715,7 @@ type AllocateRequest struct {
 	// at most 366 days.
 	ForMs int64 `protobuf:"varint,70,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
 	// A denial says who holds what stands in the way, see Decision.holders. It costs a look at the newest 10,000
-	// allocations, so a scheduler that asks all the time leaves it out. Without effect on a dry run and in a batch.
+	// allocations, so a scheduler that asks all the time leaves it out. Without effect in a batch.
 	NameHolders bool `protobuf:"varint,60,opt,name=name_holders,json=nameHolders,proto3" json:"name_holders,omitempty"`
 	// Alternatives in order of preference, instead of claims. The first that fits without ending others is held, or else
 	// the first that fits by preemption. A request that waits does so for all of them, and is granted the one that fits
@@ -5936,15 +5932,14 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x06events\x18\x01 \x03(\v2\x11.quorate.v1.EventR\x06events\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x04 \x01(\bR\bfiltered*p\n" +
+	"\bfiltered\x18\x04 \x01(\bR\bfiltered*^\n" +
 	"\x04Mode\x12\x14\n" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vMODE_REJECT\x10\x01\x12\x10\n" +
-	"\fMODE_DRY_RUN\x10\x02\x12\x10\n" +
-	"\fMODE_RESERVE\x10\x03\x12\x0e\n" +
+	"\fMODE_RESERVE\x10\x02\x12\x0e\n" +
 	"\n" +
-	"MODE_FORCE\x10\x04\x12\r\n" +
-	"\tMODE_WAIT\x10\x05*\xc8\x02\n" +
+	"MODE_FORCE\x10\x03\x12\r\n" +
+	"\tMODE_WAIT\x10\x04*\xc8\x02\n" +
 	"\x0fAllocationState\x12 \n" +
 	"\x1cALLOCATION_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15ALLOCATION_STATE_HELD\x10\x01\x12\x1d\n" +

@@ -28,7 +28,7 @@ type Outcome int32
 const (
 	// Never sent.
 	Outcome_OUTCOME_UNSPECIFIED Outcome = 0
-	// The whole request is held (or, in a dry run, would be).
+	// The whole request is held (in an explanation: would be).
 	Outcome_OUTCOME_GRANTED Outcome = 1
 	// Nothing is held; the violations are the reasons.
 	Outcome_OUTCOME_DENIED Outcome = 2
@@ -320,7 +320,7 @@ func (LevelVerdict) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_decision_proto_rawDescGZIP(), []int{4}
 }
 
-// Decision is the answer to a request with its reasons. The same type serves grants, denials and dry runs.
+// Decision is the answer to a request with its reasons. The same type serves grants, denials and explanations.
 // It travels as a typed error detail with every resource_exhausted answer that is a denial. Over gRPC, where errors travel
 // in a trailer of which common clients accept 8 KiB, the status with its details has at most 4 KiB: what does not fit is
 // left out and counted, and the explanation is left out because the text of the error is the same. Explain tells the
@@ -340,9 +340,9 @@ type Decision struct {
 	NeverFits bool `protobuf:"varint,3,opt,name=never_fits,json=neverFits,proto3" json:"never_fits,omitempty"`
 	// A sentence that explains the decision, for people. Empty in an error over gRPC: it is the text of the error.
 	Explanation string `protobuf:"bytes,4,opt,name=explanation,proto3" json:"explanation,omitempty"`
-	// Where each claim is counted (or, in a dry run, would be), in the order of the request. Empty when denied.
+	// Where each claim is counted (in an explanation or a dry run: would be), in the order of the request. Empty when denied.
 	Placements []*Placement `protobuf:"bytes,5,rep,name=placements,proto3" json:"placements,omitempty"`
-	// The allocations that were preempted (or, in a dry run, would be), in the order in which they were chosen.
+	// The allocations that were preempted (in an explanation or a dry run: would be), in the order in which they were chosen.
 	Preempted []*Preempted `protobuf:"bytes,6,rep,name=preempted,proto3" json:"preempted,omitempty"`
 	// For a denial: the smallest change that would admit the request.
 	Remedy *Remedy `protobuf:"bytes,7,opt,name=remedy,proto3" json:"remedy,omitempty"`

@@ -23,10 +23,6 @@ var allocationCalls = []call{
 	},
 	{
 		procedure: "AllocationService/Allocate", token: "hans",
-		body: `{"id": "dry", "mode": "MODE_DRY_RUN", ` + physics + `}`,
-	},
-	{
-		procedure: "AllocationService/Allocate", token: "hans",
 		body: `{"id": "waits", "mode": "MODE_WAIT",
 			"claims": [{"tree": "cern", "node": "atlas/physics", "amounts": {"cores": 36}}],
 			"principal": {"application": "analysis"}}`,

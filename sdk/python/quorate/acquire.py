@@ -69,7 +69,7 @@ class Acquisition:
             request.mode = Mode.WAIT
             if timeout is not None and not request.wait_ms:
                 request.wait_ms = int(min(max(timeout, 1.0), MOST_WAIT) * 1000)
-        elif request.mode in (Mode.DRY_RUN, Mode.RESERVE):
+        elif request.mode == Mode.RESERVE:
             raise ValueError("%s makes no lease: leave the mode out, or call client.allocations.allocate" %
                              request.mode.value)
         return request

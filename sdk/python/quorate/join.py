@@ -35,10 +35,9 @@ class Method:
         self.is_joinable = is_joinable
 
 
-# A dry run in a batch is decided after all others, and a call with poll_ms waits for its grant, which a batch does not.
+# A call with poll_ms waits for its grant, which a batch does not.
 _METHODS = {
-    _SERVICE + "Allocate": Method("Allocate", "requests", "granted", lambda r: not r.get("pollMs") and
-                                  r.get("mode") != "MODE_DRY_RUN"),
+    _SERVICE + "Allocate": Method("Allocate", "requests", "granted", lambda r: not r.get("pollMs")),
     _SERVICE + "Release": Method("Release", "requests", "released"),
     _SERVICE + "Renew": Method("Renew", "renewals", "renewed"),
 }

@@ -70,10 +70,8 @@ export class Acquisition {
           this.#request.waitMs = BigInt(Math.round(Math.min(Math.max(options.timeoutMs, 1000), mostWaitMs)));
         }
         break;
-      case Mode.DRY_RUN:
       case Mode.RESERVE:
-        throw new TypeError(`${Mode[this.#request.mode]} makes no lease: leave the mode out, or call ` +
-          "allocations.allocate");
+        throw new TypeError("RESERVE makes no lease: leave the mode out, or call allocations.allocate");
       default:
     }
   }

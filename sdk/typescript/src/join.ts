@@ -6,7 +6,7 @@ import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect";
 import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { isTransient, mayBeDone } from "./errors.js";
 import {
-  AllocationService, BatchAllocateRequestSchema, BatchReleaseRequestSchema, BatchRenewRequestSchema, Mode,
+  AllocationService, BatchAllocateRequestSchema, BatchReleaseRequestSchema, BatchRenewRequestSchema,
   type AllocateRequest, type Failure, type ReleaseRequest, type RenewRequest,
 } from "./gen/quorate/v1/allocation_pb.js";
 import { DecisionSchema, ProblemSchema } from "./gen/quorate/v1/decision_pb.js";
@@ -38,10 +38,9 @@ interface Joined {
 export function joinCalls(send: Send): Send {
   const { allocate, release, renew, batchAllocate, batchRelease, batchRenew } = AllocationService.method;
   const queues = new Map<DescMethodUnary, Queue>([
-    // A dry run in a batch is decided after all others, and a call with pollMs waits for its grant, which a batch does
-    // not.
+    // A call with pollMs waits for its grant, which a batch does not.
     [allocate, new Queue(send, {
-      isJoinable: (r) => (r as AllocateRequest).pollMs === 0n && (r as AllocateRequest).mode !== Mode.DRY_RUN,
+      isJoinable: (r) => (r as AllocateRequest).pollMs === 0n,
       sendBatch: async (requests, sending) => (await send(batchAllocate, create(BatchAllocateRequestSchema,
         { requests: requests as AllocateRequest[] }), sending)).message.outcomes,
     })],

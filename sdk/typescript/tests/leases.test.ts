@@ -149,9 +149,7 @@ test("no server answers", async () => {
 });
 
 test("what makes no lease", async () => {
-  for (const mode of [v1.Mode.DRY_RUN, v1.Mode.RESERVE]) {
-    await assert.rejects(new Client(["127.0.0.1:9999"]).acquire({ mode }), /makes no lease/);
-  }
+  await assert.rejects(new Client(["127.0.0.1:9999"]).acquire({ mode: v1.Mode.RESERVE }), /makes no lease/);
 });
 
 test("a watch resumes after the last change", () => {

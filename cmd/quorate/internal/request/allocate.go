@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
@@ -110,7 +111,6 @@ func (o *allocateOptions) runAllocate(ctx context.Context) error {
 	if err := o.ApplyTo(request); err != nil {
 		return err
 	}
-	request.NameHolders = true
 	answer, err := o.sendRequest(ctx, limited, quorate, request)
 	if err != nil {
 		if client.MayBeDone(err) && !o.dryRun && !o.waitsForGrant() {
@@ -138,9 +138,9 @@ func (o *allocateOptions) sendRequest(
 	ctx, limited context.Context, quorate *client.Client, request *quoratev1.AllocateRequest,
 ) (*quoratev1.AllocateResponse, error) {
 	if o.dryRun {
-		request.Mode = quoratev1.Mode_MODE_DRY_RUN
-		request.WaitMs, request.KeepMs = 0, 0
+		return o.askDecision(limited, quorate, request)
 	}
+	request.NameHolders = true
 	if !o.waitsForGrant() {
 		return quorate.Allocations.Allocate(limited, request)
 	}
@@ -154,6 +154,33 @@ func (o *allocateOptions) sendRequest(
 	line := NewWaitingLine(o.Env)
 	defer line.Close()
 	return quorate.Wait(waiting, request, client.WithProgress(line.ReportProgress))
+}
+
+// askDecision returns what would happen, in the shape of what happens: a grant, or the error of a denial.
+func (o *allocateOptions) askDecision(
+	ctx context.Context, quorate *client.Client, request *quoratev1.AllocateRequest,
+) (*quoratev1.AllocateResponse, error) {
+	answer, err := quorate.Allocations.Explain(ctx, &quoratev1.ExplainRequest{
+		Question: &quoratev1.ExplainRequest_Request{Request: request}, Read: o.ReadOptions(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	decision := answer.GetDecision()
+	if decision.GetOutcome() == quoratev1.Outcome_OUTCOME_DENIED {
+		denied := connect.NewError(connect.CodeResourceExhausted, errors.New(decision.GetExplanation()))
+		detail, err := connect.NewErrorDetail(decision)
+		if err != nil {
+			return nil, err
+		}
+		denied.AddDetail(detail)
+		return nil, denied
+	}
+	return &quoratev1.AllocateResponse{
+		Decision: decision, Allocation: answer.GetAllocation(), Repeated: answer.GetAllocation() != nil,
+		Fence: answer.GetAllocation().GetFence(),
+		Index: answer.GetRead().GetIndex(), LedgerTimeMs: answer.GetRead().GetLedgerTimeMs(),
+	}, nil
 }
 
 func (o *allocateOptions) checkFlags() error {
@@ -179,10 +206,10 @@ func (o *allocateOptions) printGrant(answer *quoratev1.AllocateResponse) error {
 		return o.printQueued(answer)
 	}
 	switch {
-	case o.dryRun:
-		o.Messagef("dry run: it would be granted")
 	case answer.GetRepeated() && !o.waitsForGrant():
 		o.Messagef("granted before; this call changed nothing")
+	case o.dryRun:
+		o.Messagef("dry run: it would be granted")
 	case o.reserve > 0:
 		id := cli.ShellWord(answer.GetAllocation().GetId())
 		o.Messagef("reserved for %v: quorate confirm %s keeps it, quorate cancel %s gives it up", o.reserve, id, id)

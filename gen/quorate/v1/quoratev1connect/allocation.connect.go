@@ -100,7 +100,7 @@ type AllocationServiceClient interface {
 	// that id has ended already; not_found for an unknown tree, node or resource; invalid_argument naming the field.
 	Allocate(context.Context, *v1.AllocateRequest) (*v1.AllocateResponse, error)
 	// BatchAllocate decides up to 1,000 independent requests in one call, in order, each with an outcome of its own. A
-	// failed or denied request does not affect the others. Dry runs are decided on the state after all other requests.
+	// failed or denied request does not affect the others.
 	BatchAllocate(context.Context, *v1.BatchAllocateRequest) (*v1.BatchAllocateResponse, error)
 	// Renew extends a lease by its TTL from now on, and keeps a waiting request in the queue. Repeating it extends again.
 	// failed_precondition when the allocation has ended, with its final state; not_found for an unknown id; aborted when
@@ -116,7 +116,7 @@ type AllocationServiceClient interface {
 	// AllocateStream carries many requests and their answers over one connection, for callers that send thousands a
 	// second. Requests are numbered by the caller; answers carry the number, and come in any order. The server joins the
 	// requests that have arrived into batches. Each request passes the same checks, limits and shares as a unary call. It
-	// needs HTTP/2. poll_ms is ignored as in a batch, and dry runs are refused.
+	// needs HTTP/2. poll_ms is ignored as in a batch.
 	//
 	// At most 1,000 requests may be unanswered: then the server reads no further until the caller has received answers. A
 	// request has at most 64 KiB, and two minutes may pass between two requests. A number that is still unanswered must
@@ -490,7 +490,7 @@ type AllocationServiceHandler interface {
 	// that id has ended already; not_found for an unknown tree, node or resource; invalid_argument naming the field.
 	Allocate(context.Context, *v1.AllocateRequest) (*v1.AllocateResponse, error)
 	// BatchAllocate decides up to 1,000 independent requests in one call, in order, each with an outcome of its own. A
-	// failed or denied request does not affect the others. Dry runs are decided on the state after all other requests.
+	// failed or denied request does not affect the others.
 	BatchAllocate(context.Context, *v1.BatchAllocateRequest) (*v1.BatchAllocateResponse, error)
 	// Renew extends a lease by its TTL from now on, and keeps a waiting request in the queue. Repeating it extends again.
 	// failed_precondition when the allocation has ended, with its final state; not_found for an unknown id; aborted when
@@ -506,7 +506,7 @@ type AllocationServiceHandler interface {
 	// AllocateStream carries many requests and their answers over one connection, for callers that send thousands a
 	// second. Requests are numbered by the caller; answers carry the number, and come in any order. The server joins the
 	// requests that have arrived into batches. Each request passes the same checks, limits and shares as a unary call. It
-	// needs HTTP/2. poll_ms is ignored as in a batch, and dry runs are refused.
+	// needs HTTP/2. poll_ms is ignored as in a batch.
 	//
 	// At most 1,000 requests may be unanswered: then the server reads no further until the caller has received answers. A
 	// request has at most 64 KiB, and two minutes may pass between two requests. A number that is still unanswered must

@@ -24,9 +24,6 @@ class Mode(str, Enum):
     REJECT = "MODE_REJECT"
     """Deny at once."""
 
-    DRY_RUN = "MODE_DRY_RUN"
-    """Decide on the present state and change nothing. A denial is the same error as without a dry run."""
-
     RESERVE = "MODE_RESERVE"
     """Hold it for a bounded time: Confirm makes it a held allocation, Cancel ends it, otherwise it expires. Deny
     at once if it does not fit.
@@ -327,8 +324,7 @@ class AllocateRequest(Message):
 
     name_holders: bool = False
     """A denial says who holds what stands in the way, see Decision.holders. It costs a look at the newest 10,000
-    allocations, so a scheduler that asks all the time leaves it out. Without effect on a dry run and in a
-    batch.
+    allocations, so a scheduler that asks all the time leaves it out. Without effect in a batch.
     """
 
     any_of: List[Alternative] = _field(default_factory=list)
@@ -1520,8 +1516,7 @@ class AllocationService(Service):
         self, request: BatchAllocateRequest, timeout: Optional[float] = None
     ) -> BatchAllocateResponse:
         """BatchAllocate decides up to 1,000 independent requests in one call, in order, each with an outcome of
-        its own. A failed or denied request does not affect the others. Dry runs are decided on the state
-        after all other requests.
+        its own. A failed or denied request does not affect the others.
         """
         return self.call_unary("BatchAllocate", request, BatchAllocateResponse, timeout)
 

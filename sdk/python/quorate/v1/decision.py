@@ -17,7 +17,7 @@ class Outcome(str, Enum):
     """Never sent."""
 
     GRANTED = "OUTCOME_GRANTED"
-    """The whole request is held (or, in a dry run, would be)."""
+    """The whole request is held (in an explanation: would be)."""
 
     DENIED = "OUTCOME_DENIED"
     """Nothing is held; the violations are the reasons."""
@@ -103,11 +103,12 @@ class LevelVerdict(str, Enum):
 
 @dataclass
 class Decision(Message):
-    """Decision is the answer to a request with its reasons. The same type serves grants, denials and dry runs.
-    It travels as a typed error detail with every resource_exhausted answer that is a denial. Over gRPC, where
-    errors travel in a trailer of which common clients accept 8 KiB, the status with its details has at most 4
-    KiB: what does not fit is left out and counted, and the explanation is left out because the text of the
-    error is the same. Explain tells the whole decision, and over Connect and gRPC-Web errors have it, too.
+    """Decision is the answer to a request with its reasons. The same type serves grants, denials and
+    explanations. It travels as a typed error detail with every resource_exhausted answer that is a denial.
+    Over gRPC, where errors travel in a trailer of which common clients accept 8 KiB, the status with its
+    details has at most 4 KiB: what does not fit is left out and counted, and the explanation is left out
+    because the text of the error is the same. Explain tells the whole decision, and over Connect and gRPC-Web
+    errors have it, too.
     """
 
     outcome: Outcome = Outcome.UNSPECIFIED
@@ -133,11 +134,13 @@ class Decision(Message):
     """
 
     placements: List[Placement] = _field(default_factory=list)
-    """Where each claim is counted (or, in a dry run, would be), in the order of the request. Empty when denied.
+    """Where each claim is counted (in an explanation or a dry run: would be), in the order of the request. Empty
+    when denied.
     """
 
     preempted: List[Preempted] = _field(default_factory=list)
-    """The allocations that were preempted (or, in a dry run, would be), in the order in which they were chosen.
+    """The allocations that were preempted (in an explanation or a dry run: would be), in the order in which they
+    were chosen.
     """
 
     remedy: Optional[Remedy] = None
