@@ -23,10 +23,11 @@ RELEASED ?= $(shell git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null
 # What measurements are compared with.
 BASE ?= $(shell git rev-parse -q --verify origin/main 2>/dev/null || git rev-parse -q --verify main 2>/dev/null)
 
-# The product, chaos and the measurements are modules of their own. In this workspace one go command works on all of them
-# and keeps the cores busy; what tests start must not see it. Elsewhere each module finds the product by its replace.
+# The product, its client, chaos and the measurements are modules of their own. In this workspace one go command works on
+# all of them and keeps the cores busy; what tests start must not see it. Elsewhere each module finds the others by its
+# replace.
 IN_WORKSPACE := GOWORK=$(CURDIR)/tools/make/go.work
-MODULES := ./... ./chaos/... ./tools/bench/...
+MODULES := ./... ./client/... ./chaos/... ./tools/bench/...
 GO_TEST := $(IN_WORKSPACE) go test -exec 'env -u GOWORK'
 
 include tools/make/tools.mk
@@ -155,13 +156,14 @@ fmt: $(TOOLS) ## format everything
 
 generate: $(TOOLS) ## generate code, clients and the OpenAPI document from proto/
 	buf generate --template proto/buf.gen.yaml
+	buf generate --template proto/buf.gen.server.yaml
 	buf generate --template proto/buf.gen.fast.yaml
 	buf generate --template proto/buf.gen.python.yaml
 	buf generate --template proto/buf.gen.openapi.yaml
 
 check-generated: generate ui sdk-typescript #: fail if what is generated or go.mod does not match its sources
-	@test -z "$$(git status --porcelain -- gen sdk web/dist rpc/openapi/openapi.yaml | tee /dev/stderr)"
-	for module in . chaos tools/bench; do (cd $$module && go mod tidy -diff); done
+	@test -z "$$(git status --porcelain -- gen client/gen sdk web/dist rpc/openapi/openapi.yaml | tee /dev/stderr)"
+	for module in . client chaos tools/bench; do (cd $$module && go mod tidy -diff); done
 
 tools: $(TOOLS) $(BIN)/govulncheck #: install the pinned tools into .bin
 

@@ -70,6 +70,7 @@ require (
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
+	github.com/quorate/quorate/client v0.0.0
 	github.com/sean-/seed v0.0.0-20170313163322-e2103e2c3529 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
 	go.etcd.io/bbolt v1.5.0 // indirect
@@ -97,4 +98,7 @@ require (
 	pgregory.net/rapid v1.3.0 // indirect
 )
 
-replace github.com/quorate/quorate => ../
+replace (
+	github.com/quorate/quorate => ../
+	github.com/quorate/quorate/client => ../client
+)

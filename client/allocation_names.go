@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // allocationsWithIDs adds an id before an allocation is first requested, and the namespace of the client to requests

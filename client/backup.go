@@ -11,7 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // backupChunk is how many bytes of a backup are in one message.

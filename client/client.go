@@ -26,7 +26,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // maxResponse bounds the bytes of one answer; the largest that a server sends are pages of a thousand records.

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 func codecMessages() []proto.Message {

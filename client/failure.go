@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // Errors that errors.Is finds in the errors of Acquire and of calls, and in the cause of a lease's context.

@@ -13,8 +13,8 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // batchServer denies requests whose id begins with "deny" and grants all others, without sockets and in virtual time. A

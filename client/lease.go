@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // allocationName names an allocation in the whole cluster.

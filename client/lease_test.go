@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // latestRenewal is when a lease of a minute has been renewed at the latest: after a third of it, spread by a tenth, and

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // Resize changes amounts of an allocation and waits until that is done, for the wait_ms of the request; without any it

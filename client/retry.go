@@ -16,8 +16,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // Pauses between attempts grow from the first to the longest, each randomized by half, so that the clients of a cluster

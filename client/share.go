@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // ErrShareClosed is the error of Acquire on a share that is closed.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // A share looks at its steps when something changes and at least every manageEvery. After the servers denied a step it

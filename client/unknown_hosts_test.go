@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 type hostlessClient struct{ calls int }

@@ -12,7 +12,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // TestWatchGoesOnElsewhere: every change is reported once and in order although servers stop and streams break.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // Bounds of the API that a converted file can reach.

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // MaxSize is the most bytes of a configuration that a converter reads.

@@ -5,7 +5,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // TestAlternatives: a request with alternatives gets the first that fits over every protocol, waits for all of them,

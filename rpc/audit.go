@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/cluster"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/rpc/identify"

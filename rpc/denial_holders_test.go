@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // TestDenialsNameHolders: over every protocol a denial says who holds what is missing, if the request asks for it.

@@ -15,8 +15,8 @@ import (
 	"connectrpc.com/connect"
 	dto "github.com/prometheus/client_model/go"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cluster"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/rpc/procedures"
 	"github.com/quorate/quorate/rpc/relay"
 	"github.com/quorate/quorate/rpc/wire"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // BenchmarkFrontEndCalls measures a pair of in-process API calls of a front end.

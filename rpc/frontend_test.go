@@ -12,8 +12,8 @@ import (
 
 	"connectrpc.com/connect"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cluster"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/rpc/observe"
 	"github.com/quorate/quorate/rpc/pipeline"

@@ -7,7 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 func resizeTo(id string, generation uint64, n int64) *quoratev1.ResizeRequest {

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // TestJoinedCallsAnswerLikeUnaryCalls makes the same random calls to two clusters, joined and one by one. Each caller

@@ -5,7 +5,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // TestLateCallsEndNothingElse: whatever ends or confirms an allocation is refused if the fence is that of another

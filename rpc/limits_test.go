@@ -18,10 +18,10 @@ import (
 	"connectrpc.com/grpchealth"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cluster"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/codec"

@@ -7,7 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 func (d *testServer) parsed(t *testing.T, text string) *quoratev1.ParseManifestResponse {

@@ -6,7 +6,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 func (d *testServer) reserve(t *testing.T, id, place string, n int64) *quoratev1.Allocation {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // handleWork decides and acts once for a work. It stops at the first failure: what follows may depend on it.

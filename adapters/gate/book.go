@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 type record struct {

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // Loop keeps the gates of a source and the allocations of a cluster in agreement. One loop at a time may run for a

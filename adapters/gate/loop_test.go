@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // newPlay makes a loop between a source with one work and a cluster, neither of which fails.

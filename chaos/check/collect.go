@@ -11,8 +11,8 @@ import (
 
 	"github.com/quorate/quorate/chaos/history"
 	"github.com/quorate/quorate/chaos/workload"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // collectInterval is the pause between two attempts to find all nodes at one index.

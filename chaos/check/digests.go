@@ -7,8 +7,8 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // Digest is the checksum of a node's whole state at one index. It covers what no call shows, such as the ids of ended

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // settleTimeout bounds how long one attempt waits for all voters to have what the leader had. The caller tries again.

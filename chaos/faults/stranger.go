@@ -11,7 +11,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // strangerPause is the pause between two rounds of calls of a stranger to one node.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/quorate/quorate/chaos/nodes"
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // maxNodes is the largest number of nodes, and so how often the fault "upgrade" must happen.

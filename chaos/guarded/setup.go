@@ -7,7 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // tokenLife is the life of every token, the longest that there is: no token ends by itself, not even while a fault has

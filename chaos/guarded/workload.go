@@ -20,7 +20,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // Config says which servers the accounts call, and how.

@@ -20,8 +20,8 @@ import (
 
 	"github.com/quorate/quorate/chaos/check"
 	"github.com/quorate/quorate/chaos/faults"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // webhookName is the name of the webhook, and of its secret.

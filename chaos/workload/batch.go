@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/chaos/history"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // batchTrees has less room than a batch of requests needs.

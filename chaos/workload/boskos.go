@@ -9,7 +9,7 @@ import (
 	"net/url"
 
 	"github.com/quorate/quorate/chaos/history"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // boskosTree is the tree behind the Boskos front ends.

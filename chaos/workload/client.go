@@ -11,8 +11,8 @@ import (
 
 	"github.com/quorate/quorate/chaos/history"
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 type server struct {

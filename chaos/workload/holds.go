@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/quorate/quorate/chaos/history"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // holdTrees returns a tree of three levels, all of which are put on hold and resumed.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/quorate/quorate/chaos/history"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // warnPercents and warnMargin are the thresholds of all nodes of the tree.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/quorate/quorate/chaos/history"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // countedResource is the counted resource of all trees.

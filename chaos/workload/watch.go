@@ -7,7 +7,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/chaos/history"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // watcher watches changes at one server after the other, each from where the last one stopped.

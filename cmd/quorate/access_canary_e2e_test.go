@@ -18,8 +18,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/internal/authn/authntest"
 )
 

@@ -17,9 +17,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
 // TestRequests compares the request that each command line sends with the expected one.

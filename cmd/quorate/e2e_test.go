@@ -20,9 +20,9 @@ import (
 
 	"connectrpc.com/connect"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	quorate "github.com/quorate/quorate/cmd/quorate"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/internal/servertest"
 	"github.com/quorate/quorate/internal/testbinary"
 	"github.com/quorate/quorate/internal/verify"

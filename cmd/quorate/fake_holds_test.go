@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 func (f *fake) HoldNode(_ context.Context, r *quoratev1.HoldNodeRequest) (*quoratev1.HoldNodeResponse, error) {

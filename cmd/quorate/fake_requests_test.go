@@ -5,7 +5,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 func addDetails(held *quoratev1.Allocation, r *quoratev1.AllocateRequest) {

@@ -6,7 +6,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // The cluster of the fake is in the middle of an upgrade, and the state of one member differs.

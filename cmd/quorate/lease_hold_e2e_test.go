@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // holdLease starts a keeper whose lease ends with a process, and returns the file with its variables.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 func (f serverFlags) heldIDs(t *testing.T) map[string]bool {

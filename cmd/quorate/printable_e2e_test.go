@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // TestTablesQuoteWhatIsNotPrintable: control characters in texts of callers are quoted in tables and messages, so that

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // TestRefusedCommandLines: what a person has mistyped, or a script has left empty, is refused in words that name the

@@ -8,7 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // requestTTL is how long a request with an id keeps its place in the queue without being repeated, as in the original,

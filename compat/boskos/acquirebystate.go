@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // acquireByState takes all of the names or none, in one step.

@@ -10,8 +10,8 @@ import (
 
 	"connectrpc.com/connect"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // answer is written with 200; its type is guessed from its first bytes, as in the original.

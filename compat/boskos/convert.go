@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 const (

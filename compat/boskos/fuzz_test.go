@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // FuzzRequests searches for requests whose answer the original could not give.

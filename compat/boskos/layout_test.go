@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // leaderless has one tree with cars. Once it has lost its leader it answers only reads that need none.

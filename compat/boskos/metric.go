@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // typeMetric counts free resources under the empty owner.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // handleReset takes what was not renewed for long from its owners, all in one step, and answers who they were.

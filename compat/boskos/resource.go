@@ -3,7 +3,7 @@ package boskos
 import (
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // decisionType is the type of the detail that every denial carries.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // Labels of a node of the tree that make it a tenant's.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // documents is what a file may hold: bodies of the unified limits API and of the list of projects, put together.

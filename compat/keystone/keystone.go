@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // Labels of what comes out, for names that had to change and names that ids hide.

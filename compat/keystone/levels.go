@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // checkLevel: in the model strict_two_level, a limit is at most that of the project or domain above, or else the

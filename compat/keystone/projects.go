@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"strings"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // maxPath bounds the way up; deeper trees are refused anyway.

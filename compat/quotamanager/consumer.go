@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // maxClaims is the most trees that a request may claim in, and the most resources of one claim.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 func (c *converter) readTree(document json.RawMessage) {

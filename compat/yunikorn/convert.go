@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // Bounds of the API that only this configuration meets.

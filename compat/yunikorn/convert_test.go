@@ -14,9 +14,9 @@ import (
 	"buf.build/go/protovalidate"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
 	"github.com/quorate/quorate/compat/yunikorn"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")

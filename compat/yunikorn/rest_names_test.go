@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat/yunikorn"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 func TestNames(t *testing.T) {

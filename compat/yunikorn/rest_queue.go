@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // queueInfo is the answer about a queue. What has no meaning here is empty, and written all the same if the original

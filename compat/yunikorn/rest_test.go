@@ -14,9 +14,9 @@ import (
 
 	"connectrpc.com/connect"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/compat/yunikorn"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 )
 
 // In-process handlers and network clients both implement the interface that the front end requires.

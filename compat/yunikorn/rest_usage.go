@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // The answers about users and groups.

@@ -9,8 +9,8 @@ import (
 
 	"connectrpc.com/connect"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // pageSize is how much a call of the API may bring.

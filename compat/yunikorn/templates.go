@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // Policies of nodes: below a queue where placement rules make queues, claims make nodes.

@@ -36,7 +36,10 @@ var mayImport = map[string]string{
 	"quota/ledger/internal/explain":   ledgerLayers("state", "admit", "configure", "permit", "image", "read"),
 	"quota/quotatest":                 "internal/access internal/verify quota quota/policy quota/ledger",
 
-	"gen":     "",
+	// The public API, in the module of the client, and what only servers speak and write.
+	"client/gen": "",
+	"gen":        "client/gen",
+
 	"fsm":     "internal/access internal/audit quota quota/ledger gen",
 	"cluster": "internal/access internal/audit fsm quota quota/ledger cluster/recurrence",
 	// Rules of a calendar for those who propose commands: the ledger knows instants only.
@@ -47,37 +50,37 @@ var mayImport = map[string]string{
 	"internal/webhook":     "cluster quota quota/ledger",
 	// Files, which speak to the server as any other caller does.
 	"web":            "",
-	"web/plain":      "gen internal/manifest web",
+	"web/plain":      "client/gen internal/manifest web",
 	"internal/pki":   "",
 	"internal/authn": "internal/pki",
 	// manifest: ParseManifest and GetConfiguration speak of manifests, for callers without a library of ours.
 	"rpc": "internal/access internal/activity internal/audit internal/authn internal/manifest internal/pki " +
-		"cluster cluster/recurrence quota quota/ledger gen",
-	"client": "gen",
+		"cluster cluster/recurrence quota quota/ledger client/gen gen",
+	"client": "client/gen",
 	// Clients of other languages; in Go only tests.
 	"sdk": "",
 	// What operators load into other programs; in Go only its tests.
 	"deploy":            "",
-	"internal/manifest": "internal/access quota quota/policy gen internal/yamldoc",
-	"compat":            "gen internal/yamldoc",
+	"internal/manifest": "internal/access quota quota/policy client/gen internal/yamldoc",
+	"compat":            "client/gen internal/yamldoc",
 	// The calls of a library, on our client.
-	"compat/quotamanager/quota": "client compat gen",
+	"compat/quotamanager/quota": "client client/gen compat",
 	// The loop that all adapters share; an adapter itself is a module of its own.
-	"adapters/gate": "client gen",
+	"adapters/gate": "client client/gen",
 	"internal/server": "internal/access internal/activity internal/audit internal/audit/sink internal/authn " +
-		"internal/manifest internal/pki internal/webhook internal/yamldoc rpc cluster fsm quota quota/ledger gen " +
-		"client compat examples web web/plain",
-	"chaos":    "internal/audit cluster/gossip/forge client gen quota quota/ledger internal/server",
+		"internal/manifest internal/pki internal/webhook internal/yamldoc rpc cluster fsm quota quota/ledger " +
+		"client client/gen compat examples web web/plain",
+	"chaos":    "internal/audit cluster/gossip/forge client client/gen gen quota quota/ledger internal/server",
 	"examples": "",
 	"cmd": "internal/access internal/activity internal/audit internal/authn internal/manifest internal/pki " +
-		"internal/server internal/yamldoc rpc cluster fsm quota quota/ledger gen client compat examples internal/load",
+		"internal/server internal/yamldoc rpc cluster fsm quota quota/ledger client client/gen compat examples internal/load",
 
 	// Writes the licences of what the binary contains.
 	"internal/licences": "",
 
 	// What the product is compared with and measured by.
-	"tools/bench/compare": "internal/load client gen internal/testbinary",
-	"tools/bench/floor":   "gen",
+	"tools/bench/compare": "internal/load client client/gen internal/testbinary",
+	"tools/bench/floor":   "client/gen",
 	"internal/load":       "",
 }
 
@@ -96,7 +99,7 @@ var onlyInTests = strings.Fields("internal/arch internal/servertest internal/tes
 
 // owners confines a dependency to the packages that own it.
 var owners = map[string]string{
-	"connectrpc.com/connect": "rpc client compat compat/quotamanager/quota gen cmd chaos tools/bench/floor " +
+	"connectrpc.com/connect": "rpc client compat compat/quotamanager/quota client/gen gen cmd chaos tools/bench/floor " +
 		"tools/bench/compare web/plain",
 	"connectrpc.com/otelconnect":          "rpc",
 	"github.com/HdrHistogram":             "internal/load",
@@ -119,10 +122,10 @@ var owners = map[string]string{
 	"golang.org/x/sys":                    "cluster cmd chaos",
 	"golang.org/x/time":                   "rpc internal/authn",
 	"google.golang.org/genproto":          "rpc client",
-	"google.golang.org/protobuf": "fsm rpc client internal/manifest compat compat/quotamanager/quota gen cmd chaos " +
-		"tools/bench/compare web/plain",
-	"net/http": "rpc client compat gen internal/authn internal/server internal/webhook web web/plain cmd chaos " +
-		"tools/bench/floor tools/bench/compare",
+	"google.golang.org/protobuf": "fsm rpc client client/gen internal/manifest compat compat/quotamanager/quota gen cmd " +
+		"chaos tools/bench/compare web/plain",
+	"net/http": "rpc client client/gen compat gen internal/authn internal/server internal/webhook web web/plain cmd " +
+		"chaos tools/bench/floor tools/bench/compare",
 }
 
 // forbidden are imports that are wrong in a package although no other package owns them. A name stands for the packages

@@ -16,7 +16,7 @@ import (
 // workspace makes one go command see the modules in which modules are packages.
 const workspace = root + "/tools/make/go.work"
 
-var modules = []string{"./...", "./chaos/...", "./tools/bench/..."}
+var modules = []string{"./...", "./client/...", "./chaos/...", "./tools/bench/..."}
 
 // testedAsProcesses are packages that make race leaves out: tests start their programs. make race RACED=./... has them.
 var testedAsProcesses = []string{"chaos/", "cmd/", "internal/servertest", "tools/bench/"}

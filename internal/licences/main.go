@@ -83,6 +83,9 @@ func components(ctx context.Context) ([]component, error) {
 
 func (c component) title() string { return strings.TrimSpace(c.name + " " + c.version) }
 
+// ownClient is a module of this repository, and has its licence.
+const ownClient = "github.com/quorate/quorate/client"
+
 // linkedModules covers all systems that the binary is built for, and Go itself.
 func linkedModules(ctx context.Context) ([]component, error) {
 	found := map[string]component{}
@@ -96,7 +99,8 @@ func linkedModules(ctx context.Context) ([]component, error) {
 			return nil, fmt.Errorf("go list for %s: %w", system, err)
 		}
 		for line := range strings.Lines(string(said)) {
-			if f := strings.Split(strings.TrimSpace(line), "\t"); len(f) == 3 {
+			f := strings.Split(strings.TrimSpace(line), "\t")
+			if len(f) == 3 && f[0] != ownClient {
 				found[f[0]] = component{name: f[0], version: f[1], folder: f[2]}
 			}
 		}

@@ -3,7 +3,7 @@ package manifest
 import (
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // Bounds of the rule auto-approve, the same as the API's.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 func (p *parser) parseWord(what, key string, sections map[string]value) string {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // onDemandKeys are the keys that only items on demand may have.

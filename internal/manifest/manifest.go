@@ -77,7 +77,7 @@ import (
 	"regexp"
 	"sync"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // Bounds of a manifest. Those of single values are the same as the API's.

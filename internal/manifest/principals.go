@@ -3,7 +3,7 @@ package manifest
 import (
 	"fmt"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // parsePrincipals reads the limits of users and groups. It keeps their order, in which groups are matched.

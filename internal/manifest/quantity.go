@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 )
 

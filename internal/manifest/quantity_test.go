@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 const (

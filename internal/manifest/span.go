@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // The longest times, the same as the API's.

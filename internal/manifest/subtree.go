@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 func isSubtree(root value) bool {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // Bounds of thresholds, the same as the API's.

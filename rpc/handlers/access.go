@@ -10,8 +10,8 @@ import (
 	"connectrpc.com/connect"
 	"github.com/hashicorp/go-hclog"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cluster"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/authn"
 	"github.com/quorate/quorate/quota"

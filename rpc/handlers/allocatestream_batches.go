@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // deadlineTick is how late a request of a stream may be answered that its time is over.

@@ -10,9 +10,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cluster"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/relay"

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
-	_ "github.com/quorate/quorate/gen/quorate/v1" // registers the messages
+	_ "github.com/quorate/quorate/client/gen/quorate/v1" // registers the messages
 	"github.com/quorate/quorate/quota"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"buf.build/go/protovalidate"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cluster"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/quota"

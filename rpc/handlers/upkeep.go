@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // Upkeep is what the server around a node must renew or repeat. Zero values stand for what it does not have.

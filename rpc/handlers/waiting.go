@@ -5,8 +5,8 @@ import (
 	"context"
 	"time"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cluster"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"

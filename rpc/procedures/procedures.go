@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // Table is what the descriptors say about each method, by its path ("/quorate.v1.TreeService/GetTree"). A new

@@ -11,11 +11,11 @@ import (
 
 	"connectrpc.com/connect"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/cluster"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/rpc/codec"
 	"github.com/quorate/quorate/rpc/identify"

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
 )
 

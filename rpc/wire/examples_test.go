@@ -1,6 +1,6 @@
 package wire
 
-import quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+import quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 
 // exampleTree is a small strict tree: 100 cores, of which physics has 20 and operations 80.
 func exampleTree() *quoratev1.Tree {

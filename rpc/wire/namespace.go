@@ -3,7 +3,7 @@ package wire
 import (
 	"cmp"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 )
 

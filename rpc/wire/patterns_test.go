@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // TestPatternsHaveWords looks at every rule of the protocol: each pattern has a text, and no text is left over.

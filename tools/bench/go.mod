@@ -33,10 +33,14 @@ require (
 	github.com/mattn/go-colorable v0.1.12 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
+	github.com/quorate/quorate/client v0.0.0
 	golang.org/x/exp v0.0.0-20260820142414-ca536658362e // indirect
 	golang.org/x/sys v0.50.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b // indirect
 	pgregory.net/rapid v1.3.0 // indirect
 )
 
-replace github.com/quorate/quorate => ../../
+replace (
+	github.com/quorate/quorate => ../../
+	github.com/quorate/quorate/client => ../../client
+)

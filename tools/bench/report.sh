@@ -45,7 +45,7 @@ compile() {
   local package
   while read -r package _; do
     [ -d "$1/$package" ] || continue
-    go test -c -vet=off -ldflags='-s -w' "${@:3}" -o "$work/$2-${package//\//-}.test" "./$package"
+    GOWORK=$PWD/tools/make/go.work go test -c -vet=off -ldflags='-s -w' "${@:3}" -o "$work/$2-${package//\//-}.test" "./$package"
   done < <(selected)
 }
 

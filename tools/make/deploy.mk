@@ -1,6 +1,6 @@
 ##@ Packages, images and adapters
 
-.PHONY: package release verify-package licences fixture image verify-image deploy-tools kubernetes-servers
+.PHONY: package release pin-client verify-package licences fixture image verify-image deploy-tools kubernetes-servers
 .PHONY: verify-chart dashboards prometheus verify-metrics adapters-test verify-adapters verify-kubernetes openstack
 .PHONY: verify-openstack original
 
@@ -14,6 +14,12 @@ package: $(BIN)/goreleaser ## build packages and archives into .cache/package/di
 
 release: $(BIN)/goreleaser #: make a draft of a release from the tag of this commit; see CONTRIBUTING.md
 	goreleaser release --clean
+
+# go install refuses a program whose go.mod replaces a module, so the commit of a release has no replace.
+pin-client: #: let go.mod require the released client of VERSION=v1.0.0 in place of the one in this clone
+	@[ "$(origin VERSION)" = "command line" ] || { echo "make pin-client needs VERSION=v1.0.0"; exit 2; }
+	go mod edit -dropreplace=github.com/quorate/quorate/client -require=github.com/quorate/quorate/client@$(VERSION)
+	go mod tidy
 
 verify-package: package #: install, start, upgrade and remove the packages in clean roots; needs Debian and root
 	deploy/package/install.sh

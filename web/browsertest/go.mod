@@ -10,4 +10,7 @@ require (
 
 require github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 
-replace github.com/quorate/quorate => ../..
+replace (
+	github.com/quorate/quorate => ../..
+	github.com/quorate/quorate/client => ../../client
+)

@@ -84,4 +84,7 @@ require (
 
 tool sigs.k8s.io/boskos/cmd/boskosctl
 
-replace github.com/quorate/quorate => ../../..
+replace (
+	github.com/quorate/quorate => ../../..
+	github.com/quorate/quorate/client => ../../../client
+)

@@ -12,8 +12,8 @@ import (
 
 	"connectrpc.com/connect"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat/keystone/rest"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // observed counts the calls of the API that are expensive, and fails those that a test selects.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
 	"github.com/quorate/quorate/compat/keystone"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // Labels of the root of a tree, beside those that package keystone writes. All may be left out.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat/keystone/rest"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // fixed has one tree and accepts every change.

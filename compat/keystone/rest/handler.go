@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // Trees is the part of the public API that the calls need. The handler in the process and the generated client both

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // domain is that of all projects: trees say nothing of domains.

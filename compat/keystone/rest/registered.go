@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"slices"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // registeredBody shows a resource of a tree with the default of its root.

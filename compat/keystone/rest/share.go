@@ -6,7 +6,7 @@ import (
 	"math"
 	"net/http"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // maxTold is the largest limit of Keystone. It stands for unlimited too, because oslo.limit compares -1 like any other

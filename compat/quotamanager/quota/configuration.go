@@ -9,8 +9,8 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // policy is the policy of the trees that a Manager has.

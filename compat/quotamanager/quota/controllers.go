@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat/quotamanager"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // Controller shows one tree and its consumers as they were when GetTreeController was called.

@@ -3,7 +3,7 @@ package quota
 import (
 	"context"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // DeAllocate ends the allocation of a consumer on one tree; what it holds on other trees stays. It returns false, and

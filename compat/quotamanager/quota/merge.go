@@ -7,8 +7,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat/quotamanager"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // mergeTree makes a tree have the resources, nodes, limits and hard flags of a wanted one, and keeps everything that

@@ -3,7 +3,7 @@ package quota
 import (
 	"context"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // GetMode returns the mode. With WithSharedMode it is Maintenance if any of the trees is in maintenance.

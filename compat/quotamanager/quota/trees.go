@@ -9,9 +9,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
 	"github.com/quorate/quorate/compat/quotamanager"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // AddTreeByName adds a tree without nodes, in which nothing fits until it is updated from its cache. It has the

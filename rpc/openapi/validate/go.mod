@@ -18,4 +18,7 @@ require (
 	golang.org/x/text v0.42.0 // indirect
 )
 
-replace github.com/quorate/quorate => ../../..
+replace (
+	github.com/quorate/quorate => ../../..
+	github.com/quorate/quorate/client => ../../../client
+)

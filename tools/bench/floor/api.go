@@ -10,8 +10,8 @@ import (
 	"connectrpc.com/connect"
 	"github.com/hashicorp/raft"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
-	"github.com/quorate/quorate/gen/quorate/v1/quoratev1connect"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // Paths of the server beside the procedures of the API.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 func newTokenCmd(c *cli.Env) *cobra.Command {

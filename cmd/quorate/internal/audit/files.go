@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	records "github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/rpc/wire"
 )

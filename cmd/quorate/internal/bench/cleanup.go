@@ -8,8 +8,8 @@ import (
 
 	"connectrpc.com/connect"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // Ledger is what the measurements left in their tree.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strconv"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/load"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // DrawAllocation writes one allocation in detail. Remaining times are relative to nowMs, in ledger time; 0 omits them.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // Env is what all commands share: the streams, the global flags, and units that were read from a server.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // printHolders prints a line for each limit in the way of a denied request: who holds what counts against it.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // NamespaceVariable names the namespace of ids in the environment.

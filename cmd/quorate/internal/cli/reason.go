@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // ReasonText says why an allocation was ended or a lease revoked; empty if there is no reason. What the caller may not

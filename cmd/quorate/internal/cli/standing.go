@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // maxStanding bounds the lines of [Env.ReportStanding].

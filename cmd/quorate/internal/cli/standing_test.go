@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // TestUsersWithout: users and accounts that lose a role at a place, whatever else their bindings say.

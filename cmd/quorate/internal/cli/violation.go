@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strconv"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // ViolationText writes one limit that blocks a request, or the requests that come before it, and for which of its

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/compat"
 	"github.com/quorate/quorate/compat/boskos"
@@ -14,7 +15,6 @@ import (
 	"github.com/quorate/quorate/compat/quotamanager"
 	"github.com/quorate/quorate/compat/yunikorn"
 	"github.com/quorate/quorate/compat/zuul"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/manifest"
 )
 

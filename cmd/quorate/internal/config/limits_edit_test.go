@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 func amount(n int64) *quoratev1.Limit {

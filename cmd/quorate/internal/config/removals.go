@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // maxRemovalsNamed is how many trees and nodes a refusal names; the rest are counted.

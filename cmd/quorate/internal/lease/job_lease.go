@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/cmd/quorate/internal/request"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // Variables that tell a job the id and the fence of its lease.

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/cmd/quorate/internal/request"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // runResources collects --resource, --count and --env. A resource belongs to the --at before it, or to the only tree

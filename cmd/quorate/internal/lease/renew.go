@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/cmd/quorate/internal/request"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 type renewOptions struct {

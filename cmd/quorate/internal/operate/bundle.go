@@ -11,8 +11,8 @@ import (
 	"regexp"
 	"time"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // bundleFolder is the top folder of the archive.

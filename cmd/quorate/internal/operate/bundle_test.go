@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // TestABundleStaysInItsFolder: file names come from servers and must not escape the folder of the bundle.

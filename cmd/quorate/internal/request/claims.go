@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // Claims collects --at, --amount and --item in the order of the command line: each amount and item belongs to the node

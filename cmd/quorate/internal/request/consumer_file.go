@@ -9,10 +9,10 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/client"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/compat"
 	"github.com/quorate/quorate/compat/quotamanager"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // fromQuotaManager is the one format of other systems that describes a request.

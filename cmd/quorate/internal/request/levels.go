@@ -3,8 +3,8 @@ package request
 import (
 	"strconv"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
 )
 
 // levelVerdicts are the words of the table of levels.

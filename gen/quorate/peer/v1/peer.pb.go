@@ -7,7 +7,7 @@
 package peerv1
 
 import (
-	_ "github.com/quorate/quorate/gen/quorate/v1"
+	_ "github.com/quorate/quorate/client/gen/quorate/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"

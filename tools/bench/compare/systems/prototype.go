@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	quoratev1 "github.com/quorate/quorate/gen/quorate/v1"
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // nodeCount is the number of nodes of every cluster.
