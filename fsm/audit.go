@@ -207,8 +207,6 @@ func changeRecord(c quota.Command) (changeDraft, bool) {
 		r.addMeta(quota.ChangeMeta{Actor: c.Actor, Reason: c.Reason}, c.ID)
 	case quota.ChangeAccess:
 		r.Action, r.Reason = accessAction(c.Change), c.Reason
-	case quota.AdoptAllocations:
-		r.Reason = c.Reason
 	case quota.RequestLimits:
 		r.Reason, r.Detail = c.Reason, quota.Place(c.Tree, c.Node)+": "+quota.FormatLimits(c.Limits)
 	case quota.ApproveRequest:

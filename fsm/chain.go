@@ -29,7 +29,7 @@ func (f *FSM) extendChain(entry []byte, outcomes Outcomes, news []WatchEvent) {
 			revision = o.Configuration.Revision
 		}
 		numbers = appendNumbers(numbers, verdict, fence, revision)
-		if more := rareNumbers(o); more != [4]uint64{} {
+		if more := rareNumbers(o); more != [3]uint64{} {
 			numbers = appendNumbers(numbers, more[:]...)
 		}
 	}
@@ -58,12 +58,12 @@ func (n *WatchEvent) digestNumber() uint64 {
 }
 
 // rareNumbers are effects that few commands have. They are hashed only if one of them is not zero.
-func rareNumbers(o ledger.Outcome) [4]uint64 {
+func rareNumbers(o ledger.Outcome) [3]uint64 {
 	preempted := 0
 	if o.Decision != nil {
 		preempted = len(o.Decision.Preempted)
 	}
-	return [4]uint64{uint64(o.Expired), uint64(len(o.Restored)), uint64(preempted), uint64(o.Adopted)}
+	return [3]uint64{uint64(o.Expired), uint64(len(o.Restored)), uint64(preempted)}
 }
 
 func appendNumbers(to []byte, numbers ...uint64) []byte {

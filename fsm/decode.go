@@ -150,9 +150,6 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 		return quota.DeleteTree{Meta: decodeMeta(c.DeleteTree.GetMeta()), Tree: c.DeleteTree.GetTree()}, nil
 	case *logv1.Command_ChangeAccess:
 		return decodeChangeAccess(c.ChangeAccess)
-	case *logv1.Command_AdoptAllocations:
-		a := c.AdoptAllocations
-		return quota.AdoptAllocations{Owner: a.GetOwner(), IDs: a.GetIds(), Reason: a.GetReason()}, nil
 	}
 	if command := decodeHoldingChange(c); command != nil {
 		return command, nil

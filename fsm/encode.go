@@ -201,10 +201,6 @@ func encodeChange(c quota.Command) *logv1.Command {
 		return encodeRequestCommand(c)
 	case quota.SetWebhook, quota.ManageWebhook, quota.AdvanceWebhooks:
 		return encodeWebhookCommand(c)
-	case quota.AdoptAllocations:
-		return &logv1.Command{Command: &logv1.Command_AdoptAllocations{AdoptAllocations: &logv1.AdoptAllocations{
-			Owner: c.Owner, Ids: c.IDs, Reason: c.Reason,
-		}}}
 	}
 	panic("fsm: a command outside the closed list")
 }

@@ -52,7 +52,7 @@ func goldenSamples(t testing.TB) map[string][]byte {
 	}
 	for _, samples := range []map[string]quota.Command{
 		requestSamples(), holdingChanges(), timedSamples(), {
-			"bindings": boundTree, "adopt": adoption, "subtree": subtreeChange, "define-policies": definePolicies,
+			"bindings": boundTree, "subtree": subtreeChange, "define-policies": definePolicies,
 			"remove-policies": removedPolicy, "retired-items": retiringTree, "require-principal": requiringTree,
 		},
 	} {

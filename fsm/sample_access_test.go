@@ -91,9 +91,6 @@ var boundTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
 	TreeSettings: quota.TreeSettings{TenantsSee: quota.SeeNames},
 }}}
 
-// adoption gives an owner to what has none.
-var adoption = quota.AdoptAllocations{Owner: "corp/eva", IDs: []string{"i", "j"}, Reason: "test"}
-
 func requestSamples() map[string]quota.Command {
 	return map[string]quota.Command{
 		"request-limits": quota.RequestLimits{
@@ -140,15 +137,12 @@ func anyCommand() *rapid.Generator[quota.Command] {
 		}
 		return c
 	})
-	adopting := rapid.Custom(func(t *rapid.T) quota.Command {
-		return rapid.Make[quota.AdoptAllocations]().Draw(t, "adopt")
-	})
 	requesting := rapid.OneOf(asCommand(rapid.Make[quota.RequestLimits]()), asCommand(rapid.Make[quota.ApproveRequest]()),
 		asCommand(rapid.Make[quota.RejectRequest]()), asCommand(rapid.Make[quota.WithdrawRequest]()))
 	changing := rapid.OneOf(asCommand(rapid.Make[quota.Resize]()), asCommand(rapid.Make[quota.Transfer]()),
 		asCommand(rapid.Make[quota.Split]()))
 	return rapid.OneOf(quotatest.AllCommands(), quotatest.AllCommands(), quotatest.AllCommands(), change, bound,
-		adopting, requesting, changing, quotatest.HoldCommands())
+		requesting, changing, quotatest.HoldCommands())
 }
 
 func asCommand[C quota.Command](generator *rapid.Generator[C]) *rapid.Generator[quota.Command] {
@@ -165,7 +159,7 @@ func asChange[C access.Command](generator *rapid.Generator[C]) *rapid.Generator[
 }
 
 func accessEntry() *logv1.Entry {
-	samples := map[string]quota.Command{"tree": boundTree, "adopt": adoption, "subtree": subtreeChange}
+	samples := map[string]quota.Command{"tree": boundTree, "subtree": subtreeChange}
 	maps.Copy(samples, requestSamples())
 	for name, change := range accessSamples() {
 		samples[name] = quota.ChangeAccess{Reason: "test", Change: change}

@@ -75,9 +75,7 @@ const (
 	MaxActor      = 128
 	MaxReason     = 1024
 	// MaxParts bounds the parts of one Split.
-	MaxParts = 32
-	// MaxAdopted bounds the ids of one AdoptAllocations.
-	MaxAdopted   = 1000
+	MaxParts     = 32
 	MaxPrincipal = 256
 	// RecentDenials is how long a denial counts as recent, in milliseconds.
 	RecentDenials = 10 * 60 * 1000

@@ -383,17 +383,6 @@ type ChangeAccess struct {
 	Change access.Command
 }
 
-// AdoptAllocations gives allocations and waiting requests without an owner to a user. Those that have an owner, and ids
-// that are not known or have ended, stay as they are, so it may be repeated.
-type AdoptAllocations struct {
-	// Owner is ISSUER/NAME: an account of the book, or a user of a known issuer.
-	Owner string
-	// IDs are 1 to MaxAdopted ids.
-	IDs []string
-	// Reason is for records; at most MaxReason bytes.
-	Reason string
-}
-
 // RequestLimits asks for other limits of one node, which those who may set them approve. While an equal request of the
 // caller is open, that one is the answer.
 type RequestLimits struct {

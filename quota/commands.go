@@ -38,7 +38,7 @@ const (
 	NoRecord AuditKind = iota
 	// ConfigurationRecord: it changes the configuration.
 	ConfigurationRecord
-	// AccessRecord: it changes the access book, or who owns an allocation.
+	// AccessRecord: it changes the access book.
 	AccessRecord
 )
 
@@ -97,9 +97,6 @@ var commandTable = [...]CommandFacts{
 	13: {Number: 13, Name: "UpdateItems", Verb: access.ItemsClean},
 	14: {Number: 14, Name: "ResetItems", DryRun: TriesDecision, Verb: access.ItemsReset},
 	15: {Number: 15, Name: "ChangeAccess", Record: AccessRecord},
-	16: {
-		Number: 16, Name: "AdoptAllocations", Record: AccessRecord, DryRun: TriesDecision, Verb: access.AccessManage,
-	},
 	17: {
 		Number: 17, Name: "RequestLimits", Record: ConfigurationRecord, GrowsLedger: true, Verb: access.LimitsRequest,
 	},
@@ -135,7 +132,6 @@ func (Renew) command() commandNumber                { return 12 }
 func (UpdateItems) command() commandNumber          { return 13 }
 func (ResetItems) command() commandNumber           { return 14 }
 func (ChangeAccess) command() commandNumber         { return 15 }
-func (AdoptAllocations) command() commandNumber     { return 16 }
 func (RequestLimits) command() commandNumber        { return 17 }
 func (ApproveRequest) command() commandNumber       { return 18 }
 func (RejectRequest) command() commandNumber        { return 19 }

@@ -82,7 +82,6 @@ var matrixCalls = []matrixCall{
 	{"ClusterService/RaiseLevel", "", `{}`},
 	{"ClusterService/RemoveMember", "", `{"id": "n9"}`},
 	{"ClusterService/TransferLeader", "", `{"id": "n9"}`},
-	{"AccessService/AdoptAllocations", "", `{"owner": "account/owner", "dryRun": true}`},
 	{"AccessService/GetGuardReport", "", `{}`},
 	{"AuditService/ListRecords", "", `{}`},
 	{"DebugService/GetDiagnostics", "", `{}`},

@@ -156,9 +156,6 @@ func TestRequests(t *testing.T) {
 		"access allow jti 6f1c --issuer github --reason r": &quoratev1.AllowCredentialRequest{
 			Kind: quoratev1.RefusedKind_REFUSED_KIND_JTI, Issuer: "github", Name: "6f1c", Reason: "r",
 		},
-		"access adopt --owner zuul --ids zuul/ --tree cern --reason r": &quoratev1.AdoptAllocationsRequest{ // the second page
-			Owner: "account/zuul", IdPrefix: "zuul/", Tree: "cern", PageToken: "more", Reason: "r",
-		},
 		"access guard watch --reason r": &quoratev1.SetAccessModeRequest{
 			Mode: quoratev1.AccessMode_ACCESS_MODE_WATCHING, Reason: "r",
 		},

@@ -223,25 +223,6 @@ func (f *fake) SetAccessMode(
 	return &quoratev1.SetAccessModeResponse{Before: quoratev1.AccessMode_ACCESS_MODE_WATCHING, Index: 18}, nil
 }
 
-// AdoptAllocations answers two pages of three allocations.
-func (f *fake) AdoptAllocations(
-	_ context.Context, r *quoratev1.AdoptAllocationsRequest,
-) (*quoratev1.AdoptAllocationsResponse, error) {
-	f.keepRequest(r)
-	if r.GetOwner() == "account/nobody" {
-		return nil, connectError(connect.CodeNotFound, "owner: there is no account \"nobody\"; create it first")
-	}
-	if r.GetPageToken() == "" {
-		return &quoratev1.AdoptAllocationsResponse{
-			Allocations: []*quoratev1.AllocationRef{refTo("a"), refTo("b")}, Adopted: 2, NextPageToken: "more",
-		}, nil
-	}
-	return &quoratev1.AdoptAllocationsResponse{
-		Allocations: []*quoratev1.AllocationRef{refTo("c")}, Adopted: 1,
-		Index: 18,
-	}, nil
-}
-
 func (f *fake) GetGuardReport(
 	ctx context.Context, _ *quoratev1.GetGuardReportRequest,
 ) (*quoratev1.GetGuardReportResponse, error) {

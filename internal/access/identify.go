@@ -1,7 +1,5 @@
 package access
 
-import "strings"
-
 // Identify prepares a checked caller for decisions, as the book knows it at a wall time. It refuses with
 // Unauthenticated an account that is unknown or disabled, a token that is unknown, revoked, ended or of another
 // account, an issuer that is unknown, and a user or token in the list of refusals. The text names the cause, which is
@@ -107,29 +105,6 @@ func (b *Book) isRefused(key RefusedKey, wall int64) bool {
 	}
 	r, found := b.Refusal(key, 0, wall)
 	return found && r.IssuedBefore == 0
-}
-
-// CheckOwner refuses a name that no user of this cluster can have: an account that does not exist, or a user of an
-// issuer that is not known.
-func (b *Book) CheckOwner(user string) *Error {
-	if account, ok := strings.CutPrefix(user, accountPrefix); ok {
-		if _, found := b.Account(account); !found {
-			return noAccount("owner", account)
-		}
-		return nil
-	}
-	if !isIssuedName(user) {
-		return invalid("owner", "write account/NAME or ISSUER/NAME; "+subjectNameRule, "%q is not a user", clip(user))
-	}
-	switch issuer, _, _ := strings.Cut(user, "/"); issuer {
-	case CertificateIssuer, FrontEndIssuer:
-	default:
-		if b.issuer(issuer) == nil {
-			return refusal(NotFound, "owner", "name account/NAME, cert/NAME, or a user of an issuer of the access section",
-				"%q is not an issuer of this cluster", clip(issuer))
-		}
-	}
-	return nil
 }
 
 // issuer is nil if there is none of the name.

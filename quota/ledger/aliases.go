@@ -37,7 +37,6 @@ type (
 	TreeImage         = image.TreeImage
 	TreeVersionImage  = admit.TreeVersionImage
 	UndoImage         = admit.UndoImage
-	Unowned           = read.Unowned
 	WaitingImage      = image.WaitingImage
 )
 

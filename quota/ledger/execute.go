@@ -95,8 +95,6 @@ func execute(s *state.State, c quota.Command, m state.Mode) state.Outcome {
 		return permit.CommitPlan(p, c.Meta, p.PlanDelete(c), m)
 	case quota.ChangeAccess:
 		return permit.NewGuard(s).ChangeAccess(c, m)
-	case quota.AdoptAllocations:
-		return permit.NewGuard(s).AdoptAllocations(c, m)
 	case quota.RequestLimits:
 		return permit.NewGuard(s).RequestLimits(c, m)
 	case quota.ApproveRequest:

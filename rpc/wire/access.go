@@ -9,7 +9,6 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
-	"github.com/quorate/quorate/quota"
 )
 
 // ToBindings reads the bindings of a node, in canonical form. The field is the path of the list in the request, and
@@ -174,44 +173,4 @@ func toSpan(field string, millis, byDefault, most int64) (int64, error) {
 // EndOfLife is the wall time at which something ends that lives so long from now on, in milliseconds since 1970.
 func EndOfLife(now time.Time, life int64) int64 {
 	return now.UnixMilli() + min(life, math.MaxInt64-now.UnixMilli())
-}
-
-// UnownedAt is where a listing of what has no owner continues: behind a held allocation, or in the queue.
-type UnownedAt struct {
-	Fence   uint64
-	Waiting bool
-	// Turn is nil at the beginning of the queue.
-	Turn *quota.QueueTurn
-}
-
-// UnownedToken continues at a place; nil is the last page.
-func UnownedToken(at *UnownedAt) string {
-	switch {
-	case at == nil:
-		return ""
-	case !at.Waiting:
-		return MakeToken(unownedToken, []byte("f"+AllocationPageToken(at.Fence)))
-	}
-	return MakeToken(unownedToken, []byte("w"+WaitingPageToken(at.Turn)))
-}
-
-// OpenUnownedToken reads a token of UnownedToken.
-func OpenUnownedToken(token string) (*UnownedAt, error) {
-	if token == "" {
-		return &UnownedAt{}, nil
-	}
-	content, err := openToken(unownedToken, token)
-	if err != nil || len(content) == 0 {
-		return nil, invalidPageToken(token)
-	}
-	at := &UnownedAt{Waiting: content[0] == 'w'}
-	if at.Waiting {
-		at.Turn, err = OpenWaitingToken(string(content[1:]))
-	} else {
-		at.Fence, err = OpenAllocationToken(string(content[1:]))
-	}
-	if err != nil {
-		return nil, invalidPageToken(token)
-	}
-	return at, nil
 }

@@ -19,7 +19,6 @@ const (
 	itemToken       = 'i'
 	WaitingToken    = 'w'
 	accountToken    = 'c'
-	unownedToken    = 'o'
 )
 
 // Page sizes when the caller names none.

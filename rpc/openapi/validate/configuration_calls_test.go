@@ -48,7 +48,6 @@ var accessCalls = []call{
 	{procedure: "AccessService/ListRefusedCredentials", body: `{}`},
 	{procedure: "AccessService/AllowCredential", body: `{"kind": "REFUSED_KIND_USER", "name": "account/anna"}`},
 	{procedure: "AccessService/DeleteAccount", body: `{"name": "anna"}`},
-	{procedure: "AccessService/AdoptAllocations", body: `{"owner": "account/hans", "dryRun": true}`},
 	{procedure: "AccessService/CanI", body: `{"questions": [{"verb": "hold", "place": {"tree": "cern"}}]}`},
 	{procedure: "AccessService/WhoCan", body: `{"verb": "access.manage"}`},
 	{procedure: "AuditService/ListRecords", body: `{"newestFirst": true}`},

@@ -3016,198 +3016,6 @@ func (x *SetAccessModeResponse) GetIndex() uint64 {
 	return 0
 }
 
-// AdoptAllocationsRequest names the owner and what it gets.
-type AdoptAllocationsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The user, such as account/zuul.
-	Owner string `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
-	// The beginning of the ids; empty selects all.
-	IdPrefix string `protobuf:"bytes,2,opt,name=id_prefix,json=idPrefix,proto3" json:"id_prefix,omitempty"`
-	// Only those with a claim in this tree; empty selects all trees.
-	Tree string `protobuf:"bytes,3,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The token of the page before; empty for the first page.
-	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// At most so many; 0 means 1000, which is the most.
-	PageSize int32 `protobuf:"varint,5,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Changes nothing and answers what would be adopted.
-	DryRun bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// The reason, for records.
-	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Only those in this namespace; empty selects all. Those of "default" move to the namespace of the owner.
-	Namespace     string `protobuf:"bytes,8,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AdoptAllocationsRequest) Reset() {
-	*x = AdoptAllocationsRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[46]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AdoptAllocationsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AdoptAllocationsRequest) ProtoMessage() {}
-
-func (x *AdoptAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[46]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AdoptAllocationsRequest.ProtoReflect.Descriptor instead.
-func (*AdoptAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{46}
-}
-
-func (x *AdoptAllocationsRequest) GetOwner() string {
-	if x != nil {
-		return x.Owner
-	}
-	return ""
-}
-
-func (x *AdoptAllocationsRequest) GetIdPrefix() string {
-	if x != nil {
-		return x.IdPrefix
-	}
-	return ""
-}
-
-func (x *AdoptAllocationsRequest) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *AdoptAllocationsRequest) GetPageToken() string {
-	if x != nil {
-		return x.PageToken
-	}
-	return ""
-}
-
-func (x *AdoptAllocationsRequest) GetPageSize() int32 {
-	if x != nil {
-		return x.PageSize
-	}
-	return 0
-}
-
-func (x *AdoptAllocationsRequest) GetDryRun() bool {
-	if x != nil {
-		return x.DryRun
-	}
-	return false
-}
-
-func (x *AdoptAllocationsRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *AdoptAllocationsRequest) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
-}
-
-// AdoptAllocationsResponse has what the owner got.
-type AdoptAllocationsResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Those of the page that had no owner when it was read, under their ids before.
-	Allocations []*AllocationRef `protobuf:"bytes,1,rep,name=allocations,proto3" json:"allocations,omitempty"`
-	// How many of them got the owner; with dry_run, would get it.
-	Adopted int32 `protobuf:"varint,2,opt,name=adopted,proto3" json:"adopted,omitempty"`
-	// The token of the next page; empty on the last one. A page may be empty although others follow.
-	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Log index that reflects this answer.
-	Index uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
-	// Those that were left because they could not move to the namespace of the owner: an id is taken there, or a
-	// reservation or revocation refers to the allocation until it ends. Adopt them later, or end them.
-	Left          []*AllocationRef `protobuf:"bytes,5,rep,name=left,proto3" json:"left,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AdoptAllocationsResponse) Reset() {
-	*x = AdoptAllocationsResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[47]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AdoptAllocationsResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AdoptAllocationsResponse) ProtoMessage() {}
-
-func (x *AdoptAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[47]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AdoptAllocationsResponse.ProtoReflect.Descriptor instead.
-func (*AdoptAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{47}
-}
-
-func (x *AdoptAllocationsResponse) GetAllocations() []*AllocationRef {
-	if x != nil {
-		return x.Allocations
-	}
-	return nil
-}
-
-func (x *AdoptAllocationsResponse) GetAdopted() int32 {
-	if x != nil {
-		return x.Adopted
-	}
-	return 0
-}
-
-func (x *AdoptAllocationsResponse) GetNextPageToken() string {
-	if x != nil {
-		return x.NextPageToken
-	}
-	return ""
-}
-
-func (x *AdoptAllocationsResponse) GetIndex() uint64 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
-}
-
-func (x *AdoptAllocationsResponse) GetLeft() []*AllocationRef {
-	if x != nil {
-		return x.Left
-	}
-	return nil
-}
-
 // GetGuardReportRequest asks for the report.
 type GetGuardReportRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3219,7 +3027,7 @@ type GetGuardReportRequest struct {
 
 func (x *GetGuardReportRequest) Reset() {
 	*x = GetGuardReportRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[48]
+	mi := &file_quorate_v1_access_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3231,7 +3039,7 @@ func (x *GetGuardReportRequest) String() string {
 func (*GetGuardReportRequest) ProtoMessage() {}
 
 func (x *GetGuardReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[48]
+	mi := &file_quorate_v1_access_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3244,7 +3052,7 @@ func (x *GetGuardReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGuardReportRequest.ProtoReflect.Descriptor instead.
 func (*GetGuardReportRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{48}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetGuardReportRequest) GetRead() *ReadOptions {
@@ -3274,7 +3082,7 @@ type GetGuardReportResponse struct {
 
 func (x *GetGuardReportResponse) Reset() {
 	*x = GetGuardReportResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[49]
+	mi := &file_quorate_v1_access_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3286,7 +3094,7 @@ func (x *GetGuardReportResponse) String() string {
 func (*GetGuardReportResponse) ProtoMessage() {}
 
 func (x *GetGuardReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[49]
+	mi := &file_quorate_v1_access_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3299,7 +3107,7 @@ func (x *GetGuardReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGuardReportResponse.ProtoReflect.Descriptor instead.
 func (*GetGuardReportResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{49}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetGuardReportResponse) GetTreesWithAdmins() []*TreeAdmins {
@@ -3350,7 +3158,7 @@ type TreeAdmins struct {
 
 func (x *TreeAdmins) Reset() {
 	*x = TreeAdmins{}
-	mi := &file_quorate_v1_access_proto_msgTypes[50]
+	mi := &file_quorate_v1_access_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3362,7 +3170,7 @@ func (x *TreeAdmins) String() string {
 func (*TreeAdmins) ProtoMessage() {}
 
 func (x *TreeAdmins) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[50]
+	mi := &file_quorate_v1_access_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3375,7 +3183,7 @@ func (x *TreeAdmins) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeAdmins.ProtoReflect.Descriptor instead.
 func (*TreeAdmins) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{50}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TreeAdmins) GetTree() string {
@@ -3405,7 +3213,7 @@ type WouldRefuse struct {
 
 func (x *WouldRefuse) Reset() {
 	*x = WouldRefuse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[51]
+	mi := &file_quorate_v1_access_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3417,7 +3225,7 @@ func (x *WouldRefuse) String() string {
 func (*WouldRefuse) ProtoMessage() {}
 
 func (x *WouldRefuse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[51]
+	mi := &file_quorate_v1_access_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3430,7 +3238,7 @@ func (x *WouldRefuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WouldRefuse.ProtoReflect.Descriptor instead.
 func (*WouldRefuse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{51}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *WouldRefuse) GetVerb() string {
@@ -3656,25 +3464,7 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"]\n" +
 	"\x15SetAccessModeResponse\x12.\n" +
 	"\x06before\x18\x01 \x01(\x0e2\x16.quorate.v1.AccessModeR\x06before\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\"\xc4\x02\n" +
-	"\x17AdoptAllocationsRequest\x12 \n" +
-	"\x05owner\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01(\x80\x02R\x05owner\x12%\n" +
-	"\tid_prefix\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\bidPrefix\x12\x1b\n" +
-	"\x04tree\x18\x03 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12'\n" +
-	"\n" +
-	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\tpageToken\x12'\n" +
-	"\tpage_size\x18\x05 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x17\n" +
-	"\adry_run\x18\x06 \x01(\bR\x06dryRun\x12 \n" +
-	"\x06reason\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x126\n" +
-	"\tnamespace\x18\b \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"\xde\x01\n" +
-	"\x18AdoptAllocationsResponse\x12;\n" +
-	"\vallocations\x18\x01 \x03(\v2\x19.quorate.v1.AllocationRefR\vallocations\x12\x18\n" +
-	"\aadopted\x18\x02 \x01(\x05R\aadopted\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12\x14\n" +
-	"\x05index\x18\x04 \x01(\x04R\x05index\x12-\n" +
-	"\x04left\x18\x05 \x03(\v2\x19.quorate.v1.AllocationRefR\x04left\"D\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\"D\n" +
 	"\x15GetGuardReportRequest\x12+\n" +
 	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x99\x02\n" +
 	"\x16GetGuardReportResponse\x12B\n" +
@@ -3701,7 +3491,7 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\x12REFUSED_KIND_TOKEN\x10\x01\x12\x15\n" +
 	"\x11REFUSED_KIND_USER\x10\x02\x12\x1c\n" +
 	"\x18REFUSED_KIND_CERTIFICATE\x10\x03\x12\x14\n" +
-	"\x10REFUSED_KIND_JTI\x10\x042\xdc\x0e\n" +
+	"\x10REFUSED_KIND_JTI\x10\x042\xe6\r\n" +
 	"\rAccessService\x12J\n" +
 	"\x06WhoAmI\x12\x19.quorate.v1.WhoAmIRequest\x1a\x1a.quorate.v1.WhoAmIResponse\"\t\xa2\xa0\x19\x02\b\x01\x90\x02\x01\x12D\n" +
 	"\x04CanI\x12\x17.quorate.v1.CanIRequest\x1a\x18.quorate.v1.CanIResponse\"\t\xa2\xa0\x19\x02\b\x01\x90\x02\x01\x12W\n" +
@@ -3719,8 +3509,7 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\x10RefuseCredential\x12#.quorate.v1.RefuseCredentialRequest\x1a$.quorate.v1.RefuseCredentialResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12q\n" +
 	"\x0fAllowCredential\x12\".quorate.v1.AllowCredentialRequest\x1a#.quorate.v1.AllowCredentialResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12\x87\x01\n" +
 	"\x16ListRefusedCredentials\x12).quorate.v1.ListRefusedCredentialsRequest\x1a*.quorate.v1.ListRefusedCredentialsResponse\"\x16\xa2\xa0\x19\x0f\b\x02\x12\vaccess.read\x90\x02\x01\x12k\n" +
-	"\rSetAccessMode\x12 .quorate.v1.SetAccessModeRequest\x1a!.quorate.v1.SetAccessModeResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12t\n" +
-	"\x10AdoptAllocations\x12#.quorate.v1.AdoptAllocationsRequest\x1a$.quorate.v1.AdoptAllocationsResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12l\n" +
+	"\rSetAccessMode\x12 .quorate.v1.SetAccessModeRequest\x1a!.quorate.v1.SetAccessModeResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12l\n" +
 	"\x0eGetGuardReport\x12!.quorate.v1.GetGuardReportRequest\x1a\".quorate.v1.GetGuardReportResponse\"\x13\xa2\xa0\x19\x0f\b\x02\x12\vaccess.readB\xa2\x01\n" +
 	"\x0ecom.quorate.v1B\vAccessProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
@@ -3739,7 +3528,7 @@ func file_quorate_v1_access_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_access_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorate_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_quorate_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_quorate_v1_access_proto_goTypes = []any{
 	(AccessMode)(0),                        // 0: quorate.v1.AccessMode
 	(RefusedKind)(0),                       // 1: quorate.v1.RefusedKind
@@ -3789,20 +3578,17 @@ var file_quorate_v1_access_proto_goTypes = []any{
 	(*ListRefusedCredentialsResponse)(nil), // 45: quorate.v1.ListRefusedCredentialsResponse
 	(*SetAccessModeRequest)(nil),           // 46: quorate.v1.SetAccessModeRequest
 	(*SetAccessModeResponse)(nil),          // 47: quorate.v1.SetAccessModeResponse
-	(*AdoptAllocationsRequest)(nil),        // 48: quorate.v1.AdoptAllocationsRequest
-	(*AdoptAllocationsResponse)(nil),       // 49: quorate.v1.AdoptAllocationsResponse
-	(*GetGuardReportRequest)(nil),          // 50: quorate.v1.GetGuardReportRequest
-	(*GetGuardReportResponse)(nil),         // 51: quorate.v1.GetGuardReportResponse
-	(*TreeAdmins)(nil),                     // 52: quorate.v1.TreeAdmins
-	(*WouldRefuse)(nil),                    // 53: quorate.v1.WouldRefuse
-	(*timestamppb.Timestamp)(nil),          // 54: google.protobuf.Timestamp
-	(*ReadOptions)(nil),                    // 55: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                       // 56: quorate.v1.ReadInfo
-	(*AllocationRef)(nil),                  // 57: quorate.v1.AllocationRef
+	(*GetGuardReportRequest)(nil),          // 48: quorate.v1.GetGuardReportRequest
+	(*GetGuardReportResponse)(nil),         // 49: quorate.v1.GetGuardReportResponse
+	(*TreeAdmins)(nil),                     // 50: quorate.v1.TreeAdmins
+	(*WouldRefuse)(nil),                    // 51: quorate.v1.WouldRefuse
+	(*timestamppb.Timestamp)(nil),          // 52: google.protobuf.Timestamp
+	(*ReadOptions)(nil),                    // 53: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                       // 54: quorate.v1.ReadInfo
 }
 var file_quorate_v1_access_proto_depIdxs = []int32{
 	3,  // 0: quorate.v1.Binding.hold_as:type_name -> quorate.v1.HoldAs
-	54, // 1: quorate.v1.Binding.ends_at:type_name -> google.protobuf.Timestamp
+	52, // 1: quorate.v1.Binding.ends_at:type_name -> google.protobuf.Timestamp
 	5,  // 2: quorate.v1.AccessSection.roles:type_name -> quorate.v1.AccessRole
 	6,  // 3: quorate.v1.AccessSection.issuers:type_name -> quorate.v1.Issuer
 	9,  // 4: quorate.v1.AccessSection.certificates:type_name -> quorate.v1.CertificateRule
@@ -3810,90 +3596,86 @@ var file_quorate_v1_access_proto_depIdxs = []int32{
 	7,  // 6: quorate.v1.Issuer.require:type_name -> quorate.v1.ClaimRule
 	8,  // 7: quorate.v1.Issuer.groups:type_name -> quorate.v1.GroupRule
 	7,  // 8: quorate.v1.GroupRule.when:type_name -> quorate.v1.ClaimRule
-	54, // 9: quorate.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	54, // 10: quorate.v1.Token.ends_at:type_name -> google.protobuf.Timestamp
-	55, // 11: quorate.v1.WhoAmIRequest.read:type_name -> quorate.v1.ReadOptions
+	52, // 9: quorate.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	52, // 10: quorate.v1.Token.ends_at:type_name -> google.protobuf.Timestamp
+	53, // 11: quorate.v1.WhoAmIRequest.read:type_name -> quorate.v1.ReadOptions
 	0,  // 12: quorate.v1.WhoAmIResponse.mode:type_name -> quorate.v1.AccessMode
-	54, // 13: quorate.v1.WhoAmIResponse.ends_at:type_name -> google.protobuf.Timestamp
-	56, // 14: quorate.v1.WhoAmIResponse.read:type_name -> quorate.v1.ReadInfo
+	52, // 13: quorate.v1.WhoAmIResponse.ends_at:type_name -> google.protobuf.Timestamp
+	54, // 14: quorate.v1.WhoAmIResponse.read:type_name -> quorate.v1.ReadInfo
 	16, // 15: quorate.v1.CanIRequest.questions:type_name -> quorate.v1.AccessQuestion
-	55, // 16: quorate.v1.CanIRequest.read:type_name -> quorate.v1.ReadOptions
+	53, // 16: quorate.v1.CanIRequest.read:type_name -> quorate.v1.ReadOptions
 	14, // 17: quorate.v1.AccessQuestion.place:type_name -> quorate.v1.Place
-	56, // 18: quorate.v1.CanIResponse.read:type_name -> quorate.v1.ReadInfo
+	54, // 18: quorate.v1.CanIResponse.read:type_name -> quorate.v1.ReadInfo
 	14, // 19: quorate.v1.WhoCanRequest.place:type_name -> quorate.v1.Place
-	55, // 20: quorate.v1.WhoCanRequest.read:type_name -> quorate.v1.ReadOptions
+	53, // 20: quorate.v1.WhoCanRequest.read:type_name -> quorate.v1.ReadOptions
 	20, // 21: quorate.v1.WhoCanResponse.bindings:type_name -> quorate.v1.PlacedBinding
-	56, // 22: quorate.v1.WhoCanResponse.read:type_name -> quorate.v1.ReadInfo
+	54, // 22: quorate.v1.WhoCanResponse.read:type_name -> quorate.v1.ReadInfo
 	14, // 23: quorate.v1.PlacedBinding.place:type_name -> quorate.v1.Place
 	2,  // 24: quorate.v1.PlacedBinding.binding:type_name -> quorate.v1.Binding
 	11, // 25: quorate.v1.BootstrapResponse.token:type_name -> quorate.v1.Token
 	10, // 26: quorate.v1.CreateAccountRequest.account:type_name -> quorate.v1.Account
 	10, // 27: quorate.v1.UpdateAccountRequest.account:type_name -> quorate.v1.Account
-	55, // 28: quorate.v1.ListAccountsRequest.read:type_name -> quorate.v1.ReadOptions
+	53, // 28: quorate.v1.ListAccountsRequest.read:type_name -> quorate.v1.ReadOptions
 	10, // 29: quorate.v1.ListAccountsResponse.accounts:type_name -> quorate.v1.Account
-	56, // 30: quorate.v1.ListAccountsResponse.read:type_name -> quorate.v1.ReadInfo
+	54, // 30: quorate.v1.ListAccountsResponse.read:type_name -> quorate.v1.ReadInfo
 	11, // 31: quorate.v1.CreateTokenResponse.token:type_name -> quorate.v1.Token
 	11, // 32: quorate.v1.RotateTokenResponse.token:type_name -> quorate.v1.Token
-	55, // 33: quorate.v1.ListTokensRequest.read:type_name -> quorate.v1.ReadOptions
+	53, // 33: quorate.v1.ListTokensRequest.read:type_name -> quorate.v1.ReadOptions
 	11, // 34: quorate.v1.ListTokensResponse.tokens:type_name -> quorate.v1.Token
-	56, // 35: quorate.v1.ListTokensResponse.read:type_name -> quorate.v1.ReadInfo
+	54, // 35: quorate.v1.ListTokensResponse.read:type_name -> quorate.v1.ReadInfo
 	1,  // 36: quorate.v1.RefusedCredential.kind:type_name -> quorate.v1.RefusedKind
-	54, // 37: quorate.v1.RefusedCredential.issue_cutoff_at:type_name -> google.protobuf.Timestamp
-	54, // 38: quorate.v1.RefusedCredential.ends_at:type_name -> google.protobuf.Timestamp
+	52, // 37: quorate.v1.RefusedCredential.issue_cutoff_at:type_name -> google.protobuf.Timestamp
+	52, // 38: quorate.v1.RefusedCredential.ends_at:type_name -> google.protobuf.Timestamp
 	39, // 39: quorate.v1.RefuseCredentialRequest.refused:type_name -> quorate.v1.RefusedCredential
 	1,  // 40: quorate.v1.AllowCredentialRequest.kind:type_name -> quorate.v1.RefusedKind
-	55, // 41: quorate.v1.ListRefusedCredentialsRequest.read:type_name -> quorate.v1.ReadOptions
+	53, // 41: quorate.v1.ListRefusedCredentialsRequest.read:type_name -> quorate.v1.ReadOptions
 	39, // 42: quorate.v1.ListRefusedCredentialsResponse.refused:type_name -> quorate.v1.RefusedCredential
-	56, // 43: quorate.v1.ListRefusedCredentialsResponse.read:type_name -> quorate.v1.ReadInfo
+	54, // 43: quorate.v1.ListRefusedCredentialsResponse.read:type_name -> quorate.v1.ReadInfo
 	0,  // 44: quorate.v1.SetAccessModeRequest.mode:type_name -> quorate.v1.AccessMode
 	0,  // 45: quorate.v1.SetAccessModeResponse.before:type_name -> quorate.v1.AccessMode
-	57, // 46: quorate.v1.AdoptAllocationsResponse.allocations:type_name -> quorate.v1.AllocationRef
-	57, // 47: quorate.v1.AdoptAllocationsResponse.left:type_name -> quorate.v1.AllocationRef
-	55, // 48: quorate.v1.GetGuardReportRequest.read:type_name -> quorate.v1.ReadOptions
-	52, // 49: quorate.v1.GetGuardReportResponse.trees_with_admins:type_name -> quorate.v1.TreeAdmins
-	53, // 50: quorate.v1.GetGuardReportResponse.would_refuse:type_name -> quorate.v1.WouldRefuse
-	56, // 51: quorate.v1.GetGuardReportResponse.read:type_name -> quorate.v1.ReadInfo
-	12, // 52: quorate.v1.AccessService.WhoAmI:input_type -> quorate.v1.WhoAmIRequest
-	15, // 53: quorate.v1.AccessService.CanI:input_type -> quorate.v1.CanIRequest
-	18, // 54: quorate.v1.AccessService.WhoCan:input_type -> quorate.v1.WhoCanRequest
-	21, // 55: quorate.v1.AccessService.Bootstrap:input_type -> quorate.v1.BootstrapRequest
-	23, // 56: quorate.v1.AccessService.CreateAccount:input_type -> quorate.v1.CreateAccountRequest
-	25, // 57: quorate.v1.AccessService.UpdateAccount:input_type -> quorate.v1.UpdateAccountRequest
-	27, // 58: quorate.v1.AccessService.DeleteAccount:input_type -> quorate.v1.DeleteAccountRequest
-	29, // 59: quorate.v1.AccessService.ListAccounts:input_type -> quorate.v1.ListAccountsRequest
-	31, // 60: quorate.v1.AccessService.CreateToken:input_type -> quorate.v1.CreateTokenRequest
-	33, // 61: quorate.v1.AccessService.RotateToken:input_type -> quorate.v1.RotateTokenRequest
-	35, // 62: quorate.v1.AccessService.RevokeToken:input_type -> quorate.v1.RevokeTokenRequest
-	37, // 63: quorate.v1.AccessService.ListTokens:input_type -> quorate.v1.ListTokensRequest
-	40, // 64: quorate.v1.AccessService.RefuseCredential:input_type -> quorate.v1.RefuseCredentialRequest
-	42, // 65: quorate.v1.AccessService.AllowCredential:input_type -> quorate.v1.AllowCredentialRequest
-	44, // 66: quorate.v1.AccessService.ListRefusedCredentials:input_type -> quorate.v1.ListRefusedCredentialsRequest
-	46, // 67: quorate.v1.AccessService.SetAccessMode:input_type -> quorate.v1.SetAccessModeRequest
-	48, // 68: quorate.v1.AccessService.AdoptAllocations:input_type -> quorate.v1.AdoptAllocationsRequest
-	50, // 69: quorate.v1.AccessService.GetGuardReport:input_type -> quorate.v1.GetGuardReportRequest
-	13, // 70: quorate.v1.AccessService.WhoAmI:output_type -> quorate.v1.WhoAmIResponse
-	17, // 71: quorate.v1.AccessService.CanI:output_type -> quorate.v1.CanIResponse
-	19, // 72: quorate.v1.AccessService.WhoCan:output_type -> quorate.v1.WhoCanResponse
-	22, // 73: quorate.v1.AccessService.Bootstrap:output_type -> quorate.v1.BootstrapResponse
-	24, // 74: quorate.v1.AccessService.CreateAccount:output_type -> quorate.v1.CreateAccountResponse
-	26, // 75: quorate.v1.AccessService.UpdateAccount:output_type -> quorate.v1.UpdateAccountResponse
-	28, // 76: quorate.v1.AccessService.DeleteAccount:output_type -> quorate.v1.DeleteAccountResponse
-	30, // 77: quorate.v1.AccessService.ListAccounts:output_type -> quorate.v1.ListAccountsResponse
-	32, // 78: quorate.v1.AccessService.CreateToken:output_type -> quorate.v1.CreateTokenResponse
-	34, // 79: quorate.v1.AccessService.RotateToken:output_type -> quorate.v1.RotateTokenResponse
-	36, // 80: quorate.v1.AccessService.RevokeToken:output_type -> quorate.v1.RevokeTokenResponse
-	38, // 81: quorate.v1.AccessService.ListTokens:output_type -> quorate.v1.ListTokensResponse
-	41, // 82: quorate.v1.AccessService.RefuseCredential:output_type -> quorate.v1.RefuseCredentialResponse
-	43, // 83: quorate.v1.AccessService.AllowCredential:output_type -> quorate.v1.AllowCredentialResponse
-	45, // 84: quorate.v1.AccessService.ListRefusedCredentials:output_type -> quorate.v1.ListRefusedCredentialsResponse
-	47, // 85: quorate.v1.AccessService.SetAccessMode:output_type -> quorate.v1.SetAccessModeResponse
-	49, // 86: quorate.v1.AccessService.AdoptAllocations:output_type -> quorate.v1.AdoptAllocationsResponse
-	51, // 87: quorate.v1.AccessService.GetGuardReport:output_type -> quorate.v1.GetGuardReportResponse
-	70, // [70:88] is the sub-list for method output_type
-	52, // [52:70] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	53, // 46: quorate.v1.GetGuardReportRequest.read:type_name -> quorate.v1.ReadOptions
+	50, // 47: quorate.v1.GetGuardReportResponse.trees_with_admins:type_name -> quorate.v1.TreeAdmins
+	51, // 48: quorate.v1.GetGuardReportResponse.would_refuse:type_name -> quorate.v1.WouldRefuse
+	54, // 49: quorate.v1.GetGuardReportResponse.read:type_name -> quorate.v1.ReadInfo
+	12, // 50: quorate.v1.AccessService.WhoAmI:input_type -> quorate.v1.WhoAmIRequest
+	15, // 51: quorate.v1.AccessService.CanI:input_type -> quorate.v1.CanIRequest
+	18, // 52: quorate.v1.AccessService.WhoCan:input_type -> quorate.v1.WhoCanRequest
+	21, // 53: quorate.v1.AccessService.Bootstrap:input_type -> quorate.v1.BootstrapRequest
+	23, // 54: quorate.v1.AccessService.CreateAccount:input_type -> quorate.v1.CreateAccountRequest
+	25, // 55: quorate.v1.AccessService.UpdateAccount:input_type -> quorate.v1.UpdateAccountRequest
+	27, // 56: quorate.v1.AccessService.DeleteAccount:input_type -> quorate.v1.DeleteAccountRequest
+	29, // 57: quorate.v1.AccessService.ListAccounts:input_type -> quorate.v1.ListAccountsRequest
+	31, // 58: quorate.v1.AccessService.CreateToken:input_type -> quorate.v1.CreateTokenRequest
+	33, // 59: quorate.v1.AccessService.RotateToken:input_type -> quorate.v1.RotateTokenRequest
+	35, // 60: quorate.v1.AccessService.RevokeToken:input_type -> quorate.v1.RevokeTokenRequest
+	37, // 61: quorate.v1.AccessService.ListTokens:input_type -> quorate.v1.ListTokensRequest
+	40, // 62: quorate.v1.AccessService.RefuseCredential:input_type -> quorate.v1.RefuseCredentialRequest
+	42, // 63: quorate.v1.AccessService.AllowCredential:input_type -> quorate.v1.AllowCredentialRequest
+	44, // 64: quorate.v1.AccessService.ListRefusedCredentials:input_type -> quorate.v1.ListRefusedCredentialsRequest
+	46, // 65: quorate.v1.AccessService.SetAccessMode:input_type -> quorate.v1.SetAccessModeRequest
+	48, // 66: quorate.v1.AccessService.GetGuardReport:input_type -> quorate.v1.GetGuardReportRequest
+	13, // 67: quorate.v1.AccessService.WhoAmI:output_type -> quorate.v1.WhoAmIResponse
+	17, // 68: quorate.v1.AccessService.CanI:output_type -> quorate.v1.CanIResponse
+	19, // 69: quorate.v1.AccessService.WhoCan:output_type -> quorate.v1.WhoCanResponse
+	22, // 70: quorate.v1.AccessService.Bootstrap:output_type -> quorate.v1.BootstrapResponse
+	24, // 71: quorate.v1.AccessService.CreateAccount:output_type -> quorate.v1.CreateAccountResponse
+	26, // 72: quorate.v1.AccessService.UpdateAccount:output_type -> quorate.v1.UpdateAccountResponse
+	28, // 73: quorate.v1.AccessService.DeleteAccount:output_type -> quorate.v1.DeleteAccountResponse
+	30, // 74: quorate.v1.AccessService.ListAccounts:output_type -> quorate.v1.ListAccountsResponse
+	32, // 75: quorate.v1.AccessService.CreateToken:output_type -> quorate.v1.CreateTokenResponse
+	34, // 76: quorate.v1.AccessService.RotateToken:output_type -> quorate.v1.RotateTokenResponse
+	36, // 77: quorate.v1.AccessService.RevokeToken:output_type -> quorate.v1.RevokeTokenResponse
+	38, // 78: quorate.v1.AccessService.ListTokens:output_type -> quorate.v1.ListTokensResponse
+	41, // 79: quorate.v1.AccessService.RefuseCredential:output_type -> quorate.v1.RefuseCredentialResponse
+	43, // 80: quorate.v1.AccessService.AllowCredential:output_type -> quorate.v1.AllowCredentialResponse
+	45, // 81: quorate.v1.AccessService.ListRefusedCredentials:output_type -> quorate.v1.ListRefusedCredentialsResponse
+	47, // 82: quorate.v1.AccessService.SetAccessMode:output_type -> quorate.v1.SetAccessModeResponse
+	49, // 83: quorate.v1.AccessService.GetGuardReport:output_type -> quorate.v1.GetGuardReportResponse
+	67, // [67:84] is the sub-list for method output_type
+	50, // [50:67] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_access_proto_init() }
@@ -3910,7 +3692,7 @@ func file_quorate_v1_access_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_access_proto_rawDesc), len(file_quorate_v1_access_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   52,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -20,7 +20,7 @@ func Commands(c *cli.Env) []*cobra.Command {
 	group := cli.NewGroup("access", "Who may do what: accounts, tokens, rights and the mode of the cluster",
 		newBootstrapCmd(c), newStatusCmd(c), newWhoAmICmd(c), newCanICmd(c), newWhoCanCmd(c), newRolesCmd(c),
 		newAccountCmd(c), newTokenCmd(c), newRefuseCmd(c), newAllowCmd(c), newRefusedCmd(c), newTestJWTCmd(c), newGuardCmd(c),
-		newAdoptCmd(c), config.NewAdoptAdminsCmd(c))
+		config.NewAdoptAdminsCmd(c))
 	group.AddCommand(localCommands(c)...)
 	group.Long = `Who may do what: accounts, tokens, rights and the mode of the cluster.
 

@@ -179,7 +179,7 @@ func reportRows(r *guardReport) [][]string {
 		unowned = "at least " + unowned
 	}
 	if r.UnownedAllocations > 0 {
-		unowned += ": quorate access adopt"
+		unowned += ", which then only operators can renew and release"
 	}
 	if len(r.WouldRefuse) > 0 {
 		var parts []string

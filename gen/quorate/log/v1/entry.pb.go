@@ -443,7 +443,6 @@ type Command struct {
 	//	*Command_UpdateItems
 	//	*Command_ResetItems
 	//	*Command_ChangeAccess
-	//	*Command_AdoptAllocations
 	//	*Command_RequestLimits
 	//	*Command_ApproveRequest
 	//	*Command_RejectRequest
@@ -632,15 +631,6 @@ func (x *Command) GetChangeAccess() *ChangeAccess {
 	if x != nil {
 		if x, ok := x.Command.(*Command_ChangeAccess); ok {
 			return x.ChangeAccess
-		}
-	}
-	return nil
-}
-
-func (x *Command) GetAdoptAllocations() *AdoptAllocations {
-	if x != nil {
-		if x, ok := x.Command.(*Command_AdoptAllocations); ok {
-			return x.AdoptAllocations
 		}
 	}
 	return nil
@@ -854,10 +844,6 @@ type Command_ChangeAccess struct {
 	ChangeAccess *ChangeAccess `protobuf:"bytes,15,opt,name=change_access,json=changeAccess,proto3,oneof"`
 }
 
-type Command_AdoptAllocations struct {
-	AdoptAllocations *AdoptAllocations `protobuf:"bytes,16,opt,name=adopt_allocations,json=adoptAllocations,proto3,oneof"`
-}
-
 type Command_RequestLimits struct {
 	RequestLimits *RequestLimits `protobuf:"bytes,17,opt,name=request_limits,json=requestLimits,proto3,oneof"`
 }
@@ -951,8 +937,6 @@ func (*Command_UpdateItems) isCommand_Command() {}
 func (*Command_ResetItems) isCommand_Command() {}
 
 func (*Command_ChangeAccess) isCommand_Command() {}
-
-func (*Command_AdoptAllocations) isCommand_Command() {}
 
 func (*Command_RequestLimits) isCommand_Command() {}
 
@@ -2637,67 +2621,6 @@ func (x *WithdrawRequest) GetNumber() uint64 {
 	return 0
 }
 
-// AdoptAllocations gives allocations without an owner to a user.
-type AdoptAllocations struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
-	Ids           []string               `protobuf:"bytes,2,rep,name=ids,proto3" json:"ids,omitempty"`
-	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AdoptAllocations) Reset() {
-	*x = AdoptAllocations{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AdoptAllocations) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AdoptAllocations) ProtoMessage() {}
-
-func (x *AdoptAllocations) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AdoptAllocations.ProtoReflect.Descriptor instead.
-func (*AdoptAllocations) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
-}
-
-func (x *AdoptAllocations) GetOwner() string {
-	if x != nil {
-		return x.Owner
-	}
-	return ""
-}
-
-func (x *AdoptAllocations) GetIds() []string {
-	if x != nil {
-		return x.Ids
-	}
-	return nil
-}
-
-func (x *AdoptAllocations) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
 // Amount is one component of a vector.
 type Amount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2709,7 +2632,7 @@ type Amount struct {
 
 func (x *Amount) Reset() {
 	*x = Amount{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2721,7 +2644,7 @@ func (x *Amount) String() string {
 func (*Amount) ProtoMessage() {}
 
 func (x *Amount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2734,7 +2657,7 @@ func (x *Amount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Amount.ProtoReflect.Descriptor instead.
 func (*Amount) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Amount) GetResource() string {
@@ -2771,7 +2694,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2783,7 +2706,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2796,7 +2719,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Claim) GetTree() string {
@@ -2867,7 +2790,7 @@ type AmountRange struct {
 
 func (x *AmountRange) Reset() {
 	*x = AmountRange{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2879,7 +2802,7 @@ func (x *AmountRange) String() string {
 func (*AmountRange) ProtoMessage() {}
 
 func (x *AmountRange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2892,7 +2815,7 @@ func (x *AmountRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AmountRange.ProtoReflect.Descriptor instead.
 func (*AmountRange) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AmountRange) GetResource() string {
@@ -2931,7 +2854,7 @@ type Pick struct {
 
 func (x *Pick) Reset() {
 	*x = Pick{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2943,7 +2866,7 @@ func (x *Pick) String() string {
 func (*Pick) ProtoMessage() {}
 
 func (x *Pick) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2956,7 +2879,7 @@ func (x *Pick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pick.ProtoReflect.Descriptor instead.
 func (*Pick) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Pick) GetResource() string {
@@ -3006,7 +2929,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3018,7 +2941,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3031,7 +2954,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Principal) GetUser() string {
@@ -3066,7 +2989,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3001,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3014,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Label) GetKey() string {
@@ -3135,7 +3058,7 @@ type Allocate struct {
 
 func (x *Allocate) Reset() {
 	*x = Allocate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3070,7 @@ func (x *Allocate) String() string {
 func (*Allocate) ProtoMessage() {}
 
 func (x *Allocate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3083,7 @@ func (x *Allocate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocate.ProtoReflect.Descriptor instead.
 func (*Allocate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Allocate) GetId() string {
@@ -3264,7 +3187,7 @@ type ClaimList struct {
 
 func (x *ClaimList) Reset() {
 	*x = ClaimList{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3276,7 +3199,7 @@ func (x *ClaimList) String() string {
 func (*ClaimList) ProtoMessage() {}
 
 func (x *ClaimList) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3289,7 +3212,7 @@ func (x *ClaimList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimList.ProtoReflect.Descriptor instead.
 func (*ClaimList) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ClaimList) GetClaims() []*Claim {
@@ -3313,7 +3236,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3325,7 +3248,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3338,7 +3261,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Release) GetId() string {
@@ -3381,7 +3304,7 @@ type ItemName struct {
 
 func (x *ItemName) Reset() {
 	*x = ItemName{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3393,7 +3316,7 @@ func (x *ItemName) String() string {
 func (*ItemName) ProtoMessage() {}
 
 func (x *ItemName) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3406,7 +3329,7 @@ func (x *ItemName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemName.ProtoReflect.Descriptor instead.
 func (*ItemName) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ItemName) GetTree() string {
@@ -3444,7 +3367,7 @@ type ItemUpdate struct {
 
 func (x *ItemUpdate) Reset() {
 	*x = ItemUpdate{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3456,7 +3379,7 @@ func (x *ItemUpdate) String() string {
 func (*ItemUpdate) ProtoMessage() {}
 
 func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3469,7 +3392,7 @@ func (x *ItemUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemUpdate.ProtoReflect.Descriptor instead.
 func (*ItemUpdate) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ItemUpdate) GetItem() *ItemName {
@@ -3508,7 +3431,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3520,7 +3443,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3533,7 +3456,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Renew) GetId() string {
@@ -3581,7 +3504,7 @@ type UpdateItems struct {
 
 func (x *UpdateItems) Reset() {
 	*x = UpdateItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3516,7 @@ func (x *UpdateItems) String() string {
 func (*UpdateItems) ProtoMessage() {}
 
 func (x *UpdateItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3529,7 @@ func (x *UpdateItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateItems.ProtoReflect.Descriptor instead.
 func (*UpdateItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *UpdateItems) GetUpdates() []*ItemUpdate {
@@ -3630,7 +3553,7 @@ type ResetItems struct {
 
 func (x *ResetItems) Reset() {
 	*x = ResetItems{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3642,7 +3565,7 @@ func (x *ResetItems) String() string {
 func (*ResetItems) ProtoMessage() {}
 
 func (x *ResetItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3655,7 +3578,7 @@ func (x *ResetItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetItems.ProtoReflect.Descriptor instead.
 func (*ResetItems) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ResetItems) GetTree() string {
@@ -3705,7 +3628,7 @@ type Confirm struct {
 
 func (x *Confirm) Reset() {
 	*x = Confirm{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3717,7 +3640,7 @@ func (x *Confirm) String() string {
 func (*Confirm) ProtoMessage() {}
 
 func (x *Confirm) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3730,7 +3653,7 @@ func (x *Confirm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Confirm.ProtoReflect.Descriptor instead.
 func (*Confirm) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Confirm) GetId() string {
@@ -3759,7 +3682,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3771,7 +3694,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3784,7 +3707,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Cancel) GetId() string {
@@ -3812,7 +3735,7 @@ type Expire struct {
 
 func (x *Expire) Reset() {
 	*x = Expire{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3824,7 +3747,7 @@ func (x *Expire) String() string {
 func (*Expire) ProtoMessage() {}
 
 func (x *Expire) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3837,7 +3760,7 @@ func (x *Expire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expire.ProtoReflect.Descriptor instead.
 func (*Expire) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Expire) GetMost() int64 {
@@ -3860,7 +3783,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3872,7 +3795,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3885,7 +3808,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Limit) GetResource() string {
@@ -3922,7 +3845,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3934,7 +3857,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3947,7 +3870,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Resource) GetName() string {
@@ -3994,7 +3917,7 @@ type ItemSpec struct {
 
 func (x *ItemSpec) Reset() {
 	*x = ItemSpec{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4006,7 +3929,7 @@ func (x *ItemSpec) String() string {
 func (*ItemSpec) ProtoMessage() {}
 
 func (x *ItemSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4019,7 +3942,7 @@ func (x *ItemSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemSpec.ProtoReflect.Descriptor instead.
 func (*ItemSpec) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ItemSpec) GetNames() []string {
@@ -4118,7 +4041,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4130,7 +4053,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4143,7 +4066,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{51}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Turn) GetFrom() string {
@@ -4199,7 +4122,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4211,7 +4134,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4224,7 +4147,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{52}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Node) GetPath() string {
@@ -4345,7 +4268,7 @@ type WarnAt struct {
 
 func (x *WarnAt) Reset() {
 	*x = WarnAt{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4357,7 +4280,7 @@ func (x *WarnAt) String() string {
 func (*WarnAt) ProtoMessage() {}
 
 func (x *WarnAt) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4370,7 +4293,7 @@ func (x *WarnAt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WarnAt.ProtoReflect.Descriptor instead.
 func (*WarnAt) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{53}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *WarnAt) GetPercents() []int64 {
@@ -4406,7 +4329,7 @@ type AutoApprove struct {
 
 func (x *AutoApprove) Reset() {
 	*x = AutoApprove{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4418,7 +4341,7 @@ func (x *AutoApprove) String() string {
 func (*AutoApprove) ProtoMessage() {}
 
 func (x *AutoApprove) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4431,7 +4354,7 @@ func (x *AutoApprove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutoApprove.ProtoReflect.Descriptor instead.
 func (*AutoApprove) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{54}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AutoApprove) GetAtMostPercent() int64 {
@@ -4470,7 +4393,7 @@ type PrincipalLimit struct {
 
 func (x *PrincipalLimit) Reset() {
 	*x = PrincipalLimit{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4482,7 +4405,7 @@ func (x *PrincipalLimit) String() string {
 func (*PrincipalLimit) ProtoMessage() {}
 
 func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4495,7 +4418,7 @@ func (x *PrincipalLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalLimit.ProtoReflect.Descriptor instead.
 func (*PrincipalLimit) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{55}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PrincipalLimit) GetUsers() []string {
@@ -4544,7 +4467,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4556,7 +4479,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4569,7 +4492,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{56}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Move) GetFrom() string {
@@ -4609,7 +4532,7 @@ type Tree struct {
 
 func (x *Tree) Reset() {
 	*x = Tree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4621,7 +4544,7 @@ func (x *Tree) String() string {
 func (*Tree) ProtoMessage() {}
 
 func (x *Tree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4634,7 +4557,7 @@ func (x *Tree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tree.ProtoReflect.Descriptor instead.
 func (*Tree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{57}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Tree) GetName() string {
@@ -4726,7 +4649,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4738,7 +4661,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4751,7 +4674,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{58}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Leases) GetDefaultMs() int64 {
@@ -4790,7 +4713,7 @@ type ChangeMeta struct {
 
 func (x *ChangeMeta) Reset() {
 	*x = ChangeMeta{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4802,7 +4725,7 @@ func (x *ChangeMeta) String() string {
 func (*ChangeMeta) ProtoMessage() {}
 
 func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4815,7 +4738,7 @@ func (x *ChangeMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMeta.ProtoReflect.Descriptor instead.
 func (*ChangeMeta) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{59}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ChangeMeta) GetActor() string {
@@ -4875,7 +4798,7 @@ type ApplyTrees struct {
 
 func (x *ApplyTrees) Reset() {
 	*x = ApplyTrees{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[60]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4887,7 +4810,7 @@ func (x *ApplyTrees) String() string {
 func (*ApplyTrees) ProtoMessage() {}
 
 func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[60]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4900,7 +4823,7 @@ func (x *ApplyTrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTrees.ProtoReflect.Descriptor instead.
 func (*ApplyTrees) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{60}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ApplyTrees) GetMeta() *ChangeMeta {
@@ -4971,7 +4894,7 @@ type Subtree struct {
 
 func (x *Subtree) Reset() {
 	*x = Subtree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[61]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4983,7 +4906,7 @@ func (x *Subtree) String() string {
 func (*Subtree) ProtoMessage() {}
 
 func (x *Subtree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[61]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4996,7 +4919,7 @@ func (x *Subtree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
 func (*Subtree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{61}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Subtree) GetTree() string {
@@ -5033,7 +4956,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[62]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5045,7 +4968,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[62]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5058,7 +4981,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{62}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Policy) GetName() string {
@@ -5144,7 +5067,7 @@ type MoveNode struct {
 
 func (x *MoveNode) Reset() {
 	*x = MoveNode{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[63]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5156,7 +5079,7 @@ func (x *MoveNode) String() string {
 func (*MoveNode) ProtoMessage() {}
 
 func (x *MoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[63]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5169,7 +5092,7 @@ func (x *MoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNode.ProtoReflect.Descriptor instead.
 func (*MoveNode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{63}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *MoveNode) GetMeta() *ChangeMeta {
@@ -5212,7 +5135,7 @@ type SetMaintenance struct {
 
 func (x *SetMaintenance) Reset() {
 	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[64]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5224,7 +5147,7 @@ func (x *SetMaintenance) String() string {
 func (*SetMaintenance) ProtoMessage() {}
 
 func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[64]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5237,7 +5160,7 @@ func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
 func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{64}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SetMaintenance) GetMeta() *ChangeMeta {
@@ -5272,7 +5195,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[65]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5284,7 +5207,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[65]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5297,7 +5220,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{65}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -5327,7 +5250,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[66]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5339,7 +5262,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[66]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5352,7 +5275,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{66}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -5394,7 +5317,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[67]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5406,7 +5329,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[67]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5419,7 +5342,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{67}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -5472,7 +5395,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\fH\x00R\x06digest\x12\x1e\n" +
 	"\tabandoned\x18\x05 \x01(\bH\x00R\tabandoned\x12\x1b\n" +
 	"\tfence_gap\x18\x06 \x01(\x04R\bfenceGapB\x06\n" +
-	"\x04step\"\xa6\x10\n" +
+	"\x04step\"\xd5\x0f\n" +
 	"\aCommand\x126\n" +
 	"\ballocate\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateH\x00R\ballocate\x123\n" +
 	"\arelease\x18\x02 \x01(\v2\x17.quorate.log.v1.ReleaseH\x00R\arelease\x12=\n" +
@@ -5493,8 +5416,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\fupdate_items\x18\r \x01(\v2\x1b.quorate.log.v1.UpdateItemsH\x00R\vupdateItems\x12=\n" +
 	"\vreset_items\x18\x0e \x01(\v2\x1a.quorate.log.v1.ResetItemsH\x00R\n" +
 	"resetItems\x12C\n" +
-	"\rchange_access\x18\x0f \x01(\v2\x1c.quorate.log.v1.ChangeAccessH\x00R\fchangeAccess\x12O\n" +
-	"\x11adopt_allocations\x18\x10 \x01(\v2 .quorate.log.v1.AdoptAllocationsH\x00R\x10adoptAllocations\x12F\n" +
+	"\rchange_access\x18\x0f \x01(\v2\x1c.quorate.log.v1.ChangeAccessH\x00R\fchangeAccess\x12F\n" +
 	"\x0erequest_limits\x18\x11 \x01(\v2\x1d.quorate.log.v1.RequestLimitsH\x00R\rrequestLimits\x12I\n" +
 	"\x0fapprove_request\x18\x12 \x01(\v2\x1e.quorate.log.v1.ApproveRequestH\x00R\x0eapproveRequest\x12F\n" +
 	"\x0ereject_request\x18\x13 \x01(\v2\x1d.quorate.log.v1.RejectRequestH\x00R\rrejectRequest\x12L\n" +
@@ -5637,11 +5559,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\")\n" +
 	"\x0fWithdrawRequest\x12\x16\n" +
-	"\x06number\x18\x01 \x01(\x04R\x06number\"R\n" +
-	"\x10AdoptAllocations\x12\x14\n" +
-	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x10\n" +
-	"\x03ids\x18\x02 \x03(\tR\x03ids\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"<\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\"<\n" +
 	"\x06Amount\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x16\n" +
 	"\x06amount\x18\x02 \x01(\x03R\x06amount\"\x98\x02\n" +
@@ -5885,7 +5803,7 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),                // 0: quorate.log.v1.Entry
 	(*CallerRun)(nil),            // 1: quorate.log.v1.CallerRun
@@ -5917,149 +5835,147 @@ var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*ApproveRequest)(nil),       // 27: quorate.log.v1.ApproveRequest
 	(*RejectRequest)(nil),        // 28: quorate.log.v1.RejectRequest
 	(*WithdrawRequest)(nil),      // 29: quorate.log.v1.WithdrawRequest
-	(*AdoptAllocations)(nil),     // 30: quorate.log.v1.AdoptAllocations
-	(*Amount)(nil),               // 31: quorate.log.v1.Amount
-	(*Claim)(nil),                // 32: quorate.log.v1.Claim
-	(*AmountRange)(nil),          // 33: quorate.log.v1.AmountRange
-	(*Pick)(nil),                 // 34: quorate.log.v1.Pick
-	(*Principal)(nil),            // 35: quorate.log.v1.Principal
-	(*Label)(nil),                // 36: quorate.log.v1.Label
-	(*Allocate)(nil),             // 37: quorate.log.v1.Allocate
-	(*ClaimList)(nil),            // 38: quorate.log.v1.ClaimList
-	(*Release)(nil),              // 39: quorate.log.v1.Release
-	(*ItemName)(nil),             // 40: quorate.log.v1.ItemName
-	(*ItemUpdate)(nil),           // 41: quorate.log.v1.ItemUpdate
-	(*Renew)(nil),                // 42: quorate.log.v1.Renew
-	(*UpdateItems)(nil),          // 43: quorate.log.v1.UpdateItems
-	(*ResetItems)(nil),           // 44: quorate.log.v1.ResetItems
-	(*Confirm)(nil),              // 45: quorate.log.v1.Confirm
-	(*Cancel)(nil),               // 46: quorate.log.v1.Cancel
-	(*Expire)(nil),               // 47: quorate.log.v1.Expire
-	(*Limit)(nil),                // 48: quorate.log.v1.Limit
-	(*Resource)(nil),             // 49: quorate.log.v1.Resource
-	(*ItemSpec)(nil),             // 50: quorate.log.v1.ItemSpec
-	(*Turn)(nil),                 // 51: quorate.log.v1.Turn
-	(*Node)(nil),                 // 52: quorate.log.v1.Node
-	(*WarnAt)(nil),               // 53: quorate.log.v1.WarnAt
-	(*AutoApprove)(nil),          // 54: quorate.log.v1.AutoApprove
-	(*PrincipalLimit)(nil),       // 55: quorate.log.v1.PrincipalLimit
-	(*Move)(nil),                 // 56: quorate.log.v1.Move
-	(*Tree)(nil),                 // 57: quorate.log.v1.Tree
-	(*Leases)(nil),               // 58: quorate.log.v1.Leases
-	(*ChangeMeta)(nil),           // 59: quorate.log.v1.ChangeMeta
-	(*ApplyTrees)(nil),           // 60: quorate.log.v1.ApplyTrees
-	(*Subtree)(nil),              // 61: quorate.log.v1.Subtree
-	(*Policy)(nil),               // 62: quorate.log.v1.Policy
-	(*MoveNode)(nil),             // 63: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil),       // 64: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),             // 65: quorate.log.v1.RollBack
-	(*SetLimits)(nil),            // 66: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),           // 67: quorate.log.v1.DeleteTree
-	(*ChangeAccess)(nil),         // 68: quorate.log.v1.ChangeAccess
-	(*Binding)(nil),              // 69: quorate.log.v1.Binding
-	(*AccessSection)(nil),        // 70: quorate.log.v1.AccessSection
+	(*Amount)(nil),               // 30: quorate.log.v1.Amount
+	(*Claim)(nil),                // 31: quorate.log.v1.Claim
+	(*AmountRange)(nil),          // 32: quorate.log.v1.AmountRange
+	(*Pick)(nil),                 // 33: quorate.log.v1.Pick
+	(*Principal)(nil),            // 34: quorate.log.v1.Principal
+	(*Label)(nil),                // 35: quorate.log.v1.Label
+	(*Allocate)(nil),             // 36: quorate.log.v1.Allocate
+	(*ClaimList)(nil),            // 37: quorate.log.v1.ClaimList
+	(*Release)(nil),              // 38: quorate.log.v1.Release
+	(*ItemName)(nil),             // 39: quorate.log.v1.ItemName
+	(*ItemUpdate)(nil),           // 40: quorate.log.v1.ItemUpdate
+	(*Renew)(nil),                // 41: quorate.log.v1.Renew
+	(*UpdateItems)(nil),          // 42: quorate.log.v1.UpdateItems
+	(*ResetItems)(nil),           // 43: quorate.log.v1.ResetItems
+	(*Confirm)(nil),              // 44: quorate.log.v1.Confirm
+	(*Cancel)(nil),               // 45: quorate.log.v1.Cancel
+	(*Expire)(nil),               // 46: quorate.log.v1.Expire
+	(*Limit)(nil),                // 47: quorate.log.v1.Limit
+	(*Resource)(nil),             // 48: quorate.log.v1.Resource
+	(*ItemSpec)(nil),             // 49: quorate.log.v1.ItemSpec
+	(*Turn)(nil),                 // 50: quorate.log.v1.Turn
+	(*Node)(nil),                 // 51: quorate.log.v1.Node
+	(*WarnAt)(nil),               // 52: quorate.log.v1.WarnAt
+	(*AutoApprove)(nil),          // 53: quorate.log.v1.AutoApprove
+	(*PrincipalLimit)(nil),       // 54: quorate.log.v1.PrincipalLimit
+	(*Move)(nil),                 // 55: quorate.log.v1.Move
+	(*Tree)(nil),                 // 56: quorate.log.v1.Tree
+	(*Leases)(nil),               // 57: quorate.log.v1.Leases
+	(*ChangeMeta)(nil),           // 58: quorate.log.v1.ChangeMeta
+	(*ApplyTrees)(nil),           // 59: quorate.log.v1.ApplyTrees
+	(*Subtree)(nil),              // 60: quorate.log.v1.Subtree
+	(*Policy)(nil),               // 61: quorate.log.v1.Policy
+	(*MoveNode)(nil),             // 62: quorate.log.v1.MoveNode
+	(*SetMaintenance)(nil),       // 63: quorate.log.v1.SetMaintenance
+	(*RollBack)(nil),             // 64: quorate.log.v1.RollBack
+	(*SetLimits)(nil),            // 65: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),           // 66: quorate.log.v1.DeleteTree
+	(*ChangeAccess)(nil),         // 67: quorate.log.v1.ChangeAccess
+	(*Binding)(nil),              // 68: quorate.log.v1.Binding
+	(*AccessSection)(nil),        // 69: quorate.log.v1.AccessSection
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
 	1,  // 1: quorate.log.v1.Entry.callers:type_name -> quorate.log.v1.CallerRun
 	3,  // 2: quorate.log.v1.Entry.replacement:type_name -> quorate.log.v1.Replacement
 	2,  // 3: quorate.log.v1.CallerRun.caller:type_name -> quorate.log.v1.Caller
-	37, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
-	39, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
-	60, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	66, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	67, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
-	45, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
-	46, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
-	47, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
-	63, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	64, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	65, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
-	42, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
-	43, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
-	44, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	68, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
-	30, // 19: quorate.log.v1.Command.adopt_allocations:type_name -> quorate.log.v1.AdoptAllocations
-	26, // 20: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
-	27, // 21: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
-	28, // 22: quorate.log.v1.Command.reject_request:type_name -> quorate.log.v1.RejectRequest
-	29, // 23: quorate.log.v1.Command.withdraw_request:type_name -> quorate.log.v1.WithdrawRequest
-	19, // 24: quorate.log.v1.Command.resize:type_name -> quorate.log.v1.Resize
-	21, // 25: quorate.log.v1.Command.transfer:type_name -> quorate.log.v1.Transfer
-	23, // 26: quorate.log.v1.Command.split:type_name -> quorate.log.v1.Split
-	11, // 27: quorate.log.v1.Command.hold_node:type_name -> quorate.log.v1.HoldNode
-	12, // 28: quorate.log.v1.Command.resume_node:type_name -> quorate.log.v1.ResumeNode
-	13, // 29: quorate.log.v1.Command.set_civil_offset:type_name -> quorate.log.v1.SetCivilOffset
-	14, // 30: quorate.log.v1.Command.schedule_limits:type_name -> quorate.log.v1.ScheduleLimits
-	17, // 31: quorate.log.v1.Command.cancel_scheduled_limit:type_name -> quorate.log.v1.CancelScheduledLimit
-	18, // 32: quorate.log.v1.Command.extend_schedule:type_name -> quorate.log.v1.ExtendSchedule
-	7,  // 33: quorate.log.v1.Command.set_webhook:type_name -> quorate.log.v1.SetWebhook
-	8,  // 34: quorate.log.v1.Command.manage_webhook:type_name -> quorate.log.v1.ManageWebhook
-	9,  // 35: quorate.log.v1.Command.advance_webhooks:type_name -> quorate.log.v1.AdvanceWebhooks
-	5,  // 36: quorate.log.v1.SetWebhook.webhook:type_name -> quorate.log.v1.Webhook
-	6,  // 37: quorate.log.v1.SetWebhook.after:type_name -> quorate.log.v1.EventPosition
-	6,  // 38: quorate.log.v1.ManageWebhook.after:type_name -> quorate.log.v1.EventPosition
-	10, // 39: quorate.log.v1.AdvanceWebhooks.reports:type_name -> quorate.log.v1.WebhookReport
-	6,  // 40: quorate.log.v1.WebhookReport.cursor:type_name -> quorate.log.v1.EventPosition
-	59, // 41: quorate.log.v1.HoldNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	59, // 42: quorate.log.v1.ResumeNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	15, // 43: quorate.log.v1.ScheduleLimits.adjustments:type_name -> quorate.log.v1.LimitAdjustment
-	16, // 44: quorate.log.v1.ScheduleLimits.windows:type_name -> quorate.log.v1.CivilWindow
-	16, // 45: quorate.log.v1.ExtendSchedule.windows:type_name -> quorate.log.v1.CivilWindow
-	20, // 46: quorate.log.v1.Resize.claims:type_name -> quorate.log.v1.ClaimChange
-	31, // 47: quorate.log.v1.ClaimChange.amounts:type_name -> quorate.log.v1.Amount
-	22, // 48: quorate.log.v1.Transfer.moves:type_name -> quorate.log.v1.ClaimMove
-	24, // 49: quorate.log.v1.Split.parts:type_name -> quorate.log.v1.Part
-	25, // 50: quorate.log.v1.Part.claims:type_name -> quorate.log.v1.PartClaim
-	31, // 51: quorate.log.v1.PartClaim.amounts:type_name -> quorate.log.v1.Amount
-	48, // 52: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
-	31, // 53: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
-	34, // 54: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
-	33, // 55: quorate.log.v1.Claim.ranges:type_name -> quorate.log.v1.AmountRange
-	32, // 56: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
-	36, // 57: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
-	35, // 58: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
-	36, // 59: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
-	38, // 60: quorate.log.v1.Allocate.any_of:type_name -> quorate.log.v1.ClaimList
-	32, // 61: quorate.log.v1.ClaimList.claims:type_name -> quorate.log.v1.Claim
-	40, // 62: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
-	40, // 63: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
-	36, // 64: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
-	36, // 65: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
-	41, // 66: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
-	41, // 67: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
-	50, // 68: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
-	51, // 69: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
-	48, // 70: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
-	36, // 71: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	55, // 72: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
-	48, // 73: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
-	48, // 74: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
-	48, // 75: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	69, // 76: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
-	54, // 77: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
-	53, // 78: quorate.log.v1.Node.warn_at:type_name -> quorate.log.v1.WarnAt
-	31, // 79: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	49, // 80: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	52, // 81: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	56, // 82: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	58, // 83: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
-	59, // 84: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	57, // 85: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	62, // 86: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
-	70, // 87: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
-	61, // 88: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
-	59, // 89: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	59, // 90: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	59, // 91: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	59, // 92: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	48, // 93: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	59, // 94: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	95, // [95:95] is the sub-list for method output_type
-	95, // [95:95] is the sub-list for method input_type
-	95, // [95:95] is the sub-list for extension type_name
-	95, // [95:95] is the sub-list for extension extendee
-	0,  // [0:95] is the sub-list for field type_name
+	36, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
+	38, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
+	59, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
+	65, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	66, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	44, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
+	45, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
+	46, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
+	62, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
+	63, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
+	64, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	41, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
+	42, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
+	43, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
+	67, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
+	26, // 19: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
+	27, // 20: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
+	28, // 21: quorate.log.v1.Command.reject_request:type_name -> quorate.log.v1.RejectRequest
+	29, // 22: quorate.log.v1.Command.withdraw_request:type_name -> quorate.log.v1.WithdrawRequest
+	19, // 23: quorate.log.v1.Command.resize:type_name -> quorate.log.v1.Resize
+	21, // 24: quorate.log.v1.Command.transfer:type_name -> quorate.log.v1.Transfer
+	23, // 25: quorate.log.v1.Command.split:type_name -> quorate.log.v1.Split
+	11, // 26: quorate.log.v1.Command.hold_node:type_name -> quorate.log.v1.HoldNode
+	12, // 27: quorate.log.v1.Command.resume_node:type_name -> quorate.log.v1.ResumeNode
+	13, // 28: quorate.log.v1.Command.set_civil_offset:type_name -> quorate.log.v1.SetCivilOffset
+	14, // 29: quorate.log.v1.Command.schedule_limits:type_name -> quorate.log.v1.ScheduleLimits
+	17, // 30: quorate.log.v1.Command.cancel_scheduled_limit:type_name -> quorate.log.v1.CancelScheduledLimit
+	18, // 31: quorate.log.v1.Command.extend_schedule:type_name -> quorate.log.v1.ExtendSchedule
+	7,  // 32: quorate.log.v1.Command.set_webhook:type_name -> quorate.log.v1.SetWebhook
+	8,  // 33: quorate.log.v1.Command.manage_webhook:type_name -> quorate.log.v1.ManageWebhook
+	9,  // 34: quorate.log.v1.Command.advance_webhooks:type_name -> quorate.log.v1.AdvanceWebhooks
+	5,  // 35: quorate.log.v1.SetWebhook.webhook:type_name -> quorate.log.v1.Webhook
+	6,  // 36: quorate.log.v1.SetWebhook.after:type_name -> quorate.log.v1.EventPosition
+	6,  // 37: quorate.log.v1.ManageWebhook.after:type_name -> quorate.log.v1.EventPosition
+	10, // 38: quorate.log.v1.AdvanceWebhooks.reports:type_name -> quorate.log.v1.WebhookReport
+	6,  // 39: quorate.log.v1.WebhookReport.cursor:type_name -> quorate.log.v1.EventPosition
+	58, // 40: quorate.log.v1.HoldNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	58, // 41: quorate.log.v1.ResumeNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	15, // 42: quorate.log.v1.ScheduleLimits.adjustments:type_name -> quorate.log.v1.LimitAdjustment
+	16, // 43: quorate.log.v1.ScheduleLimits.windows:type_name -> quorate.log.v1.CivilWindow
+	16, // 44: quorate.log.v1.ExtendSchedule.windows:type_name -> quorate.log.v1.CivilWindow
+	20, // 45: quorate.log.v1.Resize.claims:type_name -> quorate.log.v1.ClaimChange
+	30, // 46: quorate.log.v1.ClaimChange.amounts:type_name -> quorate.log.v1.Amount
+	22, // 47: quorate.log.v1.Transfer.moves:type_name -> quorate.log.v1.ClaimMove
+	24, // 48: quorate.log.v1.Split.parts:type_name -> quorate.log.v1.Part
+	25, // 49: quorate.log.v1.Part.claims:type_name -> quorate.log.v1.PartClaim
+	30, // 50: quorate.log.v1.PartClaim.amounts:type_name -> quorate.log.v1.Amount
+	47, // 51: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
+	30, // 52: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
+	33, // 53: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
+	32, // 54: quorate.log.v1.Claim.ranges:type_name -> quorate.log.v1.AmountRange
+	31, // 55: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
+	35, // 56: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
+	34, // 57: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
+	35, // 58: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
+	37, // 59: quorate.log.v1.Allocate.any_of:type_name -> quorate.log.v1.ClaimList
+	31, // 60: quorate.log.v1.ClaimList.claims:type_name -> quorate.log.v1.Claim
+	39, // 61: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
+	39, // 62: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
+	35, // 63: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
+	35, // 64: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
+	40, // 65: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
+	40, // 66: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
+	49, // 67: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
+	50, // 68: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
+	47, // 69: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
+	35, // 70: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
+	54, // 71: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	47, // 72: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
+	47, // 73: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
+	47, // 74: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
+	68, // 75: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
+	53, // 76: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
+	52, // 77: quorate.log.v1.Node.warn_at:type_name -> quorate.log.v1.WarnAt
+	30, // 78: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	48, // 79: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	51, // 80: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	55, // 81: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	57, // 82: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	58, // 83: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	56, // 84: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	61, // 85: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	69, // 86: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
+	60, // 87: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
+	58, // 88: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	58, // 89: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
+	58, // 90: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	58, // 91: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	47, // 92: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	58, // 93: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	94, // [94:94] is the sub-list for method output_type
+	94, // [94:94] is the sub-list for method input_type
+	94, // [94:94] is the sub-list for extension type_name
+	94, // [94:94] is the sub-list for extension extendee
+	0,  // [0:94] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -6090,7 +6006,6 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_UpdateItems)(nil),
 		(*Command_ResetItems)(nil),
 		(*Command_ChangeAccess)(nil),
-		(*Command_AdoptAllocations)(nil),
 		(*Command_RequestLimits)(nil),
 		(*Command_ApproveRequest)(nil),
 		(*Command_RejectRequest)(nil),
@@ -6108,14 +6023,14 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_ManageWebhook)(nil),
 		(*Command_AdvanceWebhooks)(nil),
 	}
-	file_quorate_log_v1_entry_proto_msgTypes[59].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[58].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   68,
+			NumMessages:   67,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -56,8 +56,6 @@ func (g Guard) Permit(c quota.Command) *quota.Error {
 		return g.Forbid(g.permitCancelScheduled(c))
 	case quota.ChangeAccess:
 		return g.Forbid(g.permitAccess(c.Change))
-	case quota.AdoptAllocations:
-		return g.Forbid(g.NeedCluster(quota.FactsOf(c).Verb))
 	case quota.RequestLimits:
 		return g.Forbid(g.needVerb(quota.FactsOf(c).Verb, c.Tree, c.Node, "place"))
 	case quota.ApproveRequest:
@@ -395,7 +393,7 @@ func (g Guard) Completed(c quota.Command) quota.Command {
 		return c
 	case quota.Release, quota.Resize, quota.Transfer, quota.Split, quota.Renew, quota.UpdateItems, quota.ResetItems,
 		quota.Confirm, quota.Cancel, quota.Expire, quota.SetCivilOffset, quota.ExtendSchedule,
-		quota.ChangeAccess, quota.AdoptAllocations, quota.RequestLimits, quota.ApproveRequest, quota.RejectRequest,
+		quota.ChangeAccess, quota.RequestLimits, quota.ApproveRequest, quota.RejectRequest,
 		quota.WithdrawRequest, quota.SetWebhook, quota.ManageWebhook, quota.AdvanceWebhooks:
 	}
 	return c

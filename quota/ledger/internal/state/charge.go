@@ -87,16 +87,6 @@ func (s *Allocations) ReplaceRecord(a *Allocation) {
 	}
 }
 
-// Rename stores a record under another id, which is free.
-func (s *Allocations) Rename(a *Allocation, id string) {
-	if known := s.ByID.Find(a.id); known != nil && known.fence == a.fence {
-		s.ByID.Remove(known)
-	}
-	a.SetID(id)
-	s.Held.Set(a.fence, a)
-	s.ByID.Put(a)
-}
-
 // noteDrained records that a claim has come to a node or left it, for the drains at it and above it.
 func (f *Forest) noteDrained(n *Node) {
 	for ; len(f.OnHold) > 0 && n != nil; n = n.Parent {

@@ -116,20 +116,6 @@ func (q *WaitQueue) SizeOf(w *Waiter) int64 {
 	return q.CountedSize(w)
 }
 
-// Rename gives a waiter, whose record no reader has yet, another id, which is free.
-func (q *WaitQueue) Rename(w *Waiter, id string) {
-	q.Bytes -= q.SizeOf(w)
-	if !w.IsResize() {
-		q.Allocations.ByID.Remove(w.Record)
-	}
-	w.Record.SetID(id)
-	w.Request.ID = id
-	if !w.IsResize() {
-		q.Allocations.ByID.Put(w.Record)
-	}
-	q.Bytes += q.SizeOf(w)
-}
-
 // RemoveWaiter removes a request from its blocker queues and from the wait queue, and frees its id. The caller removes
 // a resize from the record of its allocation.
 func (q *WaitQueue) RemoveWaiter(w *Waiter) {

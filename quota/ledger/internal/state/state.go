@@ -101,10 +101,6 @@ type Outcome struct {
 	Items []quota.ItemInfo
 	// Expired counts what an Expire has ended or changed.
 	Expired int
-	// Adopted counts the allocations that an AdoptAllocations gave an owner.
-	Adopted int
-	// Left are the ids of those that it left without an owner, because they could not move to its namespace.
-	Left []string
 	// LimitRequest is set for commands about requests for limits: the request after the command.
 	LimitRequest *quota.LimitRequestInfo
 	// Webhook is set for a SetWebhook and a ManageWebhook: the webhook after the command, or the one that was removed.

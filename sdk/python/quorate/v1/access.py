@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import Enum
 from quorate.message import Message
 from quorate.service import Service
-from quorate.v1.common import AllocationRef, ReadInfo, ReadOptions
+from quorate.v1.common import ReadInfo, ReadOptions
 from typing import List, Optional
 
 
@@ -676,58 +676,6 @@ class SetAccessModeResponse(Message):
 
 
 @dataclass
-class AdoptAllocationsRequest(Message):
-    """AdoptAllocationsRequest names the owner and what it gets."""
-
-    owner: str = ""
-    """The user, such as account/zuul."""
-
-    id_prefix: str = ""
-    """The beginning of the ids; empty selects all."""
-
-    tree: str = ""
-    """Only those with a claim in this tree; empty selects all trees."""
-
-    page_token: str = ""
-    """The token of the page before; empty for the first page."""
-
-    page_size: int = 0
-    """At most so many; 0 means 1000, which is the most."""
-
-    dry_run: bool = False
-    """Changes nothing and answers what would be adopted."""
-
-    reason: str = ""
-    """The reason, for records."""
-
-    namespace: str = ""
-    """Only those in this namespace; empty selects all. Those of "default" move to the namespace of the owner.
-    """
-
-
-@dataclass
-class AdoptAllocationsResponse(Message):
-    """AdoptAllocationsResponse has what the owner got."""
-
-    allocations: List[AllocationRef] = _field(default_factory=list)
-    """Those of the page that had no owner when it was read, under their ids before."""
-
-    adopted: int = 0
-    """How many of them got the owner; with dry_run, would get it."""
-
-    next_page_token: str = ""
-    """The token of the next page; empty on the last one. A page may be empty although others follow."""
-
-    index: int = 0
-    """Log index that reflects this answer."""
-
-    left: List[AllocationRef] = _field(default_factory=list)
-    """Those that were left because they could not move to the namespace of the owner: an id is taken there, or a
-    reservation or revocation refers to the allocation until it ends. Adopt them later, or end them.
-    """
-
-
-@dataclass
 class GetGuardReportRequest(Message):
     """GetGuardReportRequest asks for the report."""
 
@@ -902,15 +850,6 @@ class AccessService(Service):
         nobody could administer the cluster in it.
         """
         return self.call_unary("SetAccessMode", request, SetAccessModeResponse, timeout)
-
-    def adopt_allocations(
-        self, request: AdoptAllocationsRequest, timeout: Optional[float] = None
-    ) -> AdoptAllocationsResponse:
-        """AdoptAllocations gives a page of allocations and waiting requests that have no owner, because they
-        were made before callers were known, to a user. Those that have an owner stay as they are, so it may
-        be repeated. not_found if the account or the issuer does not exist.
-        """
-        return self.call_unary("AdoptAllocations", request, AdoptAllocationsResponse, timeout)
 
     def get_guard_report(
         self, request: GetGuardReportRequest, timeout: Optional[float] = None

@@ -77,9 +77,6 @@ const (
 	// AccessServiceSetAccessModeProcedure is the fully-qualified name of the AccessService's
 	// SetAccessMode RPC.
 	AccessServiceSetAccessModeProcedure = "/quorate.v1.AccessService/SetAccessMode"
-	// AccessServiceAdoptAllocationsProcedure is the fully-qualified name of the AccessService's
-	// AdoptAllocations RPC.
-	AccessServiceAdoptAllocationsProcedure = "/quorate.v1.AccessService/AdoptAllocations"
 	// AccessServiceGetGuardReportProcedure is the fully-qualified name of the AccessService's
 	// GetGuardReport RPC.
 	AccessServiceGetGuardReportProcedure = "/quorate.v1.AccessService/GetGuardReport"
@@ -126,10 +123,6 @@ type AccessServiceClient interface {
 	// SetAccessMode sets the mode of the cluster. Nothing leads out of guarded;
 	// failed_precondition if nobody could administer the cluster in it.
 	SetAccessMode(context.Context, *v1.SetAccessModeRequest) (*v1.SetAccessModeResponse, error)
-	// AdoptAllocations gives a page of allocations and waiting requests that have no owner, because they were made before
-	// callers were known, to a user. Those that have an owner stay as they are, so it may be repeated. not_found if the
-	// account or the issuer does not exist.
-	AdoptAllocations(context.Context, *v1.AdoptAllocationsRequest) (*v1.AdoptAllocationsResponse, error)
 	// GetGuardReport says what a guarded cluster would refuse, or refuses for want of a change that is made before.
 	GetGuardReport(context.Context, *v1.GetGuardReportRequest) (*v1.GetGuardReportResponse, error)
 }
@@ -247,12 +240,6 @@ func NewAccessServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(accessServiceMethods.ByName("SetAccessMode")),
 			connect.WithClientOptions(opts...),
 		),
-		adoptAllocations: connect.NewClient[v1.AdoptAllocationsRequest, v1.AdoptAllocationsResponse](
-			httpClient,
-			baseURL+AccessServiceAdoptAllocationsProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("AdoptAllocations")),
-			connect.WithClientOptions(opts...),
-		),
 		getGuardReport: connect.NewClient[v1.GetGuardReportRequest, v1.GetGuardReportResponse](
 			httpClient,
 			baseURL+AccessServiceGetGuardReportProcedure,
@@ -280,7 +267,6 @@ type accessServiceClient struct {
 	allowCredential        *connect.Client[v1.AllowCredentialRequest, v1.AllowCredentialResponse]
 	listRefusedCredentials *connect.Client[v1.ListRefusedCredentialsRequest, v1.ListRefusedCredentialsResponse]
 	setAccessMode          *connect.Client[v1.SetAccessModeRequest, v1.SetAccessModeResponse]
-	adoptAllocations       *connect.Client[v1.AdoptAllocationsRequest, v1.AdoptAllocationsResponse]
 	getGuardReport         *connect.Client[v1.GetGuardReportRequest, v1.GetGuardReportResponse]
 }
 
@@ -428,15 +414,6 @@ func (c *accessServiceClient) SetAccessMode(ctx context.Context, req *v1.SetAcce
 	return nil, err
 }
 
-// AdoptAllocations calls quorate.v1.AccessService.AdoptAllocations.
-func (c *accessServiceClient) AdoptAllocations(ctx context.Context, req *v1.AdoptAllocationsRequest) (*v1.AdoptAllocationsResponse, error) {
-	response, err := c.adoptAllocations.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
 // GetGuardReport calls quorate.v1.AccessService.GetGuardReport.
 func (c *accessServiceClient) GetGuardReport(ctx context.Context, req *v1.GetGuardReportRequest) (*v1.GetGuardReportResponse, error) {
 	response, err := c.getGuardReport.CallUnary(ctx, connect.NewRequest(req))
@@ -487,10 +464,6 @@ type AccessServiceHandler interface {
 	// SetAccessMode sets the mode of the cluster. Nothing leads out of guarded;
 	// failed_precondition if nobody could administer the cluster in it.
 	SetAccessMode(context.Context, *v1.SetAccessModeRequest) (*v1.SetAccessModeResponse, error)
-	// AdoptAllocations gives a page of allocations and waiting requests that have no owner, because they were made before
-	// callers were known, to a user. Those that have an owner stay as they are, so it may be repeated. not_found if the
-	// account or the issuer does not exist.
-	AdoptAllocations(context.Context, *v1.AdoptAllocationsRequest) (*v1.AdoptAllocationsResponse, error)
 	// GetGuardReport says what a guarded cluster would refuse, or refuses for want of a change that is made before.
 	GetGuardReport(context.Context, *v1.GetGuardReportRequest) (*v1.GetGuardReportResponse, error)
 }
@@ -604,12 +577,6 @@ func NewAccessServiceHandler(svc AccessServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(accessServiceMethods.ByName("SetAccessMode")),
 		connect.WithHandlerOptions(opts...),
 	)
-	accessServiceAdoptAllocationsHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceAdoptAllocationsProcedure,
-		svc.AdoptAllocations,
-		connect.WithSchema(accessServiceMethods.ByName("AdoptAllocations")),
-		connect.WithHandlerOptions(opts...),
-	)
 	accessServiceGetGuardReportHandler := connect.NewUnaryHandlerSimple(
 		AccessServiceGetGuardReportProcedure,
 		svc.GetGuardReport,
@@ -650,8 +617,6 @@ func NewAccessServiceHandler(svc AccessServiceHandler, opts ...connect.HandlerOp
 			accessServiceListRefusedCredentialsHandler.ServeHTTP(w, r)
 		case AccessServiceSetAccessModeProcedure:
 			accessServiceSetAccessModeHandler.ServeHTTP(w, r)
-		case AccessServiceAdoptAllocationsProcedure:
-			accessServiceAdoptAllocationsHandler.ServeHTTP(w, r)
 		case AccessServiceGetGuardReportProcedure:
 			accessServiceGetGuardReportHandler.ServeHTTP(w, r)
 		default:
@@ -725,10 +690,6 @@ func (UnimplementedAccessServiceHandler) ListRefusedCredentials(context.Context,
 
 func (UnimplementedAccessServiceHandler) SetAccessMode(context.Context, *v1.SetAccessModeRequest) (*v1.SetAccessModeResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.SetAccessMode is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) AdoptAllocations(context.Context, *v1.AdoptAllocationsRequest) (*v1.AdoptAllocationsResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.AdoptAllocations is not implemented"))
 }
 
 func (UnimplementedAccessServiceHandler) GetGuardReport(context.Context, *v1.GetGuardReportRequest) (*v1.GetGuardReportResponse, error) {
