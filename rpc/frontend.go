@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -64,6 +65,18 @@ func (s *Server) FrontEnd(f FrontEnd) http.Handler {
 		s.refuseWithoutCaller(f), a.AttributeUser,
 		s.traces.LimitAsked(a.IsRelayed), s.traces.TraceFrontEnd,
 		a.AdmitFrontEnd, setDefaultDeadline, a.LimitFrontEndBody, forbidCaching))
+}
+
+// Off is the front end on a node that does not serve it: it answers every call with 404 and the text, as clients of the
+// system understand it. The text says what to set.
+func (f FrontEnd) Off(text string) FrontEnd {
+	f.TokenHeader, f.NeedsCaller = "", nil
+	f.New = func(Services) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			f.WriteError(w, r, connect.NewError(connect.CodeNotFound, errors.New(text)))
+		})
+	}
+	return f
 }
 
 // LimitConnections makes an HTTP server keep to this server's limits for connections, together with all others that

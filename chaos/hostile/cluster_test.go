@@ -59,7 +59,7 @@ func startCluster(t *testing.T, o clusterOptions) *cluster {
 		Each: func(_ int, s *servertest.Server) {
 			n := &node{s, servertest.FreePorts(t, 1)[0]}
 			s.Args = slices.Concat(s.Args, []string{
-				"--boskos-addr", n.boskos, "--log-level", "info", "--raise-level-after", "1s",
+				"--front-ends", "keystone,yunikorn,boskos=" + n.boskos, "--log-level", "info", "--raise-level-after", "1s",
 			}, o.args)
 			c.nodes = append(c.nodes, n)
 		},

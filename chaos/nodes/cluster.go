@@ -133,7 +133,7 @@ func (c *Cluster) setServerArgs() {
 		a := c.addresses[i]
 		n.setArgs(append([]string{
 			"server", "--id", n.ID, "--data-dir", n.Disk.Dir, "--http-addr", a.api, "--raft-addr", a.raft,
-			"--gossip-addr", a.gossip, "--boskos-addr", a.boskos, "--join", strings.Join(gossip, ","),
+			"--gossip-addr", a.gossip, "--front-ends", "boskos=" + a.boskos + ",yunikorn", "--join", strings.Join(gossip, ","),
 			"--bootstrap-expect", fmt.Sprint(len(c.Nodes)),
 		}, c.args...))
 	}

@@ -82,7 +82,8 @@ func (w *simCluster) serveNodes() {
 // simSettings are the settings of every node. The ports are names that the wires know; nothing listens.
 func (w *simCluster) simSettings() server.Settings {
 	s := server.DefaultSettings()
-	s.ClusterName, s.BoskosAddr, s.Insecure, s.BootstrapSecret = "sim", boskosPort, true, w.secretFile
+	s.ClusterName, s.FrontEnds, s.Insecure = "sim", []string{"boskos=:" + boskosPort}, true
+	s.BootstrapSecret = w.secretFile
 	return s
 }
 

@@ -81,7 +81,7 @@ func guardedCluster(
 // TestAGuardedCluster: rights count the same on each server, for the leader and for those that forward calls to it.
 func TestAGuardedCluster(t *testing.T) {
 	t.Parallel()
-	list, _, tokens := guardedCluster(t)
+	list, _, tokens := guardedCluster(t, func(serverFlags) []string { return []string{"--front-ends", "yunikorn"} })
 	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
 	for i, f := range list {
 		id := string(rune('a' + i))

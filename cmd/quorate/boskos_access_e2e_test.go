@@ -32,7 +32,7 @@ func TestBoskosInAGuardedCluster(t *testing.T) {
 			list, _, tokens := guardedCluster(t, func(f serverFlags) []string {
 				port := servertest.FreePorts(t, 1)[0]
 				urls[f.id] = "http://" + port
-				more := []string{"--boskos-addr", port}
+				more := []string{"--front-ends", "boskos=" + port}
 				if isOpen {
 					more = append(more, "--boskos-open")
 				}

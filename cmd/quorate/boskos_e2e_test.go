@@ -14,11 +14,11 @@ import (
 	"github.com/quorate/quorate/internal/servertest"
 )
 
-// withBoskos returns the server's flags and the address for Boskos clients.
+// withBoskos returns the flags of a server with front ends, and the address for Boskos clients.
 func withBoskos(t *testing.T) (f serverFlags, url string) {
 	t.Helper()
 	port := servertest.FreePorts(t, 1)[0]
-	return singleServer(t, "--boskos-addr", port), "http://" + port
+	return singleServer(t, "--front-ends", "yunikorn,boskos="+port), "http://" + port
 }
 
 // TestBoskosAddress: the address for Boskos clients opens with the server, shows its metrics on the port of the API,
@@ -37,7 +37,8 @@ func TestBoskosAddress(t *testing.T) {
 		`boskos_resources{cluster="quorate",state="busy",type="gcp-project"} 1`) {
 		t.Errorf("the metrics do not say that one is busy:\n%s", body)
 	}
-	if status, body := httpGet(t, f.baseURL()+"/acquire"); status != http.StatusNotFound {
+	if status, body := httpPost(t, f.baseURL()+"/acquire", ""); status != http.StatusNotFound ||
+		!strings.Contains(body, "front-ends") {
 		t.Errorf("the API's port answers %d %s", status, body)
 	}
 	for _, mode := range []string{"", "--queue"} {
@@ -65,16 +66,16 @@ func TestBoskosAddressIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close() //nolint:errcheck // it has no connections
-	f := singleServer(t, "--boskos-addr", taken.Addr().String())
-	if end := runCommand(t, f.commandLine()...); end.code != 1 || !strings.Contains(end.stderr, "--boskos-addr") {
+	f := singleServer(t, "--front-ends", "boskos="+taken.Addr().String())
+	if end := runCommand(t, f.commandLine()...); end.code != 1 || !strings.Contains(end.stderr, "--front-ends boskos=") {
 		t.Errorf("got %+v", end)
 	}
 	if _, err := os.Stat(f.dir); err == nil {
 		t.Error("there is data of a server that never served")
 	}
-	f = singleServer(t, "--boskos-addr", "8080")
+	f = singleServer(t, "--front-ends", "boskos=8080")
 	if end := runCommand(t, f.commandLine()...); end.code != 2 ||
-		!strings.Contains(end.stderr, `boskos-addr is "8080": allowed is host:port`) {
+		!strings.Contains(end.stderr, `front-ends has "boskos=8080": allowed is boskos=HOST:PORT`) {
 		t.Errorf("got %+v", end)
 	}
 }
@@ -167,8 +168,8 @@ func TestDevWithBoskos(t *testing.T) {
 	if err := os.WriteFile(file, []byte("resources: [{type: account, names: [a, b, c]}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := startCommandIn(t, dir, "dev", "--nodes", "3", "--http-addr", "127.0.0.1:0", "--boskos-addr", "127.0.0.1:0",
-		"--boskos-config", file)
+	p := startCommandIn(t, dir, "dev", "--nodes", "3", "--http-addr", "127.0.0.1:0", "--front-ends",
+		"boskos=127.0.0.1:0", "--boskos-config", file)
 	for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(),
 		"quorate usage cern"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) || !p.isRunning() {
@@ -196,7 +197,8 @@ func TestDevWithBoskos(t *testing.T) {
 		t.Errorf("got %+v", end)
 	}
 	for _, wrong := range []string{
-		"--boskos-addr=8080", "--boskos-addr=127.0.0.1:x", "--boskos-addr=127.0.0.1:65535",
+		"--front-ends=boskos=8080", "--front-ends=boskos=127.0.0.1:x", "--front-ends=boskos=127.0.0.1:65535",
+		"--front-ends=boskos", "--front-ends=slurm",
 		"--boskos-config=" + dir + "/none", "--boskos-config=e2e_test.go",
 	} {
 		if end := runCommand(t, "dev", wrong, "--nodes", "3", "--http-addr", "127.0.0.1:0"); end.code == 0 {

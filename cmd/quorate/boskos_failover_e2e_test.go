@@ -29,7 +29,7 @@ func startBoskosCluster(t *testing.T, file string) *boskosCluster {
 	t.Helper()
 	c := &boskosCluster{flags: threeServers(t)}
 	for i, port := range servertest.FreePorts(t, 3) {
-		c.flags[i].more = append(slices.Clone(c.flags[i].more), "--boskos-addr", port)
+		c.flags[i].more = append(slices.Clone(c.flags[i].more), "--front-ends", "boskos="+port)
 		c.urls = append(c.urls, "http://"+port)
 		c.servers = append(c.servers, startProcess(t, c.flags[i].commandLine()...))
 	}

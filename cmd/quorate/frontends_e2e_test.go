@@ -42,8 +42,9 @@ func TestYuniKornOverACluster(t *testing.T) {
 	verify.Only(t) // TestYuniKornCases covers this front end in short mode
 	t.Parallel()
 	nodes, servers := threeServers(t), map[string]*process{}
-	for _, f := range nodes {
-		servers[f.id] = startProcess(t, f.commandLine()...)
+	for i := range nodes {
+		nodes[i].more = append(nodes[i].more, "--front-ends", "yunikorn")
+		servers[nodes[i].id] = startProcess(t, nodes[i].commandLine()...)
 	}
 	for _, f := range nodes {
 		awaitReady(t, servers[f.id], f)
@@ -141,7 +142,7 @@ const (
 // TestYuniKornSeed brings a ledger to the state of the examples on the design page and expects the same answers.
 func TestYuniKornSeed(t *testing.T) {
 	t.Parallel()
-	f := singleServer(t)
+	f := singleServer(t, "--front-ends", "yunikorn")
 	startServer(t, f)
 	file := filepath.Join(t.TempDir(), "queues.yaml")
 	if err := os.WriteFile(file, []byte(seedQueues), 0o600); err != nil {
@@ -168,7 +169,7 @@ func TestYuniKornSeed(t *testing.T) {
 // TestYuniKornUsersWithoutUsage asks for users who hold nothing: the limits of the wildcard apply to them.
 func TestYuniKornUsersWithoutUsage(t *testing.T) {
 	t.Parallel()
-	f := singleServer(t)
+	f := singleServer(t, "--front-ends", "yunikorn")
 	startServer(t, f)
 	free := filepath.Join(t.TempDir(), "free.yaml")
 	if err := os.WriteFile(free, []byte("partitions: [{name: free, queues: []}]"), 0o600); err != nil {
@@ -196,7 +197,7 @@ func TestYuniKornUsersWithoutUsage(t *testing.T) {
 // TestYuniKornTypesWithoutLimits holds types that the queues do not name, and one that they name no longer.
 func TestYuniKornTypesWithoutLimits(t *testing.T) {
 	t.Parallel()
-	f := singleServer(t)
+	f := singleServer(t, "--front-ends", "yunikorn")
 	startServer(t, f)
 	example, err := os.ReadFile("../../examples/yunikorn/queues.yaml")
 	if err != nil {
@@ -229,5 +230,28 @@ func TestYuniKornTypesWithoutLimits(t *testing.T) {
 	if _, body := httpGet(t, f.baseURL()+"/ws/v1/partition/default/usage/user/sue"); !strings.Contains(body,
 		`"resourceUsage":{"nvidia.com/gpu":2,"pods":1,"tape":2}`) {
 		t.Errorf("got %s", body)
+	}
+}
+
+// TestFrontEndsAreOff: a server serves no protocol of another system unless it is asked to, and says so in the form of
+// that system.
+func TestFrontEndsAreOff(t *testing.T) {
+	t.Parallel()
+	f := singleServer(t)
+	startServer(t, f)
+	for path, want := range map[string]string{
+		"/ws/v1/partition/default/queues": `{"status_code":404,"message":"the front end for yunikorn is off: add yunikorn ` +
+			`to the setting front-ends of the servers"`,
+		"/keystone":           `the front end for keystone is off: add keystone to the setting front-ends of the servers`,
+		"/keystone/v3/limits": `"code":404`,
+		"/metric":             "the setting front-ends of the server names theirs (boskos=HOST:PORT)",
+	} {
+		if status, body := httpGet(t, f.baseURL()+path); status != http.StatusNotFound || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s, want 404 and %s", path, status, body, want)
+		}
+	}
+	if status, body := httpPost(t, f.baseURL()+"/acquire?type=a&state=free&dest=busy&owner=me", ""); status !=
+		http.StatusNotFound || !strings.Contains(body, "front-ends") {
+		t.Errorf("a client of Boskos with the wrong address: %d %s", status, body)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // and write what its rights allow, on each node.
 func TestKeystoneInAGuardedCluster(t *testing.T) {
 	t.Parallel()
-	list, _, tokens := guardedCluster(t, func(serverFlags) []string { return []string{"--keystone"} })
+	list, _, tokens := guardedCluster(t, func(serverFlags) []string { return []string{"--front-ends", "keystone"} })
 	tokenOf := func(name string) string {
 		t.Helper()
 		text, err := os.ReadFile(filepath.Join(tokens, name))

@@ -106,7 +106,7 @@ func TestOpenStackOverACluster(t *testing.T) {
 	nodes := threeServers(t)
 	var servers []*process
 	for i := range nodes {
-		nodes[i].more = append(nodes[i].more, "--keystone")
+		nodes[i].more = append(nodes[i].more, "--front-ends", "keystone")
 		servers = append(servers, startProcess(t, nodes[i].commandLine()...))
 	}
 	for i := range nodes {
@@ -168,7 +168,7 @@ func TestOpenStackOverTLS(t *testing.T) {
 	needOpenStack(t)
 	t.Parallel()
 	certs, foreign := makeCerts(t), makeCerts(t)
-	f := singleServer(t, "--keystone")
+	f := singleServer(t, "--front-ends", "keystone")
 	f.more = append(f.more, "--tls-ca", certs.CA(), "--tls-cert", certs.Cert(f.id), "--tls-key", certs.Key(f.id))
 	startProcess(t, f.commandLine()...)
 	url, flags := "https://"+f.http, []string{"--server", "https://" + f.http, "--tls-ca", certs.CA()}
@@ -194,7 +194,7 @@ func TestOpenStackOverTLS(t *testing.T) {
 func TestOpenStackPage(t *testing.T) {
 	needOpenStack(t)
 	t.Parallel()
-	playPageInFolder(t, "docs/with-openstack.md", "--keystone")
+	playPageInFolder(t, "docs/with-openstack.md", "--front-ends", "keystone")
 }
 
 func leaderIndex(t *testing.T, nodes []serverFlags) int {

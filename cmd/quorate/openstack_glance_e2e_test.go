@@ -119,7 +119,7 @@ func createImage(t *testing.T, url, project string) (id string, status int, text
 func TestOpenStackGlance(t *testing.T) {
 	needOpenStack(t, "glance-api", "glance-manage")
 	t.Parallel()
-	f := singleServer(t, "--keystone")
+	f := singleServer(t, "--front-ends", "keystone")
 	quorate := startServer(t, f)
 	playSteps(t, f, []step{{"apply -f ../../examples/openstack/glance.yaml", 0, "applied"}})
 	url := startGlance(t, f)

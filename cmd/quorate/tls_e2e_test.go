@@ -245,6 +245,14 @@ func renewCertificate(t *testing.T, f serverFlags, server *process, certs pki.Fo
 	}
 }
 
+// addressFlag sets an address, by its key or by the front end that it is for.
+func addressFlag(address, value string) []string {
+	if address == "boskos" {
+		return []string{"--front-ends", "boskos=" + value}
+	}
+	return []string{"--" + address, value}
+}
+
 // TestServersOfOtherMachinesAreNotServedInPlainText: plain text on addresses other than loopback needs an explicit
 // flag.
 func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
@@ -254,21 +262,24 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 		return runCommand(t, append([]string{"server", "--check", "--id", "n1", "--data-dir", data}, more...)...)
 	}
 	keys := makeCerts(t).GossipKeys()
-	for _, address := range []string{"http-addr", "raft-addr", "pprof-addr", "gossip-addr", "boskos-addr"} {
+	for _, address := range []string{"http-addr", "raft-addr", "pprof-addr", "gossip-addr", "boskos"} {
 		for _, value := range []string{"0.0.0.0:7101", ":7101", "10.0.0.1:7101", "[::]:7101", "example.org:7101"} {
-			end := check("--"+address, value)
-			way := "set insecure"
-			if address == "gossip-addr" {
+			end := check(addressFlag(address, value)...)
+			what, way := address, "set insecure"
+			switch address {
+			case "gossip-addr":
 				way = "set gossip-keys-file"
+			case "boskos":
+				what = "the address of boskos in front-ends"
 			}
-			if end.code != 2 || !strings.Contains(end.stderr, address+" is ") || !strings.Contains(end.stderr, way) {
+			if end.code != 2 || !strings.Contains(end.stderr, what+" is ") || !strings.Contains(end.stderr, way) {
 				t.Errorf("%s %s: %+v", address, value, end)
 			}
 		}
 		for _, more := range [][]string{
-			{"--" + address, "localhost:7101"},
-			{"--" + address, "[::1]:7101"},
-			{"--" + address, "10.0.0.1:7101", "--insecure", "--gossip-keys-file", keys},
+			addressFlag(address, "localhost:7101"),
+			addressFlag(address, "[::1]:7101"),
+			append(addressFlag(address, "10.0.0.1:7101"), "--insecure", "--gossip-keys-file", keys),
 		} {
 			if end := check(more...); end.code != 0 {
 				t.Errorf("%v: %+v", more, end)

@@ -116,6 +116,9 @@ var statuses = map[connect.Code]int{
 // WriteError answers an error of the API for a call that does not reach the handler.
 func WriteError(w http.ResponseWriter, _ *http.Request, err error) {
 	f := asFailure(err)
+	if connect.CodeOf(err) == connect.CodeNotFound {
+		f.status = http.StatusNotFound // that of a front end that is off
+	}
 	http.Error(w, f.text, f.status)
 }
 

@@ -79,6 +79,9 @@ type Handler struct {
 	metrics *metrics
 }
 
+// Paths are those that a Handler answers with something.
+var Paths = []string{"/acquire", "/acquirebystate", "/release", "/update", "/reset", "/metric"}
+
 // NewHandler makes a handler, which asks nothing before it is asked.
 func NewHandler(api API, o Options) *Handler {
 	if o.Tree == "" {

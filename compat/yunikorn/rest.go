@@ -50,6 +50,9 @@ func NewHandler(trees Trees) http.Handler {
 	return mux
 }
 
+// Prefix is where the calls are, as in the original.
+const Prefix = "/ws/v1/"
+
 // validatePath is the call that validates a configuration. It reads nothing, so only the server can ask who calls.
 const validatePath = "/ws/v1/validate-conf"
 

@@ -86,7 +86,7 @@ func startRecoveryWatch(node *cluster.Node, s Settings, note recovery.Note, log 
 // that may by its settings.
 func (s Settings) servesOpen() bool {
 	return s.Insecure || s.InsecureOpen ||
-		IsLoopback(s.HTTPAddr) && (s.BoskosAddr == "" || IsLoopback(s.BoskosAddr))
+		IsLoopback(s.HTTPAddr) && (s.boskosAddr() == "" || IsLoopback(s.boskosAddr()))
 }
 
 // decideClosed reports whether a node serves no open cluster. The decision is made when its data folder is new and kept

@@ -28,7 +28,8 @@ func listenBoskos(ctx context.Context, address string) (net.Listener, error) {
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("cannot serve Boskos's clients on %s: %w; choose another address with --boskos-addr",
+		return nil, fmt.Errorf("cannot serve Boskos's clients on %s: %w; choose another address with --front-ends "+
+			"boskos=HOST:PORT",
 			address, err)
 	}
 	return listener, nil

@@ -27,8 +27,8 @@ func TestWhichServersServeAnOpenCluster(t *testing.T) {
 		"old and insecure-open":          {Settings{HTTPAddr: reachable, InsecureOpen: true}, false, false, false},
 		"reachable and insecure":         {Settings{HTTPAddr: reachable, Insecure: true}, true, false, false},
 		"reachable with certificates":    {Settings{HTTPAddr: reachable, TLSClientAuth: "require"}, true, true, false},
-		"Boskos alone is reachable":      {Settings{HTTPAddr: "127.0.0.1:1", BoskosAddr: reachable}, true, true, false},
-		"Boskos and API are on loopback": {Settings{HTTPAddr: "127.0.0.1:1", BoskosAddr: "localhost:2"}, true, false, false},
+		"Boskos alone is reachable":      {Settings{HTTPAddr: "127.0.0.1:1", FrontEnds: []string{"boskos=" + reachable}}, true, true, false},
+		"Boskos and API are on loopback": {Settings{HTTPAddr: "127.0.0.1:1", FrontEnds: []string{"boskos=localhost:2"}}, true, false, false},
 	} {
 		var log bytes.Buffer
 		logger := hclog.New(&hclog.LoggerOptions{Output: &log})

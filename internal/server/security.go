@@ -52,7 +52,7 @@ func (s Settings) checkSecurity() (faults []error) {
 	}{
 		{"http-addr", s.HTTPAddr, tlsOff, plainTLS},
 		{"raft-addr", s.RaftAddr, tlsOff, plainTLS},
-		{"boskos-addr", s.BoskosAddr, tlsOff, plainTLS},
+		{"the address of boskos in front-ends", s.boskosAddr(), tlsOff, plainTLS},
 		// metrics-addr is not among them: the setting is for plain text (docs/adr/0113-monitoring-has-its-own-address.md).
 		{"pprof-addr", s.PprofAddr, true, "give it an address of this machine alone"},
 	} {

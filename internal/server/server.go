@@ -222,7 +222,7 @@ func openListeners(ctx context.Context, s Settings) (l listeners, err error) {
 	if l.api, err = listenAPI(ctx, s.HTTPAddr); err != nil {
 		return l, err
 	}
-	if l.boskos, err = listenBoskos(ctx, s.BoskosAddr); err != nil {
+	if l.boskos, err = listenBoskos(ctx, s.boskosAddr()); err != nil {
 		return l, errors.Join(err, l.close())
 	}
 	if l.monitoring, err = listenMonitoring(ctx, s.MetricsAddr); err != nil {

@@ -12,9 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quorate/quorate/cluster"
-	"github.com/quorate/quorate/compat/boskos"
-	keystone "github.com/quorate/quorate/compat/keystone/rest"
-	"github.com/quorate/quorate/compat/yunikorn"
 	"github.com/quorate/quorate/internal/activity"
 	"github.com/quorate/quorate/internal/audit/sink"
 	"github.com/quorate/quorate/internal/webhook"
@@ -111,7 +108,7 @@ func NewService(node *cluster.Node, s Settings, p Process, t Transport) (*Servic
 		}
 		service.holds = recorder.run
 	}
-	if s.BoskosAddr != "" {
+	if s.boskosAddr() != "" {
 		if service.boskos, err = boskosFrontEnd(api, p); err != nil {
 			return nil, err
 		}
@@ -175,61 +172,4 @@ func (s *Service) RunLoops(ctx context.Context) {
 	}
 	running.Go(func() { s.backups.run(ctx) })
 	running.Wait()
-}
-
-// apiFrontEnds speak the protocols of other systems on the API's port, and show the plain page.
-func apiFrontEnds(s Settings) []rpc.FrontEnd {
-	list := []rpc.FrontEnd{{
-		Name: "yunikorn", Pattern: "/ws/v1/", WriteError: yunikorn.WriteError, NeedsCaller: yunikorn.NeedsCaller,
-		New: func(s rpc.Services) http.Handler { return yunikorn.NewHandler(s.Trees) },
-	}}
-	if s.Keystone {
-		list = append(list, keystoneFrontEnd(keystone.Prefix), keystoneFrontEnd(keystone.VersionsPath))
-	}
-	if s.UI != uiOff {
-		list = append(list, plainPage)
-	}
-	return list
-}
-
-func keystoneFrontEnd(pattern string) rpc.FrontEnd {
-	return rpc.FrontEnd{ //nolint:gosec // TokenHeader is the name of a header
-		Name: "keystone", Pattern: pattern, TokenHeader: "X-Auth-Token", WriteError: keystone.WriteError,
-		NeedsCaller: keystone.NeedsCaller,
-		New: func(s rpc.Services) http.Handler {
-			return keystone.NewHandler(s.Trees, keystone.Options{Caller: rpc.CallerName})
-		},
-	}
-}
-
-// boskosName is the front end of Boskos in callers and bindings.
-const boskosName = "boskos"
-
-func openFrontEnds(s Settings) []string {
-	if s.BoskosOpen {
-		return []string{boskosName}
-	}
-	return nil
-}
-
-// boskosFrontEnd returns the handler of the Boskos protocol and registers its metrics.
-func boskosFrontEnd(api *rpc.Server, p Process) (http.Handler, error) {
-	logger := p.Log.Named("boskos")
-	var front *boskos.Handler
-	newHandler := func(s rpc.Services) http.Handler {
-		front = boskos.NewHandler(
-			boskos.API{Allocations: s.Allocations, Items: s.Items, Trees: s.Trees}, boskos.Options{
-				Caller: rpc.CallerName, IsGuarded: api.IsGuarded,
-				Notice: func(err error) { logger.Warn("counting Boskos's resources for the metrics", "error", err) },
-			})
-		return front
-	}
-	handler := api.FrontEnd(rpc.FrontEnd{
-		Name: boskosName, WriteError: boskos.WriteError, New: newHandler,
-		NeedsCaller: func(r *http.Request) bool { return r.Method == http.MethodPost }, // all others only read
-	})
-	if err := p.Telemetry.labelled.Register(front); err != nil {
-		return nil, fmt.Errorf("registering the metrics of Boskos: %w", err)
-	}
-	return handler, nil
 }

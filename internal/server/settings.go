@@ -30,9 +30,8 @@ type Settings struct {
 	DataDir         string        `koanf:"data-dir" yaml:"data-dir" help:"folder for this node's log, snapshots and identity (required)"`
 	LogStore        string        `koanf:"log-store" yaml:"log-store" help:"how the node stores its log: wal (segment files) or bolt (a bbolt file); empty keeps what the data folder has, and means wal for a new one"`
 	HTTPAddr        string        `koanf:"http-addr" yaml:"http-addr" default:"127.0.0.1:7101" group:"Addresses" help:"address of the API"`
-	BoskosAddr      string        `koanf:"boskos-addr" yaml:"boskos-addr" help:"address for Boskos clients, which need a port of their own; not served if empty"`
+	FrontEnds       []string      `koanf:"front-ends" yaml:"front-ends" help:"protocols of other systems to serve: boskos=HOST:PORT, an address of its own for clients of Boskos; keystone, unified limits below /keystone/v3 on the address of the API for OpenStack services with oslo.limit; yunikorn, usage and queues below /ws/v1; all nodes with the same ones; none if empty"`
 	BoskosOpen      bool          `koanf:"boskos-open" yaml:"boskos-open" help:"in a guarded cluster, let Boskos clients without a token do what bindings give the user frontend/boskos; the same on all nodes"`
-	Keystone        bool          `koanf:"keystone" yaml:"keystone" help:"serve Keystone's API of unified limits below /keystone/v3 on the address of the API, for OpenStack services with oslo.limit; the same on all nodes"`
 	RaftAddr        string        `koanf:"raft-addr" yaml:"raft-addr" default:"127.0.0.1:7201" help:"address for the replication between nodes"`
 	GossipAddr      string        `koanf:"gossip-addr" yaml:"gossip-addr" default:"127.0.0.1:7301" help:"address for the gossip between nodes, TCP and UDP"`
 	AdvertiseHTTP   string        `koanf:"advertise-http-addr" yaml:"advertise-http-addr" help:"address at which clients and other nodes reach the API, if different from http-addr"`
@@ -134,6 +133,9 @@ func (s Settings) Validate() error {
 	faults = append(faults, s.checkTracing())
 	faults = append(faults, s.checkBackups()...)
 	faults = append(faults, s.checkAudit()...)
+	if _, err := ParseFrontEnds(s.FrontEnds); err != nil {
+		faults = append(faults, err)
+	}
 	if _, err := s.shownNodes(); err != nil {
 		faults = append(faults, err)
 	}
@@ -260,7 +262,6 @@ func (s Settings) checkAddresses() (faults []error) {
 		{"http-addr", s.HTTPAddr, false},
 		{"raft-addr", s.RaftAddr, false},
 		{"gossip-addr", s.GossipAddr, false},
-		{"boskos-addr", s.BoskosAddr, true},
 		{"metrics-addr", s.MetricsAddr, true},
 		{"pprof-addr", s.PprofAddr, true},
 	} {

@@ -33,7 +33,7 @@ func start(t *testing.T, resources string) *cluster {
 	c := servertest.StartCluster(t, servertest.Settings{Patience: patience, Each: func(_ int, s *servertest.Server) {
 		address := servertest.FreePorts(t, 1)[0]
 		fronts[s] = "http://" + address
-		s.Args = append(s.Args, "--boskos-addr", address)
+		s.Args = append(s.Args, "--front-ends", "boskos="+address)
 	}})
 	c.Run(t, "apply", "--from", "boskos", "-f", resources)
 	return &cluster{c, fronts}

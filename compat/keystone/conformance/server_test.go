@@ -32,7 +32,7 @@ var (
 
 func startServer(t *testing.T) (*client.Client, string) {
 	t.Helper()
-	url := inprocess.Start(t, func(s *server.Settings) { s.Keystone = true })
+	url := inprocess.Start(t, func(s *server.Settings) { s.FrontEnds = []string{"keystone"} })
 	// A busy machine needs long for a tree of 10,000 nodes under the race detector.
 	cluster, err := client.New([]string{url},
 		client.WithAttemptTimeout(2*time.Minute), client.WithPatience(4*time.Minute))

@@ -36,8 +36,9 @@ const (
 
 type devOptions struct {
 	dataDir, httpAddr, logLevel string
-	boskosAddr, boskosConfig    string
+	boskosConfig                string
 	version, uiDir              string
+	frontEnds                   []string
 	nodes                       int
 	insecure, guarded           bool
 }
@@ -54,7 +55,7 @@ With --guarded the cluster is guarded at the first start, and a token of an admi
 Without --data-dir the data is in a temporary folder that is removed at the end. The nodes use the port of
 --http-addr and the following ones, and the ports 100 and 200 above for the traffic between them.`,
 		Example: "  quorate dev\n  quorate dev --nodes 3 --data-dir ./play\n" +
-			"  quorate dev --boskos-addr 127.0.0.1:8080 --boskos-config boskos.yaml",
+			"  quorate dev --front-ends boskos=127.0.0.1:8080 --boskos-config boskos.yaml",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runDev(c.Context(), o, c.OutOrStdout(), c.ErrOrStderr())
@@ -65,8 +66,9 @@ Without --data-dir the data is in a temporary folder that is removed at the end.
 	command.Flags().StringVar(&o.httpAddr, "http-addr", "127.0.0.1:7101",
 		"address of the API of the first node; port 0 picks free ports")
 	command.Flags().IntVar(&o.nodes, "nodes", 1, "number of nodes: 1, 3, 5 or 7")
-	command.Flags().StringVar(&o.boskosAddr, "boskos-addr", "",
-		"address of the first node for Boskos clients; port 0 picks free ports")
+	command.Flags().StringSliceVar(&o.frontEnds, "front-ends", nil,
+		"protocols of other systems to serve: boskos=HOST:PORT, keystone, yunikorn; the other nodes serve Boskos's clients "+
+			"at the ports that follow, port 0 picks free ports")
 	command.Flags().StringVar(&o.boskosConfig, "boskos-config", "",
 		"configuration `FILE` of Boskos to apply at the start")
 	command.Flags().BoolVar(&o.insecure, "insecure", false, "serve other machines too, in plain text")
@@ -133,7 +135,7 @@ func devSettings(ctx context.Context, o devOptions, dir string) ([]server.Settin
 	if err != nil {
 		return nil, err
 	}
-	doors, err := boskosAddresses(o.boskosAddr, o.nodes)
+	frontEnds, err := devFrontEnds(o.frontEnds, o.nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +144,9 @@ func devSettings(ctx context.Context, o devOptions, dir string) ([]server.Settin
 		id := fmt.Sprintf("n%d", i+1)
 		s := server.DefaultSettings()
 		s.ID, s.ClusterName, s.DataDir, s.LogLevel = id, devCluster, filepath.Join(dir, id), o.logLevel
-		s.HTTPAddr, s.RaftAddr, s.GossipAddr, s.BoskosAddr = addresses[i], addresses[o.nodes+i],
-			addresses[2*o.nodes+i], doors[i]
+		s.HTTPAddr, s.RaftAddr, s.GossipAddr = addresses[i], addresses[o.nodes+i], addresses[2*o.nodes+i]
 		s.BootstrapExpect, s.Join = o.nodes, addresses[2*o.nodes:]
-		s.Insecure, s.UI, s.Keystone = o.insecure, "write", true
+		s.Insecure, s.UI, s.FrontEnds = o.insecure, "write", frontEnds[i]
 		if o.guarded {
 			s.BootstrapSecret = filepath.Join(dir, "bootstrap.secret")
 		}

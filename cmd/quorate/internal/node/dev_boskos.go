@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/quorate/quorate/client"
@@ -49,22 +51,40 @@ func applyBoskos(ctx context.Context, running []*server.Server, trees []*quorate
 	return err
 }
 
-// boskosAddresses are the addresses of all nodes: that of the first one, and the following ports.
-func boskosAddresses(first string, nodes int) ([]string, error) {
-	addresses := make([]string, nodes)
-	if first == "" {
-		return addresses, nil
+// devFrontEnds are the front ends of each node. Clients of Boskos have the address of an entry at the first node, and
+// the ports that follow at the others.
+func devFrontEnds(entries []string, nodes int) ([][]string, error) {
+	served, err := server.ParseFrontEnds(entries)
+	if err != nil {
+		return nil, err
 	}
+	lists := make([][]string, nodes)
+	for _, name := range slices.Sorted(maps.Keys(served)) {
+		address := served[name]
+		for i := range lists {
+			entry := name
+			if address != "" {
+				at, err := addressOfNode(address, i, nodes)
+				if err != nil {
+					return nil, fmt.Errorf("front-ends has \"%s=%s\": %w", name, address, err)
+				}
+				entry += "=" + at
+			}
+			lists[i] = append(lists[i], entry)
+		}
+	}
+	return lists, nil
+}
+
+// addressOfNode has the port of the first node and the number of the node together, or port 0.
+func addressOfNode(first string, node, nodes int) (string, error) {
 	host, text, err := net.SplitHostPort(first)
 	port, notNumber := strconv.Atoi(text)
 	if err = errors.Join(err, notNumber); err != nil || port < 0 || port+nodes > 65536 {
-		return nil, fmt.Errorf("boskos-addr is %q: allowed is host:port", first)
+		return "", errors.New("allowed is HOST:PORT, with a port for each node")
 	}
-	for i := range addresses {
-		addresses[i] = first
-		if port > 0 {
-			addresses[i] = net.JoinHostPort(host, strconv.Itoa(port+i))
-		}
+	if port > 0 {
+		port += node
 	}
-	return addresses, nil
+	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
