@@ -201,7 +201,7 @@ func (a *acquisition) newLease(
 ) (*Lease, error) {
 	l := &Lease{
 		client: a.client, name: allocationName{answer.GetAllocation().GetNamespace(), a.request.GetId()},
-		fence: answer.GetFence(), margin: a.margin,
+		fence: answer.GetAllocation().GetFence(), margin: a.margin,
 		revoked: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -212,7 +212,7 @@ func (a *acquisition) newLease(
 		}
 		return l, nil
 	}
-	l.applyRenewal(answer.GetAllocation(), sent, answer.GetLedgerTimeMs())
+	l.applyRenewal(answer.GetAllocation(), sent, answer.GetWrite().GetLedgerTimeMs())
 	return l, nil
 }
 
@@ -224,7 +224,7 @@ func (l *Lease) renewNow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.applyRenewal(answer.GetAllocation(), try.sentAt, answer.GetLedgerTimeMs())
+	l.applyRenewal(answer.GetAllocation(), try.sentAt, answer.GetWrite().GetLedgerTimeMs())
 	return nil
 }
 

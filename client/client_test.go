@@ -122,7 +122,7 @@ func serve(t *testing.T, handler http.Handler) string {
 }
 
 func grant(_ context.Context, r *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
-	return &quoratev1.AllocateResponse{Allocation: &quoratev1.Allocation{Id: r.GetId()}, Fence: 7}, nil
+	return &quoratev1.AllocateResponse{Allocation: &quoratev1.Allocation{Id: r.GetId(), Fence: 7}}, nil
 }
 
 func refuse(code connect.Code) func(context.Context, *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error) {
@@ -196,7 +196,7 @@ func TestCallsReachTheServer(t *testing.T) {
 	for _, address := range []string{url, strings.TrimPrefix(url, "http://"), url + "/"} {
 		answer, err := newClient(t, []string{address}).Allocations.Allocate(t.Context(),
 			&quoratev1.AllocateRequest{Id: "a"})
-		if err != nil || answer.GetAllocation().GetId() != "a" || answer.GetFence() != 7 {
+		if err != nil || answer.GetAllocation().GetId() != "a" || answer.GetAllocation().GetFence() != 7 {
 			t.Errorf("%s: Allocate = %v, %v", address, answer, err)
 		}
 	}
@@ -268,7 +268,7 @@ func TestFailuresGoToTheNextServer(t *testing.T) {
 			c := newClient(t, []string{bad, good.start(t)}, client.WithAttemptTimeout(2*time.Second))
 			for range 3 {
 				answer, err := c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
-				if err != nil || answer.GetFence() != 7 {
+				if err != nil || answer.GetAllocation().GetFence() != 7 {
 					t.Fatalf("Allocate = %v, %v", answer, err)
 				}
 			}
@@ -290,7 +290,7 @@ func TestOneServerIsAskedAgain(t *testing.T) {
 	var noticed []error
 	c := newClient(t, []string{s.start(t)}, client.WithNotice(func(err error) { noticed = append(noticed, err) }))
 	answer, err := c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
-	if err != nil || answer.GetFence() != 7 || calls.Load() != 3 {
+	if err != nil || answer.GetAllocation().GetFence() != 7 || calls.Load() != 3 {
 		t.Errorf("Allocate = %v, %v after %d calls", answer, err, calls.Load())
 	}
 	if len(noticed) != 2 || connect.CodeOf(noticed[0]) != connect.CodeUnavailable {

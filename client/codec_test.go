@@ -13,9 +13,9 @@ import (
 func codecMessages() []proto.Message {
 	claim := &quoratev1.HeldClaim{Tree: "cern", Node: "physics", Amounts: map[string]int64{"cores": 8, "memory": 1 << 40}}
 	granted := &quoratev1.AllocateResponse{
-		Fence: 7, Index: 9, Repeated: true, Decision: &quoratev1.Decision{Explanation: "größer"},
+		Write: &quoratev1.WriteInfo{Index: 9, Repetition: true}, Decision: &quoratev1.Decision{Explanation: "größer"},
 		Allocation: &quoratev1.Allocation{
-			Id: "job-1", Claims: []*quoratev1.HeldClaim{claim, claim}, Labels: map[string]string{"owner": "ann"},
+			Id: "job-1", Fence: 7, Claims: []*quoratev1.HeldClaim{claim, claim}, Labels: map[string]string{"owner": "ann"},
 			GrantedAt: &timestamppb.Timestamp{Seconds: 1, Nanos: 5},
 		},
 	}

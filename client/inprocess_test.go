@@ -273,10 +273,9 @@ func (p *fakeCluster) allocate(r *quoratev1.AllocateRequest) (*quoratev1.Allocat
 	}
 	a := p.held[r.GetId()]
 	answer := &quoratev1.AllocateResponse{
-		Allocation:   a,
-		Fence:        a.GetFence(),
-		LedgerTimeMs: p.now(),
-		Decision:     &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_GRANTED},
+		Allocation: a,
+		Write:      &quoratev1.WriteInfo{LedgerTimeMs: p.now()},
+		Decision:   &quoratev1.Decision{Outcome: quoratev1.Outcome_OUTCOME_GRANTED},
 	}
 	if place := slices.Index(p.queue, r.GetId()); place >= 0 {
 		waiting := proto.CloneOf(a)
@@ -342,7 +341,7 @@ func (p *fakeCluster) renew(r *quoratev1.RenewRequest) (*quoratev1.RenewResponse
 		a.ExpiresLedgerMs = p.now() + a.GetTtlMs()
 		p.held[r.GetId()] = a
 	}
-	return &quoratev1.RenewResponse{Allocation: a, LedgerTimeMs: p.now()}, nil
+	return &quoratev1.RenewResponse{Allocation: a, Write: &quoratev1.WriteInfo{LedgerTimeMs: p.now()}}, nil
 }
 
 func (p *fakeCluster) BatchRenew(

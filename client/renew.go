@@ -39,7 +39,7 @@ func (c *Client) renewAll(ctx context.Context, leases []*Lease) ([]*quoratev1.Re
 func (l *Lease) applyOutcome(outcome *quoratev1.RenewOutcome, sent time.Time) time.Duration {
 	failure := outcome.GetFailure()
 	if failure == nil {
-		l.applyRenewal(outcome.GetRenewed().GetAllocation(), sent, outcome.GetRenewed().GetLedgerTimeMs())
+		l.applyRenewal(outcome.GetRenewed().GetAllocation(), sent, outcome.GetRenewed().GetWrite().GetLedgerTimeMs())
 		return l.renewIn()
 	}
 	fault := fmt.Errorf("%s (%s)", failure.GetMessage(), failure.GetCode())

@@ -83,7 +83,7 @@ func TestBootstrapMakesTheFirstAdministrator(t *testing.T) {
 	if record.Account != "admin" || life != 24*time.Hour {
 		t.Errorf("made %+v, which lives %s", record, life)
 	}
-	if made.GetIndex() == 0 || !d.node.Book().HasAdministrator(d.node.wall) {
+	if made.GetWrite().GetIndex() == 0 || !d.node.Book().HasAdministrator(d.node.wall) {
 		t.Errorf("made %v, and there is no administrator", made)
 	}
 	_, err = bootstrap(&quoratev1.BootstrapRequest{Secret: testSecret, Account: "other"})
@@ -134,7 +134,7 @@ func TestAccountsOverTheAPI(t *testing.T) {
 	client := d.accessAs(admin)
 	ci := &quoratev1.Account{Name: "ci", Description: "builds", Groups: []string{"robots", "builders"}}
 	created, err := client.CreateAccount(t.Context(), &quoratev1.CreateAccountRequest{Account: ci})
-	if err != nil || created.GetIndex() == 0 {
+	if err != nil || created.GetWrite().GetIndex() == 0 {
 		t.Fatalf("created %v, %v", created, err)
 	}
 	if _, err := client.CreateAccount(t.Context(), &quoratev1.CreateAccountRequest{Account: ci}); err != nil {
@@ -191,7 +191,7 @@ func TestTokensOverTheAPI(t *testing.T) {
 	}
 	record := d.checkSecret(t, made.GetSecret(), made.GetToken())
 	if record.Ceiling != access.SetOf(access.Hold, access.UsageRead) || record.Description != "for a test" ||
-		made.GetIndex() == 0 {
+		made.GetWrite().GetIndex() == 0 {
 		t.Errorf("made %v, kept %+v", made, record)
 	}
 	again, err := client.CreateToken(t.Context(), &quoratev1.CreateTokenRequest{Account: "plain"})
@@ -309,7 +309,7 @@ func TestRefusalsOverTheAPI(t *testing.T) {
 		EndsAt: timestamppb.New(time.Now().Add(time.Hour).Truncate(time.Millisecond)),
 	}
 	answer, err := client.RefuseCredential(t.Context(), &quoratev1.RefuseCredentialRequest{Refused: leaked})
-	if err != nil || answer.GetIndex() == 0 {
+	if err != nil || answer.GetWrite().GetIndex() == 0 {
 		t.Fatalf("refused %v, %v", answer, err)
 	}
 	bad := proto.CloneOf(leaked)
@@ -338,7 +338,7 @@ func TestModeOverTheAPI(t *testing.T) {
 		return d.accessAs(admin).SetAccessMode(t.Context(), &quoratev1.SetAccessModeRequest{Mode: mode})
 	}
 	answer, err := set(quoratev1.AccessMode_ACCESS_MODE_GUARDED)
-	if err != nil || answer.GetBefore() != quoratev1.AccessMode_ACCESS_MODE_WATCHING || answer.GetIndex() == 0 {
+	if err != nil || answer.GetBefore() != quoratev1.AccessMode_ACCESS_MODE_WATCHING || answer.GetWrite().GetIndex() == 0 {
 		t.Errorf("set %v, %v", answer, err)
 	}
 	_, err = set(quoratev1.AccessMode_ACCESS_MODE_OPEN)

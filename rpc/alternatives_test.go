@@ -31,7 +31,8 @@ func TestAlternatives(t *testing.T) {
 			if err != nil || granted.GetAllocation().GetAlternative() != 2 || heldCores(granted.GetAllocation()) != 2 {
 				t.Fatalf("granted: %v, %v", granted, err)
 			}
-			if again, err := client.Allocate(t.Context(), anyOf("a", 0, 1000, 2)); err != nil || !again.GetRepeated() ||
+			if again, err := client.Allocate(t.Context(), anyOf("a", 0, 1000, 2)); err != nil ||
+				!again.GetWrite().GetRepetition() ||
 				again.GetDecision().GetAlternative() != 2 {
 				t.Errorf("repeated: %v, %v", again, err)
 			}

@@ -30,12 +30,13 @@ func TestEveryProtocolGrantsDeniesAndExplains(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if granted.GetFence() != 1 || granted.GetIndex() != 2 || granted.GetRepeated() ||
+			if granted.GetAllocation().GetFence() != 1 || granted.GetWrite().GetIndex() != 2 ||
+				granted.GetWrite().GetRepetition() ||
 				granted.GetAllocation().GetClaims()[0].GetAmounts()["cores"] != 8 {
 				t.Errorf("granted %v", granted)
 			}
 			again, err := client.Allocate(t.Context(), request("a", "cern:physics/higgs", 8))
-			if err != nil || !again.GetRepeated() || again.GetFence() != 1 {
+			if err != nil || !again.GetWrite().GetRepetition() || again.GetAllocation().GetFence() != 1 {
 				t.Errorf("repeated: %v, %v", again, err)
 			}
 			_, err = client.Allocate(t.Context(), request("b", "cern:physics/higgs", 13))
@@ -48,8 +49,8 @@ func TestEveryProtocolGrantsDeniesAndExplains(t *testing.T) {
 				!decision.GetNeverFits() {
 				t.Errorf("decision %v", decision)
 			}
-			if decision.GetIndex() <= granted.GetIndex() {
-				t.Errorf("denied at index %d, after a grant at %d", decision.GetIndex(), granted.GetIndex())
+			if decision.GetIndex() <= granted.GetWrite().GetIndex() {
+				t.Errorf("denied at index %d, after a grant at %d", decision.GetIndex(), granted.GetWrite().GetIndex())
 			}
 			read, err := client.GetAllocation(t.Context(), &quoratev1.GetAllocationRequest{Id: "a"})
 			if err != nil || read.GetRead().GetServedBy() != "n1" ||
@@ -228,11 +229,11 @@ func TestConfiguration(t *testing.T) {
 	}
 	first, err := trees.SetLimits(t.Context(), set)
 	if err != nil || first.GetResult().GetRevision() != 2 || len(first.GetResult().GetChanges()) != 1 ||
-		first.GetResult().GetIndex() != 2 {
+		first.GetWrite().GetIndex() != 2 {
 		t.Fatalf("got %v, %v", first, err)
 	}
 	again, err := trees.SetLimits(t.Context(), set)
-	if err != nil || !again.GetResult().GetRepeated() || again.GetResult().GetRevision() != 2 {
+	if err != nil || !again.GetWrite().GetRepetition() || again.GetResult().GetRevision() != 2 {
 		t.Errorf("repeated: %v, %v", again, err)
 	}
 	set.Limits = cores(16)
@@ -365,7 +366,8 @@ func TestBatchDecidesEachOnItsOwn(t *testing.T) {
 			got = append(got, o.GetFailure().GetCode())
 		default:
 			got = append(
-				got, fmt.Sprint("fence ", o.GetGranted().GetFence(), " repeated ", o.GetGranted().GetRepeated()))
+				got, fmt.Sprint("fence ", o.GetGranted().GetAllocation().GetFence(), " repeated ",
+					o.GetGranted().GetWrite().GetRepetition()))
 		}
 	}
 	want := "fence 1 repeated false|invalid_argument|resource_exhausted|not_found|fence 1 " +
@@ -410,7 +412,7 @@ func TestBatchEndsEachOnItsOwn(t *testing.T) {
 			continue
 		}
 		got = append(got, fmt.Sprint(o.GetReleased().GetAllocation().GetId(), " ",
-			o.GetReleased().GetAllocation().GetState(), " ", o.GetReleased().GetRepeated()))
+			o.GetReleased().GetAllocation().GetState(), " ", o.GetReleased().GetWrite().GetRepetition()))
 	}
 	const released = " ALLOCATION_STATE_RELEASED"
 	want := "b" + released + " false|not_found|a" + released + " false|a" + released + " true|invalid_argument"

@@ -28,7 +28,7 @@ func TestNodesMove(t *testing.T) {
 	}
 	for _, repeated := range []bool{false, true} {
 		moved, err := d.trees().MoveNode(t.Context(), move)
-		if err != nil || moved.GetResult().GetRevision() != 2 || moved.GetResult().GetRepeated() != repeated ||
+		if err != nil || moved.GetResult().GetRevision() != 2 || moved.GetWrite().GetRepetition() != repeated ||
 			moved.GetResult().GetChanges()[0].GetField() != "path" {
 			t.Errorf("moved %v, %v", moved, err)
 		}

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/descriptorpb"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
@@ -123,43 +122,6 @@ func TestRevisionMismatch(t *testing.T) {
 	if len(calls) > 0 {
 		t.Errorf("these have no expected_revision: %v", calls)
 	}
-}
-
-// TestEveryWriteReturnsItsIndex: the answer to each method that writes to the log has the index of the write: itself,
-// in its result, or in each element.
-func TestEveryWriteReturnsItsIndex(t *testing.T) {
-	none := map[string]string{
-		"JoinMember": "raft's configuration", "PromoteMember": "raft's configuration", "DemoteMember": "raft's configuration",
-		"RemoveMember": "raft's configuration", "TransferLeader": "nothing is written",
-		"GetGuardReport": "a read of what this server has counted",
-	}
-	writes := 0
-	for method := range methodsOfAPI() {
-		options, _ := method.Options().(*descriptorpb.MethodOptions)
-		if options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS {
-			continue
-		}
-		writes++
-		if _, exempt := none[string(method.Name())]; hasIndex(method.Output(), 3) == exempt {
-			t.Errorf("%s: its answer %s has an index: %v", method.Name(), method.Output().Name(), !exempt)
-		}
-	}
-	if writes < 45 {
-		t.Errorf("only %d writes are found", writes)
-	}
-}
-
-// hasIndex is true if a message has a log index, or those that its answer consists of.
-func hasIndex(m protoreflect.MessageDescriptor, depth int) bool {
-	if f := m.Fields().ByName("index"); f != nil && f.Kind() == protoreflect.Uint64Kind {
-		return true
-	}
-	for _, name := range []protoreflect.Name{"result", "outcomes", "granted", "released", "renewed"} {
-		if f := m.Fields().ByName(name); f != nil && f.Message() != nil && depth > 0 && hasIndex(f.Message(), depth-1) {
-			return true
-		}
-	}
-	return false
 }
 
 func methodsOfAPI() func(yield func(protoreflect.MethodDescriptor) bool) {

@@ -75,7 +75,7 @@ func testRelaysInEveryProtocol(t *testing.T, nodes startNodes) {
 			follower, leader := nodes(t)
 			client := follower.allocations(options...)
 			granted, err := client.Allocate(t.Context(), request("a", "cern:physics", 20))
-			if err != nil || granted.GetFence() != 1 {
+			if err != nil || granted.GetAllocation().GetFence() != 1 {
 				t.Fatalf("granted %v, %v", granted, err)
 			}
 			_, err = client.Allocate(t.Context(), request("b", "cern:physics", 1))

@@ -229,7 +229,7 @@ func TestFrontEndsOutliveLeaders(t *testing.T) {
 			c.lead("n2")
 			time.AfterFunc(3*relay.RelayPause, func() { c.lead("n3") })
 			granted, err := follower.services.Allocations.Allocate(t.Context(), request("a", "cern", 1))
-			if err != nil || granted.GetFence() != 1 {
+			if err != nil || granted.GetAllocation().GetFence() != 1 {
 				t.Errorf("got %v, %v", granted, err)
 			}
 		})

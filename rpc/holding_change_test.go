@@ -33,11 +33,11 @@ func TestChangesOfWhatIsHeld(t *testing.T) {
 			}
 			resized, err := client.Resize(t.Context(), resizeTo("a", 3, 4))
 			if err != nil || heldCores(resized.GetAllocation()) != 4 ||
-				resized.GetAllocation().GetFence() != granted.GetFence() ||
-				resized.GetAllocation().GetGeneration() != 3 || resized.GetIndex() <= granted.GetIndex() {
+				resized.GetAllocation().GetFence() != granted.GetAllocation().GetFence() ||
+				resized.GetAllocation().GetGeneration() != 3 || resized.GetWrite().GetIndex() <= granted.GetWrite().GetIndex() {
 				t.Fatalf("resized: %v, %v", resized, err)
 			}
-			if again, err := client.Resize(t.Context(), resizeTo("a", 3, 4)); err != nil || !again.GetRepeated() {
+			if again, err := client.Resize(t.Context(), resizeTo("a", 3, 4)); err != nil || !again.GetWrite().GetRepetition() {
 				t.Errorf("repeated: %v, %v", again, err)
 			}
 			if _, err := client.Resize(t.Context(), resizeTo("a", 2, 1)); connect.CodeOf(err) != connect.CodeAborted ||

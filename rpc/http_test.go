@@ -70,7 +70,7 @@ func TestCurl(t *testing.T) {
 		},
 		"amounts may be numbers": {
 			"POST", allocatePath, strings.Replace(higgs, `"8"`, "8", 1),
-			200, `"fence":"1","repeated":false`,
+			200, `"write":{"index":"2","ledgerTimeMs":"2","repetition":false}`,
 		},
 		"a denial": {
 			"POST", allocatePath, strings.Replace(higgs, `"8"`, `"11"`, 1),

@@ -233,12 +233,12 @@ func TestItemIsGrantedInTheEntryThatFreesIt(t *testing.T) {
 	}
 	stream := follower.watch(
 		t, &quoratev1.WatchAllocationsRequest{
-			AfterIndex:  cleaned.GetIndex() - 1,
+			AfterIndex:  cleaned.GetWrite().GetIndex() - 1,
 			Allocations: []*quoratev1.AllocationRef{{Id: "a"}},
 		})
-	if granted := changes(t, stream, 1)[0]; granted.GetIndex() != cleaned.GetIndex() ||
+	if granted := changes(t, stream, 1)[0]; granted.GetIndex() != cleaned.GetWrite().GetIndex() ||
 		granted.GetChange() != quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED {
-		t.Errorf("cleaned in entry %d, but granted in %v", cleaned.GetIndex(), granted)
+		t.Errorf("cleaned in entry %d, but granted in %v", cleaned.GetWrite().GetIndex(), granted)
 	}
 	if taken, err := follower.services.Items.ResetItems(t.Context(),
 		&quoratev1.ResetItemsRequest{Tree: "lab", Resource: "bench", State: "leased", NewState: "dirty"}); err != nil ||

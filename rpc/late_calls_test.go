@@ -21,7 +21,7 @@ func TestLateCallsEndNothingElse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fences[r.GetId()] = granted.GetFence()
+		fences[r.GetId()] = granted.GetAllocation().GetFence()
 	}
 	const wrong = 99
 	calls := map[string]func(fence uint64) error{
@@ -48,7 +48,7 @@ func TestLateCallsEndNothingElse(t *testing.T) {
 		{Id: "a", Fence: wrong}, {Id: "a", Fence: fences["a"]},
 	}})
 	if err != nil || batch.GetOutcomes()[0].GetFailure().GetProblem().GetReason() != "FENCE_MISMATCH" ||
-		batch.GetOutcomes()[1].GetReleased().GetRepeated() {
+		batch.GetOutcomes()[1].GetReleased().GetWrite().GetRepetition() {
 		t.Errorf("the batch: %v, %v", batch, err)
 	}
 	if err := calls["cancel"](fences["r"]); err != nil {

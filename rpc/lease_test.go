@@ -28,12 +28,12 @@ func TestLeases(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := granted.GetAllocation()
-			if a.GetTtlMs() != 60_000 || a.GetExpiresLedgerMs() != granted.GetLedgerTimeMs()+60_000 ||
+			if a.GetTtlMs() != 60_000 || a.GetExpiresLedgerMs() != granted.GetWrite().GetLedgerTimeMs()+60_000 ||
 				a.GetUserData()["host"] != "x" {
 				t.Errorf("granted %v", granted)
 			}
 			renewal := &quoratev1.RenewRequest{
-				Id: "a", Fence: granted.GetFence(),
+				Id: "a", Fence: granted.GetAllocation().GetFence(),
 				UserData: map[string]string{"old": "", "new": "z"},
 			}
 			renewed, err := client.Renew(t.Context(), renewal)
@@ -42,7 +42,8 @@ func TestLeases(t *testing.T) {
 			}
 			b := renewed.GetAllocation()
 			if b.GetExpiresLedgerMs() <= a.GetExpiresLedgerMs() ||
-				b.GetExpiresLedgerMs() != renewed.GetLedgerTimeMs()+60_000 || renewed.GetIndex() <= granted.GetIndex() {
+				b.GetExpiresLedgerMs() != renewed.GetWrite().GetLedgerTimeMs()+60_000 ||
+				renewed.GetWrite().GetIndex() <= granted.GetWrite().GetIndex() {
 				t.Errorf("renewed %v after %v", renewed, granted)
 			}
 			if data := b.GetUserData(); len(data) != 2 || data["new"] != "z" {
@@ -88,7 +89,7 @@ func TestBatchesOfRenewalsHaveAnOutcomeForEach(t *testing.T) {
 	}
 	last := answer.GetOutcomes()[4].GetRenewed()
 	if last.GetAllocation().GetTtlMs() != 30_000 ||
-		last.GetAllocation().GetExpiresLedgerMs() != last.GetLedgerTimeMs()+30_000 {
+		last.GetAllocation().GetExpiresLedgerMs() != last.GetWrite().GetLedgerTimeMs()+30_000 {
 		t.Errorf("got %v", last)
 	}
 	if d.node.index != before+1 || d.node.patient.Load() != 1 {

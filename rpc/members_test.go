@@ -91,7 +91,7 @@ func (s *threeNodes) removeTheLeader(ctx context.Context, t *testing.T) {
 	removed, err := repeatCall(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
 		return s.cluster(leader).RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: leader, Force: true})
 	})
-	if err != nil || !removed.GetChanged() {
+	if err != nil || removed.GetWrite().GetRepetition() {
 		t.Fatalf("removing the leader: %v, %v", removed, err)
 	}
 	for _, id := range []string{"n1", "n2", "n3"} {
@@ -101,7 +101,7 @@ func (s *threeNodes) removeTheLeader(ctx context.Context, t *testing.T) {
 		again, err := repeatCall(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
 			return s.cluster(id).RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: leader, Force: true})
 		})
-		if err != nil || again.GetChanged() {
+		if err != nil || !again.GetWrite().GetRepetition() {
 			t.Errorf("removing it again through %s: %v, %v", id, again, err)
 		}
 	}

@@ -35,7 +35,8 @@ func TestRanges(t *testing.T) {
 				r[0].GetMost() != 61 || r[0].GetStep() != 1 {
 				t.Errorf("the range is %v", r)
 			}
-			if again, err := client.Allocate(t.Context(), ranged("a", 0, 1, 61, 1)); err != nil || !again.GetRepeated() {
+			if again, err := client.Allocate(t.Context(), ranged("a", 0, 1, 61, 1)); err != nil ||
+				!again.GetWrite().GetRepetition() {
 				t.Errorf("repeated: %v, %v", again, err)
 			}
 			if _, err := client.Allocate(t.Context(), ranged("a", 0, 1, 60, 1)); connect.CodeOf(err) !=

@@ -33,7 +33,7 @@ func TestReservationsAreConfirmed(t *testing.T) {
 	}
 	for _, repeated := range []bool{false, true} {
 		answer, err := d.allocations().Confirm(t.Context(), &quoratev1.ConfirmRequest{Id: "a"})
-		if err != nil || answer.GetRepeated() != repeated || answer.GetIndex() == 0 ||
+		if err != nil || answer.GetWrite().GetRepetition() != repeated || answer.GetWrite().GetIndex() == 0 ||
 			answer.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_HELD ||
 			answer.GetAllocation().GetReservedUntilLedgerMs() != 0 {
 			t.Errorf("confirmed %v, %v", answer, err)
@@ -54,7 +54,7 @@ func TestReservationsAreCancelled(t *testing.T) {
 	d.reserve(t, "a", "cern:physics", 20)
 	for _, repeated := range []bool{false, true} {
 		answer, err := d.allocations().Cancel(t.Context(), &quoratev1.CancelRequest{Id: "a"})
-		if err != nil || answer.GetRepeated() != repeated ||
+		if err != nil || answer.GetWrite().GetRepetition() != repeated ||
 			answer.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_CANCELLED ||
 			answer.GetAllocation().GetEndedAt() == nil {
 			t.Errorf("cancelled %v, %v", answer, err)

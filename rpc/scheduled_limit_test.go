@@ -73,7 +73,7 @@ func TestScheduledLimit(t *testing.T) {
 			Id: "less", Tree: "cern", Node: "physics/higgs", Adjustments: setCores(4), BeginsAt: afterSecond(10),
 			EndsAt: afterSecond(40), Actor: "ann", Reason: "repairs",
 		}
-		if err != nil || !proto.Equal(answer.GetLimit(), want) || answer.GetIndex() == 0 {
+		if err != nil || !proto.Equal(answer.GetLimit(), want) || answer.GetWrite().GetIndex() == 0 {
 			t.Fatalf("scheduled %v, %v", answer, err)
 		}
 	}
@@ -123,7 +123,7 @@ func TestCancelScheduledLimit(t *testing.T) {
 	r.BeginsAt = nil
 	for again := range 2 {
 		answer, err := d.trees().ScheduleLimits(t.Context(), r)
-		if err != nil || !answer.GetLimit().GetInForce() || answer.GetRepeatedRequest() != (again == 1) ||
+		if err != nil || !answer.GetLimit().GetInForce() || answer.GetWrite().GetRepetition() != (again == 1) ||
 			answer.GetLimit().GetBeginsAt().AsTime().Unix() != 1_000 {
 			t.Fatalf("scheduled from now on: %v, %v", answer, err)
 		}
@@ -144,7 +144,7 @@ func TestCancelScheduledLimit(t *testing.T) {
 		})
 		if step.want != 0 && connect.CodeOf(err) != step.want ||
 			step.want == 0 && (err != nil || answer.GetLimit().GetId() != "less" || !answer.GetLimit().GetInForce() ||
-				answer.GetIndex() == 0) {
+				answer.GetWrite().GetIndex() == 0) {
 			t.Errorf("cancelled %v, %v", answer, err)
 		}
 		d.wantCores(t, step.limit)
@@ -196,7 +196,7 @@ func TestRecurringLimit(t *testing.T) {
 		"Weekdays  18:00-08:00 Europe/Zurich"
 	for again := range 2 {
 		answer, err := d.trees().ScheduleLimits(t.Context(), r)
-		if err != nil || answer.GetRepeatedRequest() != (again == 1) {
+		if err != nil || answer.GetWrite().GetRepetition() != (again == 1) {
 			t.Fatalf("scheduled %v, %v", answer, err)
 		}
 	}

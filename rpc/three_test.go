@@ -130,7 +130,7 @@ func TestWaitingAndWatchingWhileLeadersDie(t *testing.T) {
 		return r
 	}
 	first, err := s.client(s.follower()).Allocate(ctx, all("w0"))
-	if err != nil || first.GetFence() == 0 {
+	if err != nil || first.GetAllocation().GetFence() == 0 {
 		t.Fatalf("got %v, %v", first, err)
 	}
 	granted := make(chan *quoratev1.AllocateResponse, 3)
@@ -147,7 +147,7 @@ func TestWaitingAndWatchingWhileLeadersDie(t *testing.T) {
 			return err == nil && len(page.GetRequests()) == i
 		})
 	}
-	watched := s.watch(t, ctx, first.GetIndex())
+	watched := s.watch(t, ctx, first.GetWrite().GetIndex())
 	dead := s.Leader().Status().ID
 	s.kill(dead)
 	s.release(ctx, t, "w0")
@@ -165,7 +165,7 @@ func TestWaitingAndWatchingWhileLeadersDie(t *testing.T) {
 }
 
 func leftOf(answer *quoratev1.AllocateResponse) int64 {
-	return answer.GetAllocation().GetExpiresLedgerMs() - answer.GetLedgerTimeMs()
+	return answer.GetAllocation().GetExpiresLedgerMs() - answer.GetWrite().GetLedgerTimeMs()
 }
 
 func wantNext(t *testing.T, granted <-chan *quoratev1.AllocateResponse, id string) {

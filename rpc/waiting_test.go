@@ -52,7 +52,7 @@ func TestAPlaceInTheQueueIsNoError(t *testing.T) {
 				}
 				w := got.GetAllocation().GetWaiting()
 				if got.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_WAITING ||
-					stateOf(got.GetAllocation()) != "WAITING" || got.GetFence() != 0 ||
+					stateOf(got.GetAllocation()) != "WAITING" || got.GetAllocation().GetFence() != 0 ||
 					w.GetPosition() != int64(i+1) || !strings.Contains(w.GetLine(), "cern:physics") ||
 					got.GetAllocation().GetGrantedAt() != nil {
 					t.Errorf("got %v", got)
@@ -61,7 +61,8 @@ func TestAPlaceInTheQueueIsNoError(t *testing.T) {
 					t.Errorf("it waits for %v", v)
 				}
 			}
-			if again, err := client.Allocate(t.Context(), waitingRequest("b", 0)); err != nil || !again.GetRepeated() ||
+			if again, err := client.Allocate(t.Context(), waitingRequest("b", 0)); err != nil ||
+				!again.GetWrite().GetRepetition() ||
 				again.GetAllocation().GetWaiting().GetPosition() != 2 {
 				t.Errorf("asked again: %v, %v", again, err)
 			}
@@ -72,7 +73,7 @@ func TestAPlaceInTheQueueIsNoError(t *testing.T) {
 			}
 			kept, err := client.Renew(t.Context(), &quoratev1.RenewRequest{Id: "b"})
 			if err != nil || kept.GetAllocation().GetWaiting().GetPosition() != 2 ||
-				kept.GetAllocation().GetWaiting().GetKeepUntilLedgerMs() != kept.GetLedgerTimeMs()+120_000 {
+				kept.GetAllocation().GetWaiting().GetKeepUntilLedgerMs() != kept.GetWrite().GetLedgerTimeMs()+120_000 {
 				t.Errorf("kept: %v, %v", kept, err)
 			}
 		})
@@ -136,11 +137,11 @@ func TestACallWaitsForItsGrant(t *testing.T) {
 	for id, answered := range map[string]<-chan polled{"a": first, "b": second} {
 		got := <-answered
 		if got.err != nil || got.answer.GetDecision().GetOutcome() != quoratev1.Outcome_OUTCOME_GRANTED ||
-			got.answer.GetFence() == 0 || got.answer.GetRepeated() {
+			got.answer.GetAllocation().GetFence() == 0 || got.answer.GetWrite().GetRepetition() {
 			t.Fatalf("%s got %+v", id, got)
 		}
-		if id == "a" && got.answer.GetAllocation().GetExpiresLedgerMs() != got.answer.GetLedgerTimeMs()+600_000 {
-			t.Errorf("its caller has come, but the lease lasts only from %d to %d", got.answer.GetLedgerTimeMs(),
+		if id == "a" && got.answer.GetAllocation().GetExpiresLedgerMs() != got.answer.GetWrite().GetLedgerTimeMs()+600_000 {
+			t.Errorf("its caller has come, but the lease lasts only from %d to %d", got.answer.GetWrite().GetLedgerTimeMs(),
 				got.answer.GetAllocation().GetExpiresLedgerMs())
 		}
 	}
@@ -231,7 +232,7 @@ func TestACallGoesOnWithoutALeader(t *testing.T) {
 	if got.err != nil || stateOf(got.answer.GetAllocation()) != "HELD" {
 		t.Fatalf("got %+v", got)
 	}
-	if left := got.answer.GetAllocation().GetExpiresLedgerMs() - got.answer.GetLedgerTimeMs(); left > 120_000 ||
+	if left := got.answer.GetAllocation().GetExpiresLedgerMs() - got.answer.GetWrite().GetLedgerTimeMs(); left > 120_000 ||
 		left <= 0 {
 		t.Errorf("the heartbeat could not be written, but the request is kept for %d ms", left)
 	}
@@ -347,7 +348,7 @@ func TestOneRuleOfPriorities(t *testing.T) {
 	}
 	got := ask("high", 1, 4, quoratev1.Mode_MODE_UNSPECIFIED)
 	again := ask("high", 1, 4, quoratev1.Mode_MODE_UNSPECIFIED)
-	if !again.GetRepeated() || again.GetFence() != got.GetFence() {
+	if !again.GetWrite().GetRepetition() || again.GetAllocation().GetFence() != got.GetAllocation().GetFence() {
 		t.Errorf("repeated: %v", again)
 	}
 	grown, err := client.Resize(t.Context(), &quoratev1.ResizeRequest{

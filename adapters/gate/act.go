@@ -126,7 +126,7 @@ func (l *Loop) allocate(
 	if err != nil {
 		return nil, fmt.Errorf("allocating %s: %w", request.GetId(), err)
 	}
-	l.book.note(answer.GetAllocation(), answer.GetIndex(), answer.GetLedgerTimeMs())
+	l.book.note(answer.GetAllocation(), answer.GetWrite().GetIndex(), answer.GetWrite().GetLedgerTimeMs())
 	l.book.markKept(request.GetId())
 	return answer, nil
 }
@@ -203,7 +203,7 @@ func (l *Loop) release(ctx context.Context, id string) error {
 	case err != nil:
 		return fmt.Errorf("releasing %s: %w", id, err)
 	}
-	l.book.note(answer.GetAllocation(), answer.GetIndex(), 0)
+	l.book.note(answer.GetAllocation(), answer.GetWrite().GetIndex(), 0)
 	return nil
 }
 
@@ -245,7 +245,7 @@ func (l *Loop) keep(ctx context.Context, w *Work, g Grant) error {
 		if err != nil {
 			return fmt.Errorf("renewing %s: %w", g.ID, err)
 		}
-		l.book.note(answer.GetAllocation(), answer.GetIndex(), answer.GetLedgerTimeMs())
+		l.book.note(answer.GetAllocation(), answer.GetWrite().GetIndex(), answer.GetWrite().GetLedgerTimeMs())
 		l.book.markKept(g.ID)
 	}
 	l.tell(ctx, w, Status{StatusGranted, "granted as " + g.ID})

@@ -187,7 +187,9 @@ func (q *fakeQuorate) allocate(r *quoratev1.AllocateRequest) (*quoratev1.Allocat
 	}
 	known = q.find(r.GetId())
 	return &quoratev1.AllocateResponse{
-		Allocation: known, Index: q.index, Decision: &quoratev1.Decision{Explanation: "the limit is in the way"},
+		Allocation: known,
+		Write:      &quoratev1.WriteInfo{Index: q.index},
+		Decision:   &quoratev1.Decision{Explanation: "the limit is in the way"},
 	}, nil
 }
 
@@ -200,7 +202,7 @@ func (q *fakeQuorate) Renew(_ context.Context, r *quoratev1.RenewRequest) (*quor
 	if known == nil {
 		return nil, problem(connect.CodeNotFound, reasonNotFound)
 	}
-	return &quoratev1.RenewResponse{Allocation: known, Index: q.index}, crash
+	return &quoratev1.RenewResponse{Allocation: known, Write: &quoratev1.WriteInfo{Index: q.index}}, crash
 }
 
 func (q *fakeQuorate) Release(_ context.Context, r *quoratev1.ReleaseRequest) (*quoratev1.ReleaseResponse, error) {
@@ -215,7 +217,7 @@ func (q *fakeQuorate) Release(_ context.Context, r *quoratev1.ReleaseRequest) (*
 	if rank(known) != endedRank {
 		known = q.end(known, quoratev1.AllocationState_ALLOCATION_STATE_RELEASED)
 	}
-	return &quoratev1.ReleaseResponse{Allocation: known, Index: q.index}, crash
+	return &quoratev1.ReleaseResponse{Allocation: known, Write: &quoratev1.WriteInfo{Index: q.index}}, crash
 }
 
 func (q *fakeQuorate) GetAllocation(

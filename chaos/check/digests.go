@@ -49,7 +49,7 @@ func digestsOnce(ctx context.Context, server quoratev1connect.ClusterServiceClie
 		}
 		var digests []Digest
 		for _, m := range heard.GetMembers() {
-			if m.GetIndex() == made.GetIndex() {
+			if m.GetIndex() == made.GetWrite().GetIndex() {
 				digests = append(digests, Digest{m.GetId(), m.GetIndex(), m.GetDigest()})
 			}
 		}
@@ -59,7 +59,7 @@ func digestsOnce(ctx context.Context, server quoratev1connect.ClusterServiceClie
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("only %d of %d nodes have reported a digest for checkpoint %d", len(digests), nodes,
-				made.GetIndex())
+				made.GetWrite().GetIndex())
 		case <-time.After(collectInterval):
 		}
 	}

@@ -184,7 +184,7 @@ func (t *Target) transferLeadership(ctx, lasts context.Context, r *rand.Rand) {
 		switch {
 		case err != nil:
 			failed, last = failed+1, err
-		case answer.GetChanged():
+		case !answer.GetWrite().GetRepetition():
 			handed++
 			t.Note(node, "leadership transferred here")
 		}

@@ -114,7 +114,7 @@ func (w *Workload) allocate(ctx context.Context, a accountCall) {
 		return
 	}
 	w.held[a.account] = append(w.held[a.account], a.id)
-	w.noteAnswer(a, actionAllocate, answer.GetIndex(), answer.GetRepeated())
+	w.noteAnswer(a, actionAllocate, answer.GetWrite().GetIndex(), answer.GetWrite().GetRepetition())
 }
 
 // release lets the account keep the allocation if the call fails.
@@ -129,7 +129,7 @@ func (w *Workload) release(ctx context.Context, a accountCall) {
 		w.noteRefusal(err)
 		return
 	}
-	w.noteAnswer(a, actionRelease, answer.GetIndex(), answer.GetRepeated())
+	w.noteAnswer(a, actionRelease, answer.GetWrite().GetIndex(), answer.GetWrite().GetRepetition())
 }
 
 func (w *Workload) setLimit(ctx context.Context, a accountCall, amount int64) {

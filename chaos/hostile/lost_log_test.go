@@ -67,7 +67,7 @@ func TestLostLogLosesNoAcknowledgedWrite(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 		answer, err := calls.Allocate(ctx, requestCores(fmt.Sprint("precious-", i), 1))
 		cancel()
-		if err != nil || !answer.GetRepeated() {
+		if err != nil || !answer.GetWrite().GetRepetition() {
 			t.Errorf("precious-%d was acknowledged and is gone: %v, %v", i, answer, err)
 		}
 	}

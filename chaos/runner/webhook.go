@@ -113,7 +113,7 @@ func (v *receiver) addWebhook(ctx context.Context, patience time.Duration) error
 	for i := 0; ; i++ {
 		answer, err := v.calls(i).SetWebhook(ctx, &quoratev1.SetWebhookRequest{Webhook: spec})
 		if err == nil {
-			v.deliveries.From = answer.GetIndex()
+			v.deliveries.From = answer.GetWrite().GetIndex()
 			return nil
 		}
 		if faults.Sleep(ctx, 200*time.Millisecond); ctx.Err() != nil {

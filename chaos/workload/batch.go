@@ -114,7 +114,7 @@ func (c *caller) batchRelease(ctx context.Context, ids []string) []history.Op {
 		}
 		if i < len(answer.GetOutcomes()) {
 			released := answer.GetOutcomes()[i].GetReleased()
-			o.Index, o.Repeated = released.GetIndex(), released.GetRepeated()
+			o.Index, o.Repeated = released.GetWrite().GetIndex(), released.GetWrite().GetRepetition()
 			setAllocation(&o, released.GetAllocation())
 			failure = failureError(answer.GetOutcomes()[i].GetFailure())
 		}

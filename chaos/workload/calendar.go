@@ -65,7 +65,7 @@ func (c *caller) callSchedule(ctx context.Context, want history.ScheduledLimit) 
 			BeginsAt: timestamppb.New(time.UnixMilli(want.From)), EndsAt: timestamppb.New(time.UnixMilli(want.Until)),
 			Actor: "chaos", Reason: c.workload,
 		})
-		o.Repeated = answer.GetRepeatedRequest()
+		o.Repeated = answer.GetWrite().GetRepetition()
 		return err
 	})
 	return c.endOp(o, err)

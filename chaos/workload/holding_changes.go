@@ -24,9 +24,7 @@ type changeSpec struct {
 
 type changeAnswer interface {
 	GetAllocation() *quoratev1.Allocation
-	GetIndex() uint64
-	GetLedgerTimeMs() int64
-	GetRepeated() bool
+	GetWrite() *quoratev1.WriteInfo
 }
 
 // changeOne makes a random change. Only a resize has the same result whether an earlier change was made or not.
@@ -134,7 +132,8 @@ func (c *caller) callChange(ctx context.Context, w changeSpec) history.Op {
 		return err
 	})
 	if err == nil {
-		o.Index, o.Ledger, o.Repeated = answer.GetIndex(), answer.GetLedgerTimeMs(), answer.GetRepeated()
+		write := answer.GetWrite()
+		o.Index, o.Ledger, o.Repeated = write.GetIndex(), write.GetLedgerTimeMs(), write.GetRepetition()
 		o.Records = []history.Record{RecordOf(answer.GetAllocation())}
 		if split, isSplit := answer.(*quoratev1.SplitResponse); isSplit {
 			for _, p := range split.GetParts() {

@@ -56,21 +56,19 @@ func (c *caller) callHold(ctx context.Context, id, tree, node string, hold bool)
 		l.Amount = 0
 	}
 	o.ID, o.Limits = id, []history.Limit{l}
-	var result *quoratev1.ConfigurationResult
-	err := c.withTimeout(ctx, func(ctx context.Context) error {
+	var answer configurationAnswer
+	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
 		if hold {
-			answer, err := s.trees.HoldNode(ctx, &quoratev1.HoldNodeRequest{
+			answer, err = s.trees.HoldNode(ctx, &quoratev1.HoldNodeRequest{
 				Tree: l.Tree, Node: node, RequestId: id, Actor: "chaos", Reason: c.workload,
 			})
-			result = answer.GetResult()
 			return err
 		}
-		answer, err := s.trees.ResumeNode(ctx, &quoratev1.ResumeNodeRequest{
+		answer, err = s.trees.ResumeNode(ctx, &quoratev1.ResumeNodeRequest{
 			Tree: l.Tree, Node: node, RequestId: id, Actor: "chaos", Reason: c.workload,
 		})
-		result = answer.GetResult()
 		return err
 	})
-	setConfiguration(o, result)
+	setConfiguration(o, answer)
 	return c.endOp(o, err)
 }

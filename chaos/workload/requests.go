@@ -86,8 +86,9 @@ func (c *caller) callAllocate(ctx context.Context, w requestSpec) history.Op {
 }
 
 func setGrant(o *history.Op, answer *quoratev1.AllocateResponse) {
-	o.Index, o.Fence, o.Repeated = answer.GetIndex(), answer.GetFence(), answer.GetRepeated()
-	o.Ledger = answer.GetLedgerTimeMs()
+	o.Index, o.Repeated = answer.GetWrite().GetIndex(), answer.GetWrite().GetRepetition()
+	o.Fence = answer.GetAllocation().GetFence()
+	o.Ledger = answer.GetWrite().GetLedgerTimeMs()
 	setAllocation(o, answer.GetAllocation())
 }
 
@@ -109,7 +110,7 @@ func (c *caller) callRelease(ctx context.Context, id string) history.Op {
 		answer, err = s.allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: id})
 		return err
 	})
-	o.Index, o.Repeated = answer.GetIndex(), answer.GetRepeated()
+	o.Index, o.Repeated = answer.GetWrite().GetIndex(), answer.GetWrite().GetRepetition()
 	setAllocation(o, answer.GetAllocation())
 	return c.endOp(o, err)
 }
@@ -123,7 +124,7 @@ func (c *caller) callRenew(ctx context.Context, id string, fence uint64, ttl int
 		answer, err = s.allocations.Renew(ctx, &quoratev1.RenewRequest{Id: id, Fence: fence, TtlMs: ttl})
 		return err
 	})
-	o.Index, o.Ledger = answer.GetIndex(), answer.GetLedgerTimeMs()
+	o.Index, o.Ledger = answer.GetWrite().GetIndex(), answer.GetWrite().GetLedgerTimeMs()
 	setAllocation(o, answer.GetAllocation())
 	return c.endOp(o, err)
 }
@@ -137,7 +138,7 @@ func (c *caller) callConfirm(ctx context.Context, id string) history.Op {
 		answer, err = s.allocations.Confirm(ctx, &quoratev1.ConfirmRequest{Id: id})
 		return err
 	})
-	o.Index, o.Repeated = answer.GetIndex(), answer.GetRepeated()
+	o.Index, o.Repeated = answer.GetWrite().GetIndex(), answer.GetWrite().GetRepetition()
 	setAllocation(o, answer.GetAllocation())
 	return c.endOp(o, err)
 }
@@ -151,7 +152,7 @@ func (c *caller) callCancel(ctx context.Context, id string) history.Op {
 		answer, err = s.allocations.Cancel(ctx, &quoratev1.CancelRequest{Id: id})
 		return err
 	})
-	o.Index, o.Repeated = answer.GetIndex(), answer.GetRepeated()
+	o.Index, o.Repeated = answer.GetWrite().GetIndex(), answer.GetWrite().GetRepetition()
 	setAllocation(o, answer.GetAllocation())
 	return c.endOp(o, err)
 }

@@ -53,7 +53,7 @@ func (c *caller) callSetThresholds(ctx context.Context, id string) history.Op {
 		})
 		return err
 	})
-	setConfiguration(o, answer.GetResult())
+	setConfiguration(o, answer)
 	return c.endOp(o, err)
 }
 

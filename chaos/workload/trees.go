@@ -124,12 +124,19 @@ func (c *caller) callApplyTrees(ctx context.Context, id string, trees []treeSpec
 		answer, err = s.trees.ApplyTrees(ctx, request)
 		return err
 	})
-	setConfiguration(o, answer.GetResult())
+	setConfiguration(o, answer)
 	return c.endOp(o, err)
 }
 
-func setConfiguration(o *history.Op, r *quoratev1.ConfigurationResult) {
-	o.Index, o.Repeated, o.Revision = r.GetIndex(), r.GetRepeated(), r.GetRevision()
+// configurationAnswer is the answer to a change of configuration.
+type configurationAnswer interface {
+	GetResult() *quoratev1.ConfigurationResult
+	GetWrite() *quoratev1.WriteInfo
+}
+
+func setConfiguration(o *history.Op, a configurationAnswer) {
+	o.Index, o.Repeated = a.GetWrite().GetIndex(), a.GetWrite().GetRepetition()
+	o.Revision = a.GetResult().GetRevision()
 }
 
 func (c *caller) callSetLimits(ctx context.Context, id string, l history.Limit) history.Op {
@@ -144,7 +151,7 @@ func (c *caller) callSetLimits(ctx context.Context, id string, l history.Limit) 
 		})
 		return err
 	})
-	setConfiguration(o, answer.GetResult())
+	setConfiguration(o, answer)
 	return c.endOp(o, err)
 }
 

@@ -107,9 +107,9 @@ func TestWritesWhileTheirTokenIsRevoked(t *testing.T) {
 				if isRefused(err) {
 					return
 				}
-				if err == nil && !answer.GetRepeated() {
+				if err == nil && !answer.GetWrite().GetRepetition() {
 					mu.Lock()
-					granted = append(granted, answer.GetIndex())
+					granted = append(granted, answer.GetWrite().GetIndex())
 					mu.Unlock()
 				}
 			}
@@ -131,8 +131,8 @@ func TestWritesWhileTheirTokenIsRevoked(t *testing.T) {
 	stop()
 	writers.Wait()
 	for _, index := range granted {
-		if index > revoked.GetIndex() {
-			t.Errorf("index %d was granted, and the token was revoked at %d", index, revoked.GetIndex())
+		if index > revoked.GetWrite().GetIndex() {
+			t.Errorf("index %d was granted, and the token was revoked at %d", index, revoked.GetWrite().GetIndex())
 		}
 	}
 	before, err := admin.Allocations.ListAllocations(t.Context(), &quoratev1.ListAllocationsRequest{})

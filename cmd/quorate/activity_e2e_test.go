@@ -43,7 +43,7 @@ func (f serverFlags) beBusy(t *testing.T) uint64 {
 	waits.Mode = quoratev1.Mode_MODE_WAIT
 	for _, r := range []*quoratev1.AllocateRequest{lease, busyRequest("held", "team"), waits} {
 		granted, err := whileUnavailable(t, f.allocationClient().Allocate, r)
-		if err != nil || (granted.GetFence() == 0) != (r == waits) {
+		if err != nil || (granted.GetAllocation().GetFence() == 0) != (r == waits) {
 			t.Fatalf("%s: %v, %v", r.GetId(), granted, err)
 		}
 	}
@@ -56,13 +56,13 @@ func (f serverFlags) beBusy(t *testing.T) uint64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return granted.GetFence() > 0
+		return granted.GetAllocation().GetFence() > 0
 	})
 	released, err := whileUnavailable(t, f.allocationClient().Release, &quoratev1.ReleaseRequest{Id: "held"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return released.GetIndex()
+	return released.GetWrite().GetIndex()
 }
 
 // activityClient reads the activity of a node or resource from one server, at a log index or later.

@@ -170,7 +170,7 @@ func startWriters(ctx context.Context, calls *client.Client, count int) *writers
 func (w *writers) writeOne(ctx context.Context, calls *client.Client, id string) {
 	for ctx.Err() == nil {
 		answer, err := calls.Allocations.Allocate(ctx, oneClaim(id, 1))
-		if err == nil && answer.GetFence() > 0 {
+		if err == nil && answer.GetAllocation().GetFence() > 0 {
 			w.mu.Lock()
 			w.acknowledged = append(w.acknowledged, id)
 			w.mu.Unlock()

@@ -246,7 +246,7 @@ func TestServerComesBackFromItsSnapshot(t *testing.T) {
 		t.Errorf("%d cores are held, want 40", used)
 	}
 	again, err := f.allocationClient().Allocate(t.Context(), oneClaim("needle-0", 1))
-	if err != nil || !again.GetRepeated() {
+	if err != nil || !again.GetWrite().GetRepetition() {
 		t.Errorf("a retry after the restart: %v, %v", again, err)
 	}
 	server.stopCleanly(t)

@@ -106,21 +106,21 @@ func (f *fake) CreateAccount(
 	if r.GetAccount().GetName() == "admin" {
 		return nil, connectError(connect.CodeAlreadyExists, "there is an account admin with another content")
 	}
-	return &quoratev1.CreateAccountResponse{Index: 18}, nil
+	return &quoratev1.CreateAccountResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
 }
 
 func (f *fake) UpdateAccount(
 	_ context.Context, r *quoratev1.UpdateAccountRequest,
 ) (*quoratev1.UpdateAccountResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.UpdateAccountResponse{Index: 18}, nil
+	return &quoratev1.UpdateAccountResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
 }
 
 func (f *fake) DeleteAccount(
 	_ context.Context, r *quoratev1.DeleteAccountRequest,
 ) (*quoratev1.DeleteAccountResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.DeleteAccountResponse{Index: 18}, nil
+	return &quoratev1.DeleteAccountResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
 }
 
 // ListAccounts returns two pages.
@@ -151,7 +151,7 @@ func (f *fake) CreateToken(
 		return nil, connectError(connect.CodeFailedPrecondition, "account full has 8 live tokens: revoke one")
 	}
 	return &quoratev1.CreateTokenResponse{
-		Secret: "qrt_new-secret", Token: fakeTokens(r.GetAccount())[0], Index: 18,
+		Secret: "qrt_new-secret", Token: fakeTokens(r.GetAccount())[0], Write: &quoratev1.WriteInfo{Index: 18},
 	}, nil
 }
 
@@ -159,7 +159,10 @@ func (f *fake) RotateToken(
 	_ context.Context, r *quoratev1.RotateTokenRequest,
 ) (*quoratev1.RotateTokenResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.RotateTokenResponse{Secret: "qrt_next-secret", Token: fakeTokens("sim-ci")[0], Index: 18}, nil
+	return &quoratev1.RotateTokenResponse{
+		Secret: "qrt_next-secret", Token: fakeTokens("sim-ci")[0],
+		Write: &quoratev1.WriteInfo{Index: 18},
+	}, nil
 }
 
 func (f *fake) RevokeToken(_ context.Context, r *quoratev1.RevokeTokenRequest) (*quoratev1.RevokeTokenResponse, error) {
@@ -167,7 +170,7 @@ func (f *fake) RevokeToken(_ context.Context, r *quoratev1.RevokeTokenRequest) (
 	if r.GetId() == "0000000000000" {
 		return nil, connectError(connect.CodeNotFound, "there is no token 0000000000000")
 	}
-	return &quoratev1.RevokeTokenResponse{Index: 18}, nil
+	return &quoratev1.RevokeTokenResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
 }
 
 func (f *fake) ListTokens(_ context.Context, r *quoratev1.ListTokensRequest) (*quoratev1.ListTokensResponse, error) {
@@ -189,7 +192,7 @@ func (f *fake) RefuseCredential(
 	_ context.Context, r *quoratev1.RefuseCredentialRequest,
 ) (*quoratev1.RefuseCredentialResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.RefuseCredentialResponse{Index: 18}, nil
+	return &quoratev1.RefuseCredentialResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
 }
 
 func (f *fake) AllowCredential(
@@ -199,7 +202,7 @@ func (f *fake) AllowCredential(
 	if r.GetKind() == quoratev1.RefusedKind_REFUSED_KIND_TOKEN {
 		return nil, connectError(connect.CodeNotFound, "token %s is not refused", r.GetName())
 	}
-	return &quoratev1.AllowCredentialResponse{Index: 18}, nil
+	return &quoratev1.AllowCredentialResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
 }
 
 func (f *fake) ListRefusedCredentials(
@@ -220,7 +223,10 @@ func (f *fake) SetAccessMode(
 	_ context.Context, r *quoratev1.SetAccessModeRequest,
 ) (*quoratev1.SetAccessModeResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.SetAccessModeResponse{Before: quoratev1.AccessMode_ACCESS_MODE_WATCHING, Index: 18}, nil
+	return &quoratev1.SetAccessModeResponse{
+		Before: quoratev1.AccessMode_ACCESS_MODE_WATCHING,
+		Write:  &quoratev1.WriteInfo{Index: 18},
+	}, nil
 }
 
 func (f *fake) GetGuardReport(

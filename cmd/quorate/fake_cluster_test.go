@@ -49,14 +49,14 @@ func fakeMember(number int, seat quoratev1.Seat) *quoratev1.MemberHealth {
 
 func (f *fake) JoinMember(_ context.Context, r *quoratev1.JoinMemberRequest) (*quoratev1.JoinMemberResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.JoinMemberResponse{Changed: r.GetGossipAddress() == "10.0.0.4:7301"}, nil
+	return &quoratev1.JoinMemberResponse{Write: writeInfo(r.GetGossipAddress() == "10.0.0.4:7301")}, nil
 }
 
 func (f *fake) PromoteMember(_ context.Context,
 	r *quoratev1.PromoteMemberRequest,
 ) (*quoratev1.PromoteMemberResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.PromoteMemberResponse{Changed: r.GetId() == "n4"}, nil
+	return &quoratev1.PromoteMemberResponse{Write: writeInfo(r.GetId() == "n4")}, nil
 }
 
 func (f *fake) DemoteMember(_ context.Context,
@@ -71,7 +71,7 @@ func (f *fake) RemoveMember(_ context.Context,
 ) (*quoratev1.RemoveMemberResponse, error) {
 	f.keepRequest(r)
 	hasSeat := r.GetId() != "n9" && r.GetId() != "n3" // n3 was removed by an earlier attempt, whose answer was lost
-	return &quoratev1.RemoveMemberResponse{Changed: hasSeat}, f.checkRemovable(r.GetId(), r.GetForce())
+	return &quoratev1.RemoveMemberResponse{Write: writeInfo(hasSeat)}, f.checkRemovable(r.GetId(), r.GetForce())
 }
 
 func (f *fake) checkRemovable(id string, force bool) error {
@@ -90,5 +90,9 @@ func (f *fake) TransferLeader(_ context.Context,
 	if r.GetId() == "n1" {
 		return &quoratev1.TransferLeaderResponse{LeaderId: "n1"}, nil
 	}
-	return &quoratev1.TransferLeaderResponse{Changed: true, LeaderId: "n2"}, nil
+	return &quoratev1.TransferLeaderResponse{Write: writeInfo(true), LeaderId: "n2"}, nil
+}
+
+func writeInfo(changed bool) *quoratev1.WriteInfo {
+	return &quoratev1.WriteInfo{Index: 18, LedgerTimeMs: fakeNow, Repetition: !changed}
 }

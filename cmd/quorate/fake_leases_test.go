@@ -71,7 +71,10 @@ func (f *fake) waitInQueue(r *quoratev1.AllocateRequest) (*quoratev1.AllocateRes
 			&quoratev1.Problem{Reason: "ENDED"})
 	}
 	q := waitingRequest(r.GetId(), 2, r.GetClaims()...)
-	return &quoratev1.AllocateResponse{Allocation: q.GetAllocation(), Decision: q.GetDecision(), LedgerTimeMs: fakeNow},
+	return &quoratev1.AllocateResponse{
+			Allocation: q.GetAllocation(), Decision: q.GetDecision(),
+			Write: &quoratev1.WriteInfo{LedgerTimeMs: fakeNow},
+		},
 		nil
 }
 
@@ -112,7 +115,7 @@ func (f *fake) Renew(_ context.Context, r *quoratev1.RenewRequest) (*quoratev1.R
 	}
 	held.TtlMs = cmp.Or(r.GetTtlMs(), held.GetTtlMs())
 	held.ExpiresLedgerMs = fakeNow + held.GetTtlMs()
-	return &quoratev1.RenewResponse{Allocation: held, Index: 20, LedgerTimeMs: fakeNow}, nil
+	return &quoratev1.RenewResponse{Allocation: held, Write: &quoratev1.WriteInfo{Index: 20, LedgerTimeMs: fakeNow}}, nil
 }
 
 // ListWaiting returns one request per page.
@@ -206,7 +209,7 @@ func (f *fake) CountItems(_ context.Context, r *quoratev1.CountItemsRequest) (*q
 
 func (f *fake) UpdateItems(_ context.Context, r *quoratev1.UpdateItemsRequest) (*quoratev1.UpdateItemsResponse, error) {
 	f.keepRequest(r)
-	answer := &quoratev1.UpdateItemsResponse{Index: 21}
+	answer := &quoratev1.UpdateItemsResponse{Write: &quoratev1.WriteInfo{Index: 21}}
 	for _, u := range r.GetUpdates() {
 		if u.GetItem().GetName() == "account-1" {
 			return nil, connectError(connect.CodeFailedPrecondition, "item account-1 is held by lease-1")
@@ -218,7 +221,7 @@ func (f *fake) UpdateItems(_ context.Context, r *quoratev1.UpdateItemsRequest) (
 
 func (f *fake) ResetItems(_ context.Context, r *quoratev1.ResetItemsRequest) (*quoratev1.ResetItemsResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.ResetItemsResponse{Index: 21, Items: []*quoratev1.ResetItem{
+	return &quoratev1.ResetItemsResponse{Write: &quoratev1.WriteInfo{Index: 21}, Items: []*quoratev1.ResetItem{
 		{Name: "account-1", Owner: "ann", Allocation: refTo("lease-1")}, {Name: "account-2", Allocation: refTo("lease-2")},
 	}}, nil
 }

@@ -64,7 +64,10 @@ func (f *fake) Confirm(_ context.Context, r *quoratev1.ConfirmRequest) (*quorate
 	held := heldAllocation(r.GetId(), 42, nil, &quoratev1.Claim{
 		Tree: "cern", Node: "atlas/physics", Amounts: map[string]int64{"cores": 1},
 	})
-	return &quoratev1.ConfirmResponse{Allocation: held, Index: 20, Repeated: r.GetId() == "held"}, nil
+	return &quoratev1.ConfirmResponse{
+		Allocation: held,
+		Write:      &quoratev1.WriteInfo{Index: 20, Repetition: r.GetId() == "held"},
+	}, nil
 }
 
 func (f *fake) Cancel(_ context.Context, r *quoratev1.CancelRequest) (*quoratev1.CancelResponse, error) {
@@ -74,7 +77,7 @@ func (f *fake) Cancel(_ context.Context, r *quoratev1.CancelRequest) (*quoratev1
 	})
 	ended.State, ended.EndedAt = quoratev1.AllocationState_ALLOCATION_STATE_CANCELLED, someDay
 	return &quoratev1.CancelResponse{
-		Allocation: ended, Index: 20,
+		Allocation: ended, Write: &quoratev1.WriteInfo{Index: 20},
 		Restored: []*quoratev1.AllocationRef{refTo("soft-0"), refTo("soft-9")},
 	}, nil
 }

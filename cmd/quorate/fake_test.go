@@ -218,9 +218,9 @@ func (f *fake) changeResult(
 		return nil, connectError(connect.CodeAborted, "the configuration is at revision 7, not %d", *expected)
 	}
 	if r.GetDryRun() {
-		return &quoratev1.ConfigurationResult{Revision: 7, Index: 17}, nil
+		return &quoratev1.ConfigurationResult{Revision: 7}, nil
 	}
-	return &quoratev1.ConfigurationResult{Revision: 8, Index: 18}, nil
+	return &quoratev1.ConfigurationResult{Revision: 8}, nil
 }
 
 func (f *fake) GetUsage(_ context.Context, r *quoratev1.GetUsageRequest) (*quoratev1.GetUsageResponse, error) {
@@ -337,8 +337,8 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 	defer f.mu.Unlock()
 	f.granted[r.GetId()] = held
 	return &quoratev1.AllocateResponse{
-		Allocation: held, Decision: decision, Fence: 42, Repeated: r.GetId() == "again", Index: 18,
-		LedgerTimeMs: fakeNow,
+		Allocation: held, Decision: decision,
+		Write: &quoratev1.WriteInfo{Repetition: r.GetId() == "again", Index: 18, LedgerTimeMs: fakeNow},
 	}, nil
 }
 
@@ -399,11 +399,11 @@ func (f *fake) Release(_ context.Context, r *quoratev1.ReleaseRequest) (*quorate
 		return nil, err
 	}
 	if len(r.GetItems()) > 0 {
-		return &quoratev1.ReleaseResponse{Allocation: held, Index: 19}, nil
+		return &quoratev1.ReleaseResponse{Allocation: held, Write: &quoratev1.WriteInfo{Index: 19}}, nil
 	}
 	held = proto.CloneOf(held) // the first answer may still be in transit
 	held.State, held.EndedAt = quoratev1.AllocationState_ALLOCATION_STATE_RELEASED, someDay
-	return &quoratev1.ReleaseResponse{Allocation: held, Index: 19}, nil
+	return &quoratev1.ReleaseResponse{Allocation: held, Write: &quoratev1.WriteInfo{Index: 19}}, nil
 }
 
 func (f *fake) GetAllocation(_ context.Context,

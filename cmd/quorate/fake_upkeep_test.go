@@ -30,7 +30,7 @@ func (f *fake) RaiseLevel(_ context.Context, r *quoratev1.RaiseLevelRequest) (*q
 
 func (f *fake) Checkpoint(_ context.Context, r *quoratev1.CheckpointRequest) (*quoratev1.CheckpointResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.CheckpointResponse{Index: 17}, nil
+	return &quoratev1.CheckpointResponse{Write: &quoratev1.WriteInfo{Index: 17}}, nil
 }
 
 func (f *fake) GetDigests(_ context.Context, r *quoratev1.GetDigestsRequest) (*quoratev1.GetDigestsResponse, error) {

@@ -82,7 +82,7 @@ func TestServerKeepsWhatItAcknowledged(t *testing.T) {
 	second.awaitEnd(t)
 	third := startServer(t, f)
 	again, err := f.allocationClient().Allocate(t.Context(), oneClaim("a", 1))
-	if err != nil || !again.GetRepeated() || f.usedCores(t) != 2 {
+	if err != nil || !again.GetWrite().GetRepetition() || f.usedCores(t) != 2 {
 		t.Errorf("a retry after a crash: %v, %v", again, err)
 	}
 	third.stopCleanly(t)
@@ -101,7 +101,8 @@ func TestRealServerSpeaksEveryProtocol(t *testing.T) {
 		"grpc-web": {connect.WithGRPCWeb()},
 	} {
 		client := quoratev1connect.NewAllocationServiceClient(http2, f.baseURL(), options...)
-		if granted, err := client.Allocate(t.Context(), oneClaim(name, 1)); err != nil || granted.GetFence() == 0 {
+		if granted, err := client.Allocate(t.Context(), oneClaim(name, 1)); err != nil ||
+			granted.GetAllocation().GetFence() == 0 {
 			t.Errorf("%s: %v, %v", name, granted, err)
 		}
 		_, err := client.Allocate(t.Context(), oneClaim(name+"-large", 1001))

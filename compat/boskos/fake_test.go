@@ -167,7 +167,7 @@ func (f *fake) Allocate(_ context.Context, r *quoratev1.AllocateRequest) (*quora
 	if err := f.fails(); err != nil {
 		return nil, err
 	}
-	return &quoratev1.AllocateResponse{Allocation: f.record(a), Fence: a.fence}, nil
+	return &quoratev1.AllocateResponse{Allocation: f.record(a)}, nil
 }
 
 // try grants a request if no earlier request waits for the same items.
@@ -375,7 +375,10 @@ func (f *fake) Release(_ context.Context, r *quoratev1.ReleaseRequest) (*quorate
 		f.endIfEmpty(a, len(r.GetItems()) == 0)
 	}
 	f.wake()
-	return &quoratev1.ReleaseResponse{Allocation: f.record(a), Repeated: repeated}, f.fails()
+	return &quoratev1.ReleaseResponse{
+		Allocation: f.record(a),
+		Write:      &quoratev1.WriteInfo{Repetition: repeated},
+	}, f.fails()
 }
 
 func (f *fake) giveBack(item *fakeItem, state string) {

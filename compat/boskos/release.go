@@ -28,7 +28,7 @@ func (s *server) releaseItem(ctx context.Context, name, dest, owner string) erro
 		answer, err := s.api.Allocations.Release(ctx, &quoratev1.ReleaseRequest{
 			Namespace: namespace, Id: id, ItemState: dest,
 		})
-		if err == nil && !answer.GetRepeated() || err != nil && !isLost(err) {
+		if err == nil && !answer.GetWrite().GetRepetition() || err != nil && !isLost(err) {
 			return err
 		}
 		// Either it ended long ago, or a first attempt of this very call has ended it and the answer was lost.
@@ -57,7 +57,7 @@ func (s *server) giveBack(ctx context.Context, item *quoratev1.Item, dest string
 	}
 	allocation := answer.GetAllocation()
 	switch held := allocation.GetState() == quoratev1.AllocationState_ALLOCATION_STATE_HELD; {
-	case answer.GetRepeated() && allocation.GetState() != quoratev1.AllocationState_ALLOCATION_STATE_RELEASED:
+	case answer.GetWrite().GetRepetition() && allocation.GetState() != quoratev1.AllocationState_ALLOCATION_STATE_RELEASED:
 		return errLost
 	case alone || !held || len(resourcesOf(allocation)) > 0:
 		// If it was already released, then by the same owner or by an earlier attempt of this call, so the release has

@@ -351,7 +351,7 @@ class TenantQuota:
 
     def _remember(self, request_id, answer, sent, is_new):
         allocation = answer["allocation"]
-        left = (int(allocation["expiresLedgerMs"]) - int(answer["ledgerTimeMs"])) / 1000
+        left = (int(allocation["expiresLedgerMs"]) - int(answer["write"]["ledgerTimeMs"])) / 1000
         with self._lock:
             if not is_new and request_id not in self._ends:
                 return  # it was released while it was renewed

@@ -234,7 +234,7 @@ func BenchmarkCodec(b *testing.B) {
 			Id:     id,
 			Claims: []*quoratev1.Claim{{Tree: "bench", Node: "a/b/c", Amounts: map[string]int64{"cores": 1, "memory": 1}}},
 		})
-		granted := &quoratev1.AllocateResponse{Index: 9, Fence: 9, Allocation: &quoratev1.Allocation{
+		granted := &quoratev1.AllocateResponse{Write: &quoratev1.WriteInfo{Index: 9}, Allocation: &quoratev1.Allocation{
 			Id: id, Fence: 9, State: quoratev1.AllocationState_ALLOCATION_STATE_HELD,
 			Claims: []*quoratev1.HeldClaim{{
 				Tree: "bench", Node: "a/b/c", Placed: "a/b/c", Amounts: map[string]int64{"cores": 1, "memory": 1},

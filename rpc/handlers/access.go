@@ -37,15 +37,17 @@ type AccessService struct {
 }
 
 // changeBook returns the log index that reflects the change.
-func (s AccessService) changeBook(ctx context.Context, reason string, change access.Command) (uint64, error) {
+func (s AccessService) changeBook(
+	ctx context.Context, reason string, change access.Command,
+) (*quoratev1.WriteInfo, error) {
 	outcome, index, err := s.proposeOne(ctx, quota.ChangeAccess{Reason: reason, Change: change})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if outcome.Refused != nil {
-		return 0, wire.AccessRefusalError(outcome.Refused)
+		return nil, wire.AccessRefusalError(outcome.Refused)
 	}
-	return index, nil
+	return fromWrite(outcome, index), nil
 }
 
 // makeToken draws a token that lives so many milliseconds.
@@ -84,33 +86,33 @@ func (s AccessService) recordOf(ctx context.Context, id access.TokenID, index ui
 func (s AccessService) CreateAccount(
 	ctx context.Context, r *quoratev1.CreateAccountRequest,
 ) (*quoratev1.CreateAccountResponse, error) {
-	index, err := s.changeBook(ctx, r.GetReason(), access.CreateAccount{Account: wire.ToAccount(r.GetAccount())})
+	write, err := s.changeBook(ctx, r.GetReason(), access.CreateAccount{Account: wire.ToAccount(r.GetAccount())})
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.CreateAccountResponse{Index: index}, nil
+	return &quoratev1.CreateAccountResponse{Write: write}, nil
 }
 
 // UpdateAccount replaces an account.
 func (s AccessService) UpdateAccount(
 	ctx context.Context, r *quoratev1.UpdateAccountRequest,
 ) (*quoratev1.UpdateAccountResponse, error) {
-	index, err := s.changeBook(ctx, r.GetReason(), access.UpdateAccount{Account: wire.ToAccount(r.GetAccount())})
+	write, err := s.changeBook(ctx, r.GetReason(), access.UpdateAccount{Account: wire.ToAccount(r.GetAccount())})
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.UpdateAccountResponse{Index: index}, nil
+	return &quoratev1.UpdateAccountResponse{Write: write}, nil
 }
 
 // DeleteAccount removes an account with its tokens.
 func (s AccessService) DeleteAccount(
 	ctx context.Context, r *quoratev1.DeleteAccountRequest,
 ) (*quoratev1.DeleteAccountResponse, error) {
-	index, err := s.changeBook(ctx, r.GetReason(), access.DeleteAccount{Name: r.GetName()})
+	write, err := s.changeBook(ctx, r.GetReason(), access.DeleteAccount{Name: r.GetName()})
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.DeleteAccountResponse{Index: index}, nil
+	return &quoratev1.DeleteAccountResponse{Write: write}, nil
 }
 
 // RefuseCredential adds a refusal. Its reason is kept with it.
@@ -121,11 +123,11 @@ func (s AccessService) RefuseCredential(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	index, err := s.changeBook(ctx, refused.Reason, access.Refuse{Refused: refused})
+	write, err := s.changeBook(ctx, refused.Reason, access.Refuse{Refused: refused})
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.RefuseCredentialResponse{Index: index}, nil
+	return &quoratev1.RefuseCredentialResponse{Write: write}, nil
 }
 
 // AllowCredential removes a refusal.
@@ -136,11 +138,11 @@ func (s AccessService) AllowCredential(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	index, err := s.changeBook(ctx, r.GetReason(), access.Unrefuse{Key: key})
+	write, err := s.changeBook(ctx, r.GetReason(), access.Unrefuse{Key: key})
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.AllowCredentialResponse{Index: index}, nil
+	return &quoratev1.AllowCredentialResponse{Write: write}, nil
 }
 
 // SetAccessMode sets the mode. The mode before is the one that this leader saw when the call came.
@@ -152,9 +154,9 @@ func (s AccessService) SetAccessMode(
 		return nil, wire.ToError(err)
 	}
 	before := s.Node.Book().Mode()
-	index, err := s.changeBook(ctx, r.GetReason(), access.SetMode{Mode: mode})
+	write, err := s.changeBook(ctx, r.GetReason(), access.SetMode{Mode: mode})
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.SetAccessModeResponse{Before: wire.FromAccessMode(before), Index: index}, nil
+	return &quoratev1.SetAccessModeResponse{Before: wire.FromAccessMode(before), Write: write}, nil
 }

@@ -47,15 +47,15 @@ func (s AccessService) Bootstrap(
 	}
 	command.Guard = s.GuardsAtBootstrap && s.Node.Book().Mode() == access.Open
 	command.Account, command.Token = cmp.Or(r.GetAccount(), bootstrapAccount), token
-	index, err := s.changeBook(ctx, "bootstrap", command)
+	write, err := s.changeBook(ctx, "bootstrap", command)
 	if err != nil {
 		return nil, err
 	}
-	record, err := s.recordOf(ctx, token.ID, index)
+	record, err := s.recordOf(ctx, token.ID, write.GetIndex())
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.BootstrapResponse{Secret: made.Reveal(), Token: record, Index: index}, nil
+	return &quoratev1.BootstrapResponse{Secret: made.Reveal(), Token: record, Write: write}, nil
 }
 
 // bootstrapCommand returns the command that a secret allows, without account and token. A secret of a recovery is

@@ -24,17 +24,17 @@ func (s AccessService) CreateToken(
 	if err != nil {
 		return nil, err
 	}
-	index, err := s.changeBook(ctx, r.GetReason(), access.CreateToken{
+	write, err := s.changeBook(ctx, r.GetReason(), access.CreateToken{
 		Account: r.GetAccount(), Token: token, Description: r.GetDescription(), Ceiling: ceiling,
 	})
 	if err != nil {
 		return nil, err
 	}
-	record, err := s.recordOf(ctx, token.ID, index)
+	record, err := s.recordOf(ctx, token.ID, write.GetIndex())
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.CreateTokenResponse{Secret: made.Reveal(), Token: record, Index: index}, nil
+	return &quoratev1.CreateTokenResponse{Secret: made.Reveal(), Token: record, Write: write}, nil
 }
 
 // RotateToken makes a token that replaces another one.
@@ -57,15 +57,15 @@ func (s AccessService) RotateToken(
 	if err != nil {
 		return nil, err
 	}
-	index, err := s.changeBook(ctx, r.GetReason(), access.RotateToken{Old: old, Token: token, Overlap: overlap})
+	write, err := s.changeBook(ctx, r.GetReason(), access.RotateToken{Old: old, Token: token, Overlap: overlap})
 	if err != nil {
 		return nil, err
 	}
-	record, err := s.recordOf(ctx, token.ID, index)
+	record, err := s.recordOf(ctx, token.ID, write.GetIndex())
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.RotateTokenResponse{Secret: made.Reveal(), Token: record, Index: index}, nil
+	return &quoratev1.RotateTokenResponse{Secret: made.Reveal(), Token: record, Write: write}, nil
 }
 
 // lifeOfNext is how long the token lives that replaces another one. A caller that may not make tokens gets at most the
@@ -117,9 +117,9 @@ func (s AccessService) RevokeToken(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	index, err := s.changeBook(ctx, r.GetReason(), access.RevokeToken{ID: id})
+	write, err := s.changeBook(ctx, r.GetReason(), access.RevokeToken{ID: id})
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.RevokeTokenResponse{Index: index}, nil
+	return &quoratev1.RevokeTokenResponse{Write: write}, nil
 }

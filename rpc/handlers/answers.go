@@ -80,21 +80,25 @@ func (b *answerBuilder) allocated(
 	case isDenied(o):
 		return nil, wire.DenialError(*o.Decision, index)
 	}
-	answer := &quoratev1.AllocateResponse{Repeated: o.Repeated, Index: index, LedgerTimeMs: int64(o.Now)}
+	answer := &quoratev1.AllocateResponse{Write: fromWrite(o, index)}
 	switch {
 	case o.Allocation == nil:
 		b.useClaims(o.Decision.Placements)
 	case o.Allocation.State() == quota.Waiting:
 		info := s.withQueuePlace(ctx, o.Allocation)
 		b.useClaims(info.Claims)
-		answer.Allocation, answer.Fence = b.allocation(info), info.Fence
+		answer.Allocation = b.allocation(info)
 	default:
 		b.setClaims(o.Allocation)
 		answer.Allocation = b.allocation(o.Allocation.InfoWithClaims(b.claims))
-		answer.Fence = o.Allocation.Fence()
 	}
 	answer.Decision = b.decision(o.Decision)
 	return answer, nil
+}
+
+// fromWrite says where the log has the command with this outcome.
+func fromWrite(o ledger.Outcome, index uint64) *quoratev1.WriteInfo {
+	return &quoratev1.WriteInfo{Index: index, LedgerTimeMs: int64(o.Now), Repetition: o.Repeated}
 }
 
 func isDenied(o ledger.Outcome) bool {
@@ -108,6 +112,6 @@ func (b *answerBuilder) released(o ledger.Outcome, index uint64) (*quoratev1.Rel
 	}
 	b.setClaims(o.Allocation)
 	return &quoratev1.ReleaseResponse{
-		Allocation: b.allocation(o.Allocation.InfoWithClaims(b.claims)), Index: index, Repeated: o.Repeated,
+		Allocation: b.allocation(o.Allocation.InfoWithClaims(b.claims)), Write: fromWrite(o, index),
 	}, nil
 }

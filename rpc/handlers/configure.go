@@ -13,22 +13,22 @@ import (
 // decideChange carries out a change of configuration, or plans it in a dry run.
 func (s TreeService) decideChange(
 	ctx context.Context, command quota.Command, dry bool, moved wire.FieldPaths,
-) (*quoratev1.ConfigurationResult, error) {
+) (*quoratev1.ConfigurationResult, *quoratev1.WriteInfo, error) {
 	decide := s.proposeOne
 	if dry {
 		decide = s.tryCommand
 	}
 	outcome, index, err := decide(ctx, command)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch {
 	case outcome.Refused != nil:
-		return nil, wire.RefusalError(moved.RestoreField(outcome.Refused))
+		return nil, nil, wire.RefusalError(moved.RestoreField(outcome.Refused))
 	case outcome.Configuration == nil:
-		return nil, wire.ToError(errors.New("the ledger answered no configuration; this is a bug of the server"))
+		return nil, nil, wire.ToError(errors.New("the ledger answered no configuration; this is a bug of the server"))
 	}
-	return wire.FromConfiguration(*outcome.Configuration, index, outcome.Repeated), nil
+	return wire.FromConfiguration(*outcome.Configuration), fromWrite(outcome, index), nil
 }
 
 // ApplyTrees makes each named tree exactly as written, all or nothing.
@@ -44,11 +44,11 @@ func (s TreeService) ApplyTrees(
 			return nil, wire.ToError(wire.InvalidField("access", "%v", err))
 		}
 	}
-	result, err := s.decideChange(ctx, command, r.GetDryRun(), moved)
+	result, write, err := s.decideChange(ctx, command, r.GetDryRun(), moved)
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.ApplyTreesResponse{Result: result}, nil
+	return &quoratev1.ApplyTreesResponse{Result: result, Write: write}, nil
 }
 
 // SetLimits changes limits of one node.
@@ -63,12 +63,12 @@ func (s TreeService) SetLimits(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	result, err := s.decideChange(
+	result, write, err := s.decideChange(
 		ctx, quota.SetLimits{Meta: meta, Tree: r.GetTree(), Node: r.GetNode(), Limits: limits}, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.SetLimitsResponse{Result: result}, nil
+	return &quoratev1.SetLimitsResponse{Result: result, Write: write}, nil
 }
 
 // DeleteTree removes a tree.
@@ -79,11 +79,11 @@ func (s TreeService) DeleteTree(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	result, err := s.decideChange(ctx, quota.DeleteTree{Meta: meta, Tree: r.GetName()}, r.GetDryRun(), nil)
+	result, write, err := s.decideChange(ctx, quota.DeleteTree{Meta: meta, Tree: r.GetName()}, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.DeleteTreeResponse{Result: result}, nil
+	return &quoratev1.DeleteTreeResponse{Result: result, Write: write}, nil
 }
 
 // MoveNode gives a node another path.
@@ -93,11 +93,11 @@ func (s TreeService) MoveNode(ctx context.Context, r *quoratev1.MoveNodeRequest)
 		return nil, wire.ToError(err)
 	}
 	command := quota.MoveNode{Meta: meta, Tree: r.GetTree(), From: r.GetNode(), To: r.GetNewNode()}
-	result, err := s.decideChange(ctx, command, r.GetDryRun(), nil)
+	result, write, err := s.decideChange(ctx, command, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.MoveNodeResponse{Result: result}, nil
+	return &quoratev1.MoveNodeResponse{Result: result, Write: write}, nil
 }
 
 // SetMaintenance turns a tree's maintenance on or off.
@@ -108,12 +108,12 @@ func (s TreeService) SetMaintenance(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	result, err := s.decideChange(ctx, quota.SetMaintenance{Meta: meta, Tree: r.GetTree(), On: r.GetOn()},
+	result, write, err := s.decideChange(ctx, quota.SetMaintenance{Meta: meta, Tree: r.GetTree(), On: r.GetOn()},
 		r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.SetMaintenanceResponse{Result: result}, nil
+	return &quoratev1.SetMaintenanceResponse{Result: result, Write: write}, nil
 }
 
 // RollBack makes the configuration what it was.
@@ -122,9 +122,9 @@ func (s TreeService) RollBack(ctx context.Context, r *quoratev1.RollBackRequest)
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	result, err := s.decideChange(ctx, quota.RollBack{Meta: meta, Revision: r.GetRevision()}, r.GetDryRun(), nil)
+	result, write, err := s.decideChange(ctx, quota.RollBack{Meta: meta, Revision: r.GetRevision()}, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.RollBackResponse{Result: result}, nil
+	return &quoratev1.RollBackResponse{Result: result, Write: write}, nil
 }

@@ -19,11 +19,11 @@ func (s TreeService) HoldNode(ctx context.Context, r *quoratev1.HoldNodeRequest)
 		Meta: meta, Tree: r.GetTree(), Node: r.GetNode(), Deny: r.GetDeny(), For: quota.Span(r.GetForMs()),
 		Drain: r.GetDrain(), Grace: quota.Span(r.GetGraceMs()),
 	}
-	result, err := s.decideChange(ctx, command, r.GetDryRun(), nil)
+	result, write, err := s.decideChange(ctx, command, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.HoldNodeResponse{Result: result}, nil
+	return &quoratev1.HoldNodeResponse{Result: result, Write: write}, nil
 }
 
 // ResumeNode ends the hold of a node.
@@ -35,11 +35,11 @@ func (s TreeService) ResumeNode(
 		return nil, wire.ToError(err)
 	}
 	command := quota.ResumeNode{Meta: meta, Tree: r.GetTree(), Node: r.GetNode()}
-	result, err := s.decideChange(ctx, command, r.GetDryRun(), nil)
+	result, write, err := s.decideChange(ctx, command, r.GetDryRun(), nil)
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.ResumeNodeResponse{Result: result}, nil
+	return &quoratev1.ResumeNodeResponse{Result: result, Write: write}, nil
 }
 
 // ListHolds lists the nodes on hold.

@@ -28,7 +28,7 @@ func (s AllocationService) Resize(ctx context.Context, r *quoratev1.ResizeReques
 	}
 	return &quoratev1.ResizeResponse{
 		Allocation: wire.FromAllocation(s.withQueuePlace(ctx, o.Allocation)), Decision: changeDecision(o),
-		Repeated: o.Repeated, Index: index, LedgerTimeMs: int64(o.Now),
+		Write: fromWrite(o, index),
 	}, nil
 }
 
@@ -41,8 +41,7 @@ func (s AllocationService) Transfer(
 		return nil, err
 	}
 	return &quoratev1.TransferResponse{
-		Allocation: wire.FromAllocation(o.Allocation.Info()), Decision: changeDecision(o), Repeated: o.Repeated,
-		Index: index, LedgerTimeMs: int64(o.Now),
+		Allocation: wire.FromAllocation(o.Allocation.Info()), Decision: changeDecision(o), Write: fromWrite(o, index),
 	}, nil
 }
 
@@ -53,8 +52,7 @@ func (s AllocationService) Split(ctx context.Context, r *quoratev1.SplitRequest)
 		return nil, err
 	}
 	answer := &quoratev1.SplitResponse{
-		Allocation: wire.FromAllocation(o.Allocation.Info()), Decision: changeDecision(o), Repeated: o.Repeated,
-		Index: index, LedgerTimeMs: int64(o.Now),
+		Allocation: wire.FromAllocation(o.Allocation.Info()), Decision: changeDecision(o), Write: fromWrite(o, index),
 	}
 	for _, part := range o.Parts {
 		answer.Parts = append(answer.Parts, wire.FromAllocation(part.Info()))

@@ -87,7 +87,7 @@ func (s ItemService) UpdateItems(
 	case outcome.Refused != nil:
 		return nil, wire.RefusalError(outcome.Refused)
 	}
-	answer := &quoratev1.UpdateItemsResponse{Index: index}
+	answer := &quoratev1.UpdateItemsResponse{Write: fromWrite(outcome, index)}
 	for _, i := range outcome.Items {
 		i.Data = nil // user data is only in answers to requests for it
 		answer.Items = append(answer.Items, wire.FromItem(i))
@@ -113,7 +113,7 @@ func (s ItemService) ResetItems(
 	case outcome.Refused != nil:
 		return nil, wire.RefusalError(outcome.Refused)
 	}
-	answer := &quoratev1.ResetItemsResponse{Index: index}
+	answer := &quoratev1.ResetItemsResponse{Write: fromWrite(outcome, index)}
 	for _, i := range outcome.Items {
 		answer.Items = append(answer.Items, &quoratev1.ResetItem{
 			Name: i.Name, Owner: i.Owner, Allocation: wire.FromID(i.Allocation), UpdatedLedgerMs: int64(i.Updated),

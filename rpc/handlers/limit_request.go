@@ -46,7 +46,7 @@ func (s LimitRequestService) RequestLimits(
 		return nil, err
 	}
 	return &quoratev1.RequestLimitsResponse{
-		Request: request, Repeated: out.Repeated, Index: index, NotByRule: out.LimitRequest.NotByRule,
+		Request: request, Write: fromWrite(out, index), NotByRule: out.LimitRequest.NotByRule,
 	}, nil
 }
 
@@ -80,9 +80,9 @@ func (s LimitRequestService) ApproveRequest(
 	if err != nil {
 		return nil, err
 	}
-	answer := &quoratev1.ApproveRequestResponse{Request: request, Index: index}
+	answer := &quoratev1.ApproveRequestResponse{Request: request, Write: fromWrite(out, index)}
 	if out.Configuration != nil {
-		answer.Result = wire.FromConfiguration(*out.Configuration, index, out.Repeated)
+		answer.Result = wire.FromConfiguration(*out.Configuration)
 	}
 	return answer, nil
 }
@@ -91,20 +91,20 @@ func (s LimitRequestService) ApproveRequest(
 func (s LimitRequestService) RejectRequest(
 	ctx context.Context, r *quoratev1.RejectRequestRequest,
 ) (*quoratev1.RejectRequestResponse, error) {
-	_, request, index, err := s.decide(ctx, quota.RejectRequest{Number: r.GetId(), Reason: r.GetReason()}, false)
+	out, request, index, err := s.decide(ctx, quota.RejectRequest{Number: r.GetId(), Reason: r.GetReason()}, false)
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.RejectRequestResponse{Request: request, Index: index}, nil
+	return &quoratev1.RejectRequestResponse{Request: request, Write: fromWrite(out, index)}, nil
 }
 
 // WithdrawRequest closes a request of the caller.
 func (s LimitRequestService) WithdrawRequest(
 	ctx context.Context, r *quoratev1.WithdrawRequestRequest,
 ) (*quoratev1.WithdrawRequestResponse, error) {
-	_, request, index, err := s.decide(ctx, quota.WithdrawRequest{Number: r.GetId()}, false)
+	out, request, index, err := s.decide(ctx, quota.WithdrawRequest{Number: r.GetId()}, false)
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.WithdrawRequestResponse{Request: request, Index: index}, nil
+	return &quoratev1.WithdrawRequestResponse{Request: request, Write: fromWrite(out, index)}, nil
 }

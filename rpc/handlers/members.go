@@ -131,7 +131,15 @@ func (s ClusterService) JoinMember(
 		join = func() (bool, error) { return s.Node.Join(ctx, address) }
 	}
 	changed, err := join()
-	return answerOrError(&quoratev1.JoinMemberResponse{Changed: changed}, err)
+	return answerOrError(&quoratev1.JoinMemberResponse{Write: s.fromMemberChange(changed)}, err)
+}
+
+// fromMemberChange says where the log has a change of the members. The log index is that of this node, which has just
+// carried it out as the leader.
+func (s ClusterService) fromMemberChange(changed bool) *quoratev1.WriteInfo {
+	write := s.presentWrite(s.Node.Status().AppliedIndex)
+	write.Repetition = !changed
+	return write
 }
 
 // PromoteMember gives a vote.
@@ -139,7 +147,7 @@ func (s ClusterService) PromoteMember(
 	ctx context.Context, r *quoratev1.PromoteMemberRequest,
 ) (*quoratev1.PromoteMemberResponse, error) {
 	changed, err := s.Node.Promote(ctx, r.GetId(), r.GetForce())
-	return answerOrError(&quoratev1.PromoteMemberResponse{Changed: changed}, err)
+	return answerOrError(&quoratev1.PromoteMemberResponse{Write: s.fromMemberChange(changed)}, err)
 }
 
 // DemoteMember takes a vote.
@@ -147,7 +155,7 @@ func (s ClusterService) DemoteMember(
 	ctx context.Context, r *quoratev1.DemoteMemberRequest,
 ) (*quoratev1.DemoteMemberResponse, error) {
 	changed, err := s.Node.Demote(ctx, r.GetId(), r.GetForce())
-	return answerOrError(&quoratev1.DemoteMemberResponse{Changed: changed}, err)
+	return answerOrError(&quoratev1.DemoteMemberResponse{Write: s.fromMemberChange(changed)}, err)
 }
 
 // RemoveMember removes a member.
@@ -155,7 +163,7 @@ func (s ClusterService) RemoveMember(
 	ctx context.Context, r *quoratev1.RemoveMemberRequest,
 ) (*quoratev1.RemoveMemberResponse, error) {
 	changed, err := s.Node.Remove(ctx, r.GetId(), r.GetForce())
-	return answerOrError(&quoratev1.RemoveMemberResponse{Changed: changed}, err)
+	return answerOrError(&quoratev1.RemoveMemberResponse{Write: s.fromMemberChange(changed)}, err)
 }
 
 // TransferLeader transfers the leadership and returns the new leader.
@@ -166,7 +174,9 @@ func (s ClusterService) TransferLeader(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	return &quoratev1.TransferLeaderResponse{Changed: changed, LeaderId: s.waitSuccessor(ctx, changed)}, nil
+	return &quoratev1.TransferLeaderResponse{
+		Write: s.fromMemberChange(changed), LeaderId: s.waitSuccessor(ctx, changed),
+	}, nil
 }
 
 func (s ClusterService) waitSuccessor(ctx context.Context, changed bool) string {

@@ -50,6 +50,11 @@ func upkeepError(err error) error {
 	return wire.ToError(err)
 }
 
+// presentWrite says where the log has what this node has just done.
+func (s ClusterService) presentWrite(index uint64) *quoratev1.WriteInfo {
+	return &quoratev1.WriteInfo{Index: index, LedgerTimeMs: int64(s.Node.LedgerTime())}
+}
+
 // RaiseLevel raises the feature level.
 func (s ClusterService) RaiseLevel(
 	ctx context.Context, _ *quoratev1.RaiseLevelRequest,
@@ -58,7 +63,7 @@ func (s ClusterService) RaiseLevel(
 	if err != nil {
 		return nil, upkeepError(err)
 	}
-	return &quoratev1.RaiseLevelResponse{Level: level, Index: s.Node.Status().AppliedIndex}, nil
+	return &quoratev1.RaiseLevelResponse{Level: level, Write: s.presentWrite(s.Node.Status().AppliedIndex)}, nil
 }
 
 // Checkpoint has the members sum up their states.
@@ -69,7 +74,7 @@ func (s ClusterService) Checkpoint(
 	if err != nil {
 		return nil, upkeepError(err)
 	}
-	return &quoratev1.CheckpointResponse{Index: index}, nil
+	return &quoratev1.CheckpointResponse{Write: s.presentWrite(index)}, nil
 }
 
 // wireFindings maps the findings of comparisons.

@@ -26,8 +26,7 @@ func (s AllocationService) fromRenewOutcome(
 		return nil, wire.RefusalError(o.Refused)
 	}
 	return &quoratev1.RenewResponse{
-		Allocation: wire.FromAllocation(s.withQueuePlace(ctx, o.Allocation)), Index: index,
-		LedgerTimeMs: int64(o.Now),
+		Allocation: wire.FromAllocation(s.withQueuePlace(ctx, o.Allocation)), Write: fromWrite(o, index),
 	}, nil
 }
 

@@ -18,8 +18,7 @@ func (s AllocationService) Confirm(
 		return nil, err
 	}
 	return &quoratev1.ConfirmResponse{
-		Allocation: wire.FromAllocation(o.Allocation.Info()), Index: index,
-		Repeated: o.Repeated,
+		Allocation: wire.FromAllocation(o.Allocation.Info()), Write: fromWrite(o, index),
 	}, nil
 }
 
@@ -30,7 +29,7 @@ func (s AllocationService) Cancel(ctx context.Context, r *quoratev1.CancelReques
 		return nil, err
 	}
 	return &quoratev1.CancelResponse{
-		Allocation: wire.FromAllocation(o.Allocation.Info()), Index: index, Repeated: o.Repeated,
+		Allocation: wire.FromAllocation(o.Allocation.Info()), Write: fromWrite(o, index),
 		Restored: wire.FromIDs(o.Restored),
 	}, nil
 }

@@ -22,7 +22,7 @@ func (s TreeService) ScheduleLimits(
 		return nil, err
 	}
 	return &quoratev1.ScheduleLimitsResponse{
-		Limit: wire.FromScheduledLimit(out.ScheduledLimit), RepeatedRequest: out.Repeated, Index: index,
+		Limit: wire.FromScheduledLimit(out.ScheduledLimit), Write: fromWrite(out, index),
 	}, nil
 }
 
@@ -36,7 +36,7 @@ func (s TreeService) CancelScheduledLimit(
 		return nil, err
 	}
 	return &quoratev1.CancelScheduledLimitResponse{
-		Limit: wire.FromScheduledLimit(out.ScheduledLimit), Index: index,
+		Limit: wire.FromScheduledLimit(out.ScheduledLimit), Write: fromWrite(out, index),
 	}, nil
 }
 

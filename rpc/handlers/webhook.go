@@ -202,7 +202,7 @@ func (s WebhookService) SetWebhook(
 	if out.Refused != nil {
 		return nil, wire.RefusalError(out.Refused)
 	}
-	return &quoratev1.SetWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Repeated: out.Repeated, Index: index}, nil
+	return &quoratev1.SetWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Write: fromWrite(out, index)}, nil
 }
 
 // refuseSetting hides the settings of the server from callers that may not set the webhook. The ledger asks again.
@@ -239,7 +239,7 @@ func (s WebhookService) RemoveWebhook(
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.RemoveWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Index: index}, nil
+	return &quoratev1.RemoveWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Write: fromWrite(out, index)}, nil
 }
 
 // ResumeWebhook makes a dead webhook deliver again.
@@ -256,7 +256,7 @@ func (s WebhookService) ResumeWebhook(
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.ResumeWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Repeated: out.Repeated, Index: index}, nil
+	return &quoratev1.ResumeWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Write: fromWrite(out, index)}, nil
 }
 
 // resumePosition is where a resumed webhook continues; nil for where it stopped.

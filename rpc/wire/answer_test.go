@@ -229,9 +229,9 @@ func TestEffectsOfAChange(t *testing.T) {
 			Revoked:   quota.Affected{List: []quota.AffectedRequest{{ID: "d", By: "e"}}, Total: 1},
 			SetAside:  quota.Affected{List: []quota.AffectedRequest{{ID: "f"}}, Total: 1},
 		},
-	}}, 5, false)
+	}})
 	want := &quoratev1.ConfigurationResult{
-		Revision: 3, Index: 5, Admitted: []*quoratev1.AllocationRef{ref("job")}, Changes: []*quoratev1.Change{},
+		Revision: 3, Admitted: []*quoratev1.AllocationRef{ref("job")}, Changes: []*quoratev1.Change{},
 		Rooms: []*quoratev1.RoomChange{{Tree: "t", Node: "a", Resource: "cpu", Before: new(int64(0))}},
 		Queue: &quoratev1.QueueEffects{
 			Granted: &quoratev1.AffectedRequests{

@@ -32,10 +32,9 @@ func fromChanges(changes []quota.Change) []*quoratev1.Change {
 }
 
 // FromConfiguration converts the result of a change of configuration.
-func FromConfiguration(c quota.Configuration, index uint64, repeated bool) *quoratev1.ConfigurationResult {
+func FromConfiguration(c quota.Configuration) *quoratev1.ConfigurationResult {
 	wire := &quoratev1.ConfigurationResult{
-		Revision: c.Revision, Changes: fromChanges(c.Changes), Index: index,
-		Repeated: repeated, Over: fromOver(c.Over),
+		Revision: c.Revision, Changes: fromChanges(c.Changes), Over: fromOver(c.Over),
 	}
 	if c.Effects != nil {
 		wire.Rooms, wire.Admitted = fromRooms(c.Effects.Rooms), FromIDs(c.Effects.Admitted)

@@ -176,7 +176,7 @@ quorate_wait() {
     sleep 0.1
   done
   printf '%s\n' "$answer"
-  jq -r .fence <<<"$answer" >"$quorate_dir/$id.fence"
+  jq -r .allocation.fence <<<"$answer" >"$quorate_dir/$id.fence"
   if [[ $(jq -r '.allocation.ttlMs // 0' <<<"$answer") != 0 ]]; then
     quorate_keep "$answer" "$sent" </dev/null >/dev/null 2>&1 &
     QUORATE_KEEPER=$!
@@ -201,11 +201,11 @@ quorate_give_up() {
 # reason and the time left, in milliseconds. The file ID.revoked appears when the lease is revoked.
 quorate_keep() {
   local id fence ttl ends safe next answer=$1 sent=$2 status=0 now limit
-  id=$(jq -r .allocation.id <<<"$answer") fence=$(jq -r .fence <<<"$answer")
+  id=$(jq -r .allocation.id <<<"$answer") fence=$(jq -r .allocation.fence <<<"$answer")
   while [[ -d $quorate_dir && ! -e $quorate_dir/$id.released ]]; do
     if ((status == 0)); then
       ttl=$(jq -r .allocation.ttlMs <<<"$answer")
-      ends=$((sent + $(jq -r '(.allocation.expiresLedgerMs | tonumber) - (.ledgerTimeMs | tonumber)' <<<"$answer")))
+      ends=$((sent + $(jq -r '(.allocation.expiresLedgerMs | tonumber) - (.write.ledgerTimeMs | tonumber)' <<<"$answer")))
       safe=$((ends - (ttl / 10 < 3000 ? ttl / 10 : 3000)))
       next=$(($(quorate_now) + (ttl / 3 < 2000 ? ttl / 3 : 2000))) # a revocation is noticed by a renewal only
       [[ $(jq -r '.allocation | has("revokedBy")' <<<"$answer") == false ]] || : >"$quorate_dir/$id.revoked"

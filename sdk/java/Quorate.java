@@ -495,7 +495,7 @@ public final class Quorate {
     }
 
     private Lease newLease(Map<String, Object> answer, long sentAt, boolean hasWaited, Options options) {
-        Lease lease = new Lease(object(answer.get("allocation")), number(answer.get("fence")), options);
+        Lease lease = new Lease(object(answer.get("allocation")), number(object(answer.get("allocation")).get("fence")), options);
         long ttlNanos = lease.ttlMs() * 1_000_000;
         // The answer to a request that waited does not tell how long the lease lasts from now on.
         if (ttlNanos > 0 && (hasWaited || now() - sentAt > ttlNanos / 10)) {
@@ -504,7 +504,7 @@ public final class Quorate {
                 now() + PATIENCE.toNanos(), renewedAt);
             sentAt = renewedAt[0];
         }
-        lease.extend(object(answer.get("allocation")), sentAt, number(answer.get("ledgerTimeMs")));
+        lease.extend(object(answer.get("allocation")), sentAt, number(object(answer.get("write")).get("ledgerTimeMs")));
         if (ttlNanos > 0) renewer.add(lease);
         return lease;
     }
@@ -685,7 +685,7 @@ public final class Quorate {
         private long apply(Map<String, Object> outcome, long sentAt) {
             Map<String, Object> renewed = object(outcome.get("renewed")), failed = object(outcome.get("failure"));
             if (!renewed.isEmpty()) {
-                extend(object(renewed.get("allocation")), sentAt, number(renewed.get("ledgerTimeMs")));
+                extend(object(renewed.get("allocation")), sentAt, number(object(renewed.get("write")).get("ledgerTimeMs")));
                 return revoked.getCount() == 0 ? -1 : ttlMs() / 3; // renewals do not extend a revoked lease
             }
             String code = (String) failed.getOrDefault("code", "unknown"),

@@ -104,8 +104,8 @@ public final class QuorateTest {
 
     static void theTimeOfASuspendedMachineCounts() throws Exception {
         Fake server = new Fake((method, r) ->
-            "{\"allocation\":{\"id\":\"x\",\"ttlMs\":\"600000\",\"expiresLedgerMs\":\"601000\",\"state\":\"HELD\"},"
-                + "\"fence\":\"7\",\"ledgerTimeMs\":\"1000\"}");
+            "{\"allocation\":{\"id\":\"x\",\"fence\":\"7\",\"ttlMs\":\"600000\",\"expiresLedgerMs\":\"601000\",\"state\":\"HELD\"},"
+                + "\"write\":{\"ledgerTimeMs\":\"1000\"}}");
         Quorate.Lease lease = new Quorate(List.of(server.url)).acquire(Map.of("id", "x"), new Quorate.Options());
         long left = lease.endsIn().toSeconds();
         assert left > 500 : left;
@@ -122,8 +122,8 @@ public final class QuorateTest {
             if (method.equals("BatchRenew")) {
                 pause(5000);
             }
-            return "{\"allocation\":{\"id\":\"x\",\"ttlMs\":\"1500\",\"expiresLedgerMs\":\"2500\",\"state\":\"HELD\"},"
-                + "\"fence\":\"7\",\"ledgerTimeMs\":\"1000\"}";
+            return "{\"allocation\":{\"id\":\"x\",\"fence\":\"7\",\"ttlMs\":\"1500\",\"expiresLedgerMs\":\"2500\",\"state\":\"HELD\"},"
+                + "\"write\":{\"ledgerTimeMs\":\"1000\"}}";
         });
         List<Long> told = Collections.synchronizedList(new ArrayList<>());
         Quorate.Options options = new Quorate.Options();

@@ -140,7 +140,7 @@ func (m *Manager) send(request *quoratev1.AllocateRequest, consumerID string) (*
 	}
 	r := &AllocationResponse{
 		consumerID: consumerID, message: answer.GetDecision().GetExplanation(), preempted: map[string]bool{},
-		fence: answer.GetFence(),
+		fence: answer.GetAllocation().GetFence(),
 	}
 	for _, victim := range answer.GetDecision().GetPreempted() {
 		r.preempted[m.consumerOf(victim.GetId())] = true

@@ -97,7 +97,7 @@ class Acquisition:
     def _lease(self, margin: Optional[float], on_lost: Optional[OnLost]) -> Lease:
         answer, sent_at = self._wait()
         assert answer.allocation is not None
-        lease = Lease(self._client, answer.allocation, answer.fence, margin, on_lost)
+        lease = Lease(self._client, answer.allocation, answer.allocation.fence, margin, on_lost)
         # A grant that had to wait is renewed at once: its answer may come from a server that lags, and its request may
         # have taken long, so that it does not tell how long the lease lasts from now on.
         if lease.ttl and (self._last is not None or now() - sent_at > lease.ttl / MARGIN_PART):
@@ -106,7 +106,7 @@ class Acquisition:
             except QuorateError as e:
                 self._fail(e)
         else:
-            lease.extend(answer.allocation, sent_at, answer.ledger_time_ms)
+            lease.extend(answer.allocation, sent_at, answer.write.ledger_time_ms)
         if lease.ttl:
             self._client.renewer.add(lease)
         return lease
@@ -117,7 +117,7 @@ class Acquisition:
             _SERVICE + "Renew", RenewRequest(namespace=lease.namespace, id=lease.id, fence=lease.fence),
             RenewResponse, self._left(), attempt)
         assert answer.allocation is not None
-        lease.extend(answer.allocation, attempt.sent_at, answer.ledger_time_ms)
+        lease.extend(answer.allocation, attempt.sent_at, answer.write.ledger_time_ms)
 
     def _wait(self) -> "tuple[AllocateResponse, float]":
         while True:

@@ -150,7 +150,7 @@ class Renewer:
         over."""
         renewed, failure = outcome.renewed, outcome.failure
         if renewed is not None and renewed.allocation is not None:
-            lease.extend(renewed.allocation, sent_at, renewed.ledger_time_ms)
+            lease.extend(renewed.allocation, sent_at, renewed.write.ledger_time_ms)
             # Renewals do not extend a revoked lease.
             return 3600.0 * 24 if renewed.allocation.revoked_by is not None else self.renew_in(lease)
         error = error_of_failure(failure.to_json() if failure else {})

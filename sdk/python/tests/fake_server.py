@@ -82,7 +82,7 @@ def grant(id: str, ttl_ms: int = 0, **more: Any) -> Any:
     record = {"id": id, "state": "ALLOCATION_STATE_HELD", "fence": "7", **more}
     if ttl_ms:
         record.update(ttlMs=str(ttl_ms), expiresLedgerMs=str(1000 + ttl_ms))
-    return {"allocation": record, "decision": {"outcome": "OUTCOME_GRANTED"}, "fence": "7", "ledgerTimeMs": "1000"}
+    return {"allocation": record, "decision": {"outcome": "OUTCOME_GRANTED"}, "write": {"ledgerTimeMs": "1000"}}
 
 
 class ClientTest(unittest.TestCase):

@@ -22,7 +22,7 @@ def grant_or_renewal(method: str, request: Any, ttl_ms: int, revoked_by: str = "
     """Returns the answer to Allocate, and to the renewal that follows a first answer which was slow."""
     granted = grant(request["id"], ttl_ms, **({"revokedBy": {"id": revoked_by}} if revoked_by else {}))
     if method == "Renew":
-        return {"allocation": granted["allocation"], "ledgerTimeMs": granted["ledgerTimeMs"]}
+        return {"allocation": granted["allocation"], "write": granted["write"]}
     return granted if method == "Allocate" else {}
 
 

@@ -79,7 +79,7 @@ export class Acquisition {
   /** Waits for the grant and returns its lease. */
   async lease(): Promise<Lease> {
     const { answer, sentAt } = await this.wait();
-    const lease = new Lease(this.#client, answer.allocation!, answer.fence, this.#options.marginMs);
+    const lease = new Lease(this.#client, answer.allocation!, answer.allocation!.fence, this.#options.marginMs);
     // A grant that had to wait is renewed at once: its answer may come from a server that lags, and its request may
     // have taken long, so that it does not tell how long the lease lasts from now on.
     if (lease.ttlMs > 0 && (this.#last || now() - sentAt > lease.ttlMs / marginPart)) {
@@ -87,12 +87,12 @@ export class Acquisition {
       try {
         const renewed = await this.#client.allocations.renew({ namespace: lease.namespace, id: lease.id, fence: lease.fence },
           this.#callOptions(attempt));
-        lease.extend(renewed.allocation!, attempt.sentAt, renewed.ledgerTimeMs);
+        lease.extend(renewed.allocation!, attempt.sentAt, renewed.write!.ledgerTimeMs);
       } catch (e) {
         throw await this.#failure(e);
       }
     } else {
-      lease.extend(answer.allocation!, sentAt, answer.ledgerTimeMs);
+      lease.extend(answer.allocation!, sentAt, answer.write!.ledgerTimeMs);
     }
     if (lease.ttlMs > 0) {
       this.#client.renewer.add(lease);

@@ -140,7 +140,7 @@ function renewInMs(lease: Lease): number {
 function applyOutcome(lease: Lease, outcome: RenewOutcome, sentAt: number): number | undefined {
   const { case: kind, value } = outcome.outcome;
   if (kind === "renewed" && value.allocation) {
-    lease.extend(value.allocation, sentAt, value.ledgerTimeMs);
+    lease.extend(value.allocation, sentAt, value.write!.ledgerTimeMs);
     return value.allocation.revokedBy ? undefined : renewInMs(lease);
   }
   if (kind !== "failure") {

@@ -76,7 +76,7 @@ export function problem(code: string, reason: string, notApplied = true, retryDe
 export function grant(id: unknown, ttlMs = 0, more: Json = {}): Json {
   const lease = ttlMs ? { ttlMs: String(ttlMs), expiresLedgerMs: String(1000 + ttlMs) } : {};
   const allocation = { id, state: "ALLOCATION_STATE_HELD", fence: "7", ...lease, ...more };
-  return { allocation, decision: { outcome: "OUTCOME_GRANTED" }, fence: "7", ledgerTimeMs: "1000" };
+  return { allocation, decision: { outcome: "OUTCOME_GRANTED" }, write: { ledgerTimeMs: "1000" } };
 }
 
 /** The answer to a call of BatchRenew that renews everything. */
@@ -85,8 +85,8 @@ export function renewAll(request: any, ttlMs: number): Answer {
 }
 
 export function renewed(id: unknown, ttlMs: number, more: Json = {}): Json {
-  const { allocation, ledgerTimeMs } = grant(id, ttlMs, more);
-  return { allocation, ledgerTimeMs };
+  const { allocation, write } = grant(id, ttlMs, more);
+  return { allocation, write };
 }
 
 /** Runs a test with servers that answer, and a client of them. */

@@ -1521,8 +1521,8 @@ type BootstrapResponse struct {
 	Secret string `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
 	// What the cluster knows of it.
 	Token *Token `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
-	// Log index that reflects this answer.
-	Index         uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,3,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1571,11 +1571,11 @@ func (x *BootstrapResponse) GetToken() *Token {
 	return nil
 }
 
-func (x *BootstrapResponse) GetIndex() uint64 {
+func (x *BootstrapResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // CreateAccountRequest adds an account.
@@ -1636,8 +1636,8 @@ func (x *CreateAccountRequest) GetReason() string {
 // CreateAccountResponse confirms it.
 type CreateAccountResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Log index that reflects this answer.
-	Index         uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1672,11 +1672,11 @@ func (*CreateAccountResponse) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_access_proto_rawDescGZIP(), []int{22}
 }
 
-func (x *CreateAccountResponse) GetIndex() uint64 {
+func (x *CreateAccountResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // UpdateAccountRequest replaces an account.
@@ -1737,8 +1737,8 @@ func (x *UpdateAccountRequest) GetReason() string {
 // UpdateAccountResponse confirms it.
 type UpdateAccountResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Log index that reflects this answer.
-	Index         uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1773,11 +1773,11 @@ func (*UpdateAccountResponse) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_access_proto_rawDescGZIP(), []int{24}
 }
 
-func (x *UpdateAccountResponse) GetIndex() uint64 {
+func (x *UpdateAccountResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // DeleteAccountRequest removes an account.
@@ -1838,8 +1838,8 @@ func (x *DeleteAccountRequest) GetReason() string {
 // DeleteAccountResponse confirms it.
 type DeleteAccountResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Log index that reflects this answer.
-	Index         uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1874,11 +1874,11 @@ func (*DeleteAccountResponse) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_access_proto_rawDescGZIP(), []int{26}
 }
 
-func (x *DeleteAccountResponse) GetIndex() uint64 {
+func (x *DeleteAccountResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // ListAccountsRequest asks for accounts.
@@ -2098,8 +2098,8 @@ type CreateTokenResponse struct {
 	Secret string `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
 	// What the cluster knows of it.
 	Token *Token `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
-	// Log index that reflects this answer.
-	Index         uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,3,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2148,11 +2148,11 @@ func (x *CreateTokenResponse) GetToken() *Token {
 	return nil
 }
 
-func (x *CreateTokenResponse) GetIndex() uint64 {
+func (x *CreateTokenResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // RotateTokenRequest replaces a token.
@@ -2235,8 +2235,8 @@ type RotateTokenResponse struct {
 	Secret string `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
 	// What the cluster knows of it.
 	Token *Token `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
-	// Log index that reflects this answer.
-	Index         uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,3,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2285,11 +2285,11 @@ func (x *RotateTokenResponse) GetToken() *Token {
 	return nil
 }
 
-func (x *RotateTokenResponse) GetIndex() uint64 {
+func (x *RotateTokenResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // RevokeTokenRequest names a token.
@@ -2350,8 +2350,8 @@ func (x *RevokeTokenRequest) GetReason() string {
 // RevokeTokenResponse confirms it.
 type RevokeTokenResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Log index of the revocation: nothing that came with the token is applied after it.
-	Index         uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// The write: nothing that came with the token is applied after its index.
+	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2386,11 +2386,11 @@ func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_access_proto_rawDescGZIP(), []int{34}
 }
 
-func (x *RevokeTokenResponse) GetIndex() uint64 {
+func (x *RevokeTokenResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // ListTokensRequest names an account.
@@ -2643,8 +2643,8 @@ func (x *RefuseCredentialRequest) GetRefused() *RefusedCredential {
 // RefuseCredentialResponse confirms it.
 type RefuseCredentialResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Log index of the refusal: nothing that came with the credential is applied after it.
-	Index         uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// The write: nothing that came with the credential is applied after its index.
+	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2679,11 +2679,11 @@ func (*RefuseCredentialResponse) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_access_proto_rawDescGZIP(), []int{39}
 }
 
-func (x *RefuseCredentialResponse) GetIndex() uint64 {
+func (x *RefuseCredentialResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // AllowCredentialRequest names a refusal by its kind, issuer and name.
@@ -2762,8 +2762,8 @@ func (x *AllowCredentialRequest) GetReason() string {
 // AllowCredentialResponse confirms it.
 type AllowCredentialResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Log index that reflects this answer.
-	Index         uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2798,11 +2798,11 @@ func (*AllowCredentialResponse) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_access_proto_rawDescGZIP(), []int{41}
 }
 
-func (x *AllowCredentialResponse) GetIndex() uint64 {
+func (x *AllowCredentialResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // ListRefusedCredentialsRequest asks for all refusals.
@@ -2966,8 +2966,8 @@ type SetAccessModeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The mode before.
 	Before AccessMode `protobuf:"varint,1,opt,name=before,proto3,enum=quorate.v1.AccessMode" json:"before,omitempty"`
-	// Log index that reflects this answer.
-	Index         uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3009,11 +3009,11 @@ func (x *SetAccessModeResponse) GetBefore() AccessMode {
 	return AccessMode_ACCESS_MODE_UNSPECIFIED
 }
 
-func (x *SetAccessModeResponse) GetIndex() uint64 {
+func (x *SetAccessModeResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // GetGuardReportRequest asks for the report.
@@ -3367,26 +3367,26 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\x10BootstrapRequest\x12\"\n" +
 	"\x06secret\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\x01R\x06secret\x12!\n" +
-	"\aaccount\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\aaccount\"j\n" +
+	"\aaccount\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\aaccount\"\x81\x01\n" +
 	"\x11BootstrapResponse\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\tR\x06secret\x12'\n" +
-	"\x05token\x18\x02 \x01(\v2\x11.quorate.v1.TokenR\x05token\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x04R\x05index\"o\n" +
+	"\x05token\x18\x02 \x01(\v2\x11.quorate.v1.TokenR\x05token\x12+\n" +
+	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"o\n" +
 	"\x14CreateAccountRequest\x125\n" +
 	"\aaccount\x18\x01 \x01(\v2\x13.quorate.v1.AccountB\x06\xbaH\x03\xc8\x01\x01R\aaccount\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"-\n" +
-	"\x15CreateAccountResponse\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x04R\x05index\"o\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"D\n" +
+	"\x15CreateAccountResponse\x12+\n" +
+	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"o\n" +
 	"\x14UpdateAccountRequest\x125\n" +
 	"\aaccount\x18\x01 \x01(\v2\x13.quorate.v1.AccountB\x06\xbaH\x03\xc8\x01\x01R\aaccount\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"-\n" +
-	"\x15UpdateAccountResponse\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x04R\x05index\"W\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"D\n" +
+	"\x15UpdateAccountResponse\x12+\n" +
+	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"W\n" +
 	"\x14DeleteAccountRequest\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04name\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"-\n" +
-	"\x15DeleteAccountResponse\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x04R\x05index\"\x94\x01\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"D\n" +
+	"\x15DeleteAccountResponse\x12+\n" +
+	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x94\x01\n" +
 	"\x13ListAccountsRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
@@ -3403,11 +3403,11 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\alife_ms\x18\x03 \x01(\x03B\x0e\xbaH\v\"\t\x18\x80\x80\xbf߀\x01(\x00R\x06lifeMs\x12&\n" +
 	"\x05verbs\x18\x04 \x03(\tB\x10\xbaH\r\x92\x01\n" +
 	"\x10@\"\x06r\x04\x10\x01(?R\x05verbs\x12 \n" +
-	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"l\n" +
+	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"\x83\x01\n" +
 	"\x13CreateTokenResponse\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\tR\x06secret\x12'\n" +
-	"\x05token\x18\x02 \x01(\v2\x11.quorate.v1.TokenR\x05token\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x04R\x05index\"\xba\x01\n" +
+	"\x05token\x18\x02 \x01(\v2\x11.quorate.v1.TokenR\x05token\x12+\n" +
+	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xba\x01\n" +
 	"\x12RotateTokenRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02(\rR\x02id\x121\n" +
 	"\n" +
@@ -3415,16 +3415,16 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00H\x00R\toverlapMs\x88\x01\x01\x12'\n" +
 	"\alife_ms\x18\x03 \x01(\x03B\x0e\xbaH\v\"\t\x18\x80\x80\xbf߀\x01(\x00R\x06lifeMs\x12 \n" +
 	"\x06reason\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reasonB\r\n" +
-	"\v_overlap_ms\"l\n" +
+	"\v_overlap_ms\"\x83\x01\n" +
 	"\x13RotateTokenResponse\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\tR\x06secret\x12'\n" +
-	"\x05token\x18\x02 \x01(\v2\x11.quorate.v1.TokenR\x05token\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x04R\x05index\"P\n" +
+	"\x05token\x18\x02 \x01(\v2\x11.quorate.v1.TokenR\x05token\x12+\n" +
+	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"P\n" +
 	"\x12RevokeTokenRequest\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xbaH\x05r\x03\xa0\x01\rR\x02id\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"+\n" +
-	"\x13RevokeTokenResponse\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x04R\x05index\"e\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"B\n" +
+	"\x13RevokeTokenResponse\x12+\n" +
+	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"e\n" +
 	"\x11ListTokensRequest\x12#\n" +
 	"\aaccount\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\aaccount\x12+\n" +
 	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"i\n" +
@@ -3441,18 +3441,18 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\aends_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12 \n" +
 	"\x06reason\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"Z\n" +
 	"\x17RefuseCredentialRequest\x12?\n" +
-	"\arefused\x18\x01 \x01(\v2\x1d.quorate.v1.RefusedCredentialB\x06\xbaH\x03\xc8\x01\x01R\arefused\"0\n" +
-	"\x18RefuseCredentialResponse\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x04R\x05index\"\xb4\x01\n" +
+	"\arefused\x18\x01 \x01(\v2\x1d.quorate.v1.RefusedCredentialB\x06\xbaH\x03\xc8\x01\x01R\arefused\"G\n" +
+	"\x18RefuseCredentialResponse\x12+\n" +
+	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xb4\x01\n" +
 	"\x16AllowCredentialRequest\x127\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.quorate.v1.RefusedKindB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x1f\n" +
 	"\x06issuer\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06issuer\x12\x1e\n" +
 	"\x04name\x18\x03 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\x02R\x04name\x12 \n" +
-	"\x06reason\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"/\n" +
-	"\x17AllowCredentialResponse\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x04R\x05index\"L\n" +
+	"\x06reason\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"F\n" +
+	"\x17AllowCredentialResponse\x12+\n" +
+	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"L\n" +
 	"\x1dListRefusedCredentialsRequest\x12+\n" +
 	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x83\x01\n" +
 	"\x1eListRefusedCredentialsResponse\x127\n" +
@@ -3461,10 +3461,10 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\x14SetAccessModeRequest\x126\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x16.quorate.v1.AccessModeB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04mode\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"]\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"t\n" +
 	"\x15SetAccessModeResponse\x12.\n" +
-	"\x06before\x18\x01 \x01(\x0e2\x16.quorate.v1.AccessModeR\x06before\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\"D\n" +
+	"\x06before\x18\x01 \x01(\x0e2\x16.quorate.v1.AccessModeR\x06before\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"D\n" +
 	"\x15GetGuardReportRequest\x12+\n" +
 	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x99\x02\n" +
 	"\x16GetGuardReportResponse\x12B\n" +
@@ -3491,7 +3491,7 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\x12REFUSED_KIND_TOKEN\x10\x01\x12\x15\n" +
 	"\x11REFUSED_KIND_USER\x10\x02\x12\x1c\n" +
 	"\x18REFUSED_KIND_CERTIFICATE\x10\x03\x12\x14\n" +
-	"\x10REFUSED_KIND_JTI\x10\x042\xe6\r\n" +
+	"\x10REFUSED_KIND_JTI\x10\x042\xe9\r\n" +
 	"\rAccessService\x12J\n" +
 	"\x06WhoAmI\x12\x19.quorate.v1.WhoAmIRequest\x1a\x1a.quorate.v1.WhoAmIResponse\"\t\xa2\xa0\x19\x02\b\x01\x90\x02\x01\x12D\n" +
 	"\x04CanI\x12\x17.quorate.v1.CanIRequest\x1a\x18.quorate.v1.CanIResponse\"\t\xa2\xa0\x19\x02\b\x01\x90\x02\x01\x12W\n" +
@@ -3509,8 +3509,8 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\x10RefuseCredential\x12#.quorate.v1.RefuseCredentialRequest\x1a$.quorate.v1.RefuseCredentialResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12q\n" +
 	"\x0fAllowCredential\x12\".quorate.v1.AllowCredentialRequest\x1a#.quorate.v1.AllowCredentialResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12\x87\x01\n" +
 	"\x16ListRefusedCredentials\x12).quorate.v1.ListRefusedCredentialsRequest\x1a*.quorate.v1.ListRefusedCredentialsResponse\"\x16\xa2\xa0\x19\x0f\b\x02\x12\vaccess.read\x90\x02\x01\x12k\n" +
-	"\rSetAccessMode\x12 .quorate.v1.SetAccessModeRequest\x1a!.quorate.v1.SetAccessModeResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12l\n" +
-	"\x0eGetGuardReport\x12!.quorate.v1.GetGuardReportRequest\x1a\".quorate.v1.GetGuardReportResponse\"\x13\xa2\xa0\x19\x0f\b\x02\x12\vaccess.readB\xa2\x01\n" +
+	"\rSetAccessMode\x12 .quorate.v1.SetAccessModeRequest\x1a!.quorate.v1.SetAccessModeResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12o\n" +
+	"\x0eGetGuardReport\x12!.quorate.v1.GetGuardReportRequest\x1a\".quorate.v1.GetGuardReportResponse\"\x16\xa2\xa0\x19\x0f\b\x02\x12\vaccess.read\x90\x02\x01B\xa2\x01\n" +
 	"\x0ecom.quorate.v1B\vAccessProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -3585,6 +3585,7 @@ var file_quorate_v1_access_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),          // 52: google.protobuf.Timestamp
 	(*ReadOptions)(nil),                    // 53: quorate.v1.ReadOptions
 	(*ReadInfo)(nil),                       // 54: quorate.v1.ReadInfo
+	(*WriteInfo)(nil),                      // 55: quorate.v1.WriteInfo
 }
 var file_quorate_v1_access_proto_depIdxs = []int32{
 	3,  // 0: quorate.v1.Binding.hold_as:type_name -> quorate.v1.HoldAs
@@ -3613,69 +3614,79 @@ var file_quorate_v1_access_proto_depIdxs = []int32{
 	14, // 23: quorate.v1.PlacedBinding.place:type_name -> quorate.v1.Place
 	2,  // 24: quorate.v1.PlacedBinding.binding:type_name -> quorate.v1.Binding
 	11, // 25: quorate.v1.BootstrapResponse.token:type_name -> quorate.v1.Token
-	10, // 26: quorate.v1.CreateAccountRequest.account:type_name -> quorate.v1.Account
-	10, // 27: quorate.v1.UpdateAccountRequest.account:type_name -> quorate.v1.Account
-	53, // 28: quorate.v1.ListAccountsRequest.read:type_name -> quorate.v1.ReadOptions
-	10, // 29: quorate.v1.ListAccountsResponse.accounts:type_name -> quorate.v1.Account
-	54, // 30: quorate.v1.ListAccountsResponse.read:type_name -> quorate.v1.ReadInfo
-	11, // 31: quorate.v1.CreateTokenResponse.token:type_name -> quorate.v1.Token
-	11, // 32: quorate.v1.RotateTokenResponse.token:type_name -> quorate.v1.Token
-	53, // 33: quorate.v1.ListTokensRequest.read:type_name -> quorate.v1.ReadOptions
-	11, // 34: quorate.v1.ListTokensResponse.tokens:type_name -> quorate.v1.Token
-	54, // 35: quorate.v1.ListTokensResponse.read:type_name -> quorate.v1.ReadInfo
-	1,  // 36: quorate.v1.RefusedCredential.kind:type_name -> quorate.v1.RefusedKind
-	52, // 37: quorate.v1.RefusedCredential.issue_cutoff_at:type_name -> google.protobuf.Timestamp
-	52, // 38: quorate.v1.RefusedCredential.ends_at:type_name -> google.protobuf.Timestamp
-	39, // 39: quorate.v1.RefuseCredentialRequest.refused:type_name -> quorate.v1.RefusedCredential
-	1,  // 40: quorate.v1.AllowCredentialRequest.kind:type_name -> quorate.v1.RefusedKind
-	53, // 41: quorate.v1.ListRefusedCredentialsRequest.read:type_name -> quorate.v1.ReadOptions
-	39, // 42: quorate.v1.ListRefusedCredentialsResponse.refused:type_name -> quorate.v1.RefusedCredential
-	54, // 43: quorate.v1.ListRefusedCredentialsResponse.read:type_name -> quorate.v1.ReadInfo
-	0,  // 44: quorate.v1.SetAccessModeRequest.mode:type_name -> quorate.v1.AccessMode
-	0,  // 45: quorate.v1.SetAccessModeResponse.before:type_name -> quorate.v1.AccessMode
-	53, // 46: quorate.v1.GetGuardReportRequest.read:type_name -> quorate.v1.ReadOptions
-	50, // 47: quorate.v1.GetGuardReportResponse.trees_with_admins:type_name -> quorate.v1.TreeAdmins
-	51, // 48: quorate.v1.GetGuardReportResponse.would_refuse:type_name -> quorate.v1.WouldRefuse
-	54, // 49: quorate.v1.GetGuardReportResponse.read:type_name -> quorate.v1.ReadInfo
-	12, // 50: quorate.v1.AccessService.WhoAmI:input_type -> quorate.v1.WhoAmIRequest
-	15, // 51: quorate.v1.AccessService.CanI:input_type -> quorate.v1.CanIRequest
-	18, // 52: quorate.v1.AccessService.WhoCan:input_type -> quorate.v1.WhoCanRequest
-	21, // 53: quorate.v1.AccessService.Bootstrap:input_type -> quorate.v1.BootstrapRequest
-	23, // 54: quorate.v1.AccessService.CreateAccount:input_type -> quorate.v1.CreateAccountRequest
-	25, // 55: quorate.v1.AccessService.UpdateAccount:input_type -> quorate.v1.UpdateAccountRequest
-	27, // 56: quorate.v1.AccessService.DeleteAccount:input_type -> quorate.v1.DeleteAccountRequest
-	29, // 57: quorate.v1.AccessService.ListAccounts:input_type -> quorate.v1.ListAccountsRequest
-	31, // 58: quorate.v1.AccessService.CreateToken:input_type -> quorate.v1.CreateTokenRequest
-	33, // 59: quorate.v1.AccessService.RotateToken:input_type -> quorate.v1.RotateTokenRequest
-	35, // 60: quorate.v1.AccessService.RevokeToken:input_type -> quorate.v1.RevokeTokenRequest
-	37, // 61: quorate.v1.AccessService.ListTokens:input_type -> quorate.v1.ListTokensRequest
-	40, // 62: quorate.v1.AccessService.RefuseCredential:input_type -> quorate.v1.RefuseCredentialRequest
-	42, // 63: quorate.v1.AccessService.AllowCredential:input_type -> quorate.v1.AllowCredentialRequest
-	44, // 64: quorate.v1.AccessService.ListRefusedCredentials:input_type -> quorate.v1.ListRefusedCredentialsRequest
-	46, // 65: quorate.v1.AccessService.SetAccessMode:input_type -> quorate.v1.SetAccessModeRequest
-	48, // 66: quorate.v1.AccessService.GetGuardReport:input_type -> quorate.v1.GetGuardReportRequest
-	13, // 67: quorate.v1.AccessService.WhoAmI:output_type -> quorate.v1.WhoAmIResponse
-	17, // 68: quorate.v1.AccessService.CanI:output_type -> quorate.v1.CanIResponse
-	19, // 69: quorate.v1.AccessService.WhoCan:output_type -> quorate.v1.WhoCanResponse
-	22, // 70: quorate.v1.AccessService.Bootstrap:output_type -> quorate.v1.BootstrapResponse
-	24, // 71: quorate.v1.AccessService.CreateAccount:output_type -> quorate.v1.CreateAccountResponse
-	26, // 72: quorate.v1.AccessService.UpdateAccount:output_type -> quorate.v1.UpdateAccountResponse
-	28, // 73: quorate.v1.AccessService.DeleteAccount:output_type -> quorate.v1.DeleteAccountResponse
-	30, // 74: quorate.v1.AccessService.ListAccounts:output_type -> quorate.v1.ListAccountsResponse
-	32, // 75: quorate.v1.AccessService.CreateToken:output_type -> quorate.v1.CreateTokenResponse
-	34, // 76: quorate.v1.AccessService.RotateToken:output_type -> quorate.v1.RotateTokenResponse
-	36, // 77: quorate.v1.AccessService.RevokeToken:output_type -> quorate.v1.RevokeTokenResponse
-	38, // 78: quorate.v1.AccessService.ListTokens:output_type -> quorate.v1.ListTokensResponse
-	41, // 79: quorate.v1.AccessService.RefuseCredential:output_type -> quorate.v1.RefuseCredentialResponse
-	43, // 80: quorate.v1.AccessService.AllowCredential:output_type -> quorate.v1.AllowCredentialResponse
-	45, // 81: quorate.v1.AccessService.ListRefusedCredentials:output_type -> quorate.v1.ListRefusedCredentialsResponse
-	47, // 82: quorate.v1.AccessService.SetAccessMode:output_type -> quorate.v1.SetAccessModeResponse
-	49, // 83: quorate.v1.AccessService.GetGuardReport:output_type -> quorate.v1.GetGuardReportResponse
-	67, // [67:84] is the sub-list for method output_type
-	50, // [50:67] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	55, // 26: quorate.v1.BootstrapResponse.write:type_name -> quorate.v1.WriteInfo
+	10, // 27: quorate.v1.CreateAccountRequest.account:type_name -> quorate.v1.Account
+	55, // 28: quorate.v1.CreateAccountResponse.write:type_name -> quorate.v1.WriteInfo
+	10, // 29: quorate.v1.UpdateAccountRequest.account:type_name -> quorate.v1.Account
+	55, // 30: quorate.v1.UpdateAccountResponse.write:type_name -> quorate.v1.WriteInfo
+	55, // 31: quorate.v1.DeleteAccountResponse.write:type_name -> quorate.v1.WriteInfo
+	53, // 32: quorate.v1.ListAccountsRequest.read:type_name -> quorate.v1.ReadOptions
+	10, // 33: quorate.v1.ListAccountsResponse.accounts:type_name -> quorate.v1.Account
+	54, // 34: quorate.v1.ListAccountsResponse.read:type_name -> quorate.v1.ReadInfo
+	11, // 35: quorate.v1.CreateTokenResponse.token:type_name -> quorate.v1.Token
+	55, // 36: quorate.v1.CreateTokenResponse.write:type_name -> quorate.v1.WriteInfo
+	11, // 37: quorate.v1.RotateTokenResponse.token:type_name -> quorate.v1.Token
+	55, // 38: quorate.v1.RotateTokenResponse.write:type_name -> quorate.v1.WriteInfo
+	55, // 39: quorate.v1.RevokeTokenResponse.write:type_name -> quorate.v1.WriteInfo
+	53, // 40: quorate.v1.ListTokensRequest.read:type_name -> quorate.v1.ReadOptions
+	11, // 41: quorate.v1.ListTokensResponse.tokens:type_name -> quorate.v1.Token
+	54, // 42: quorate.v1.ListTokensResponse.read:type_name -> quorate.v1.ReadInfo
+	1,  // 43: quorate.v1.RefusedCredential.kind:type_name -> quorate.v1.RefusedKind
+	52, // 44: quorate.v1.RefusedCredential.issue_cutoff_at:type_name -> google.protobuf.Timestamp
+	52, // 45: quorate.v1.RefusedCredential.ends_at:type_name -> google.protobuf.Timestamp
+	39, // 46: quorate.v1.RefuseCredentialRequest.refused:type_name -> quorate.v1.RefusedCredential
+	55, // 47: quorate.v1.RefuseCredentialResponse.write:type_name -> quorate.v1.WriteInfo
+	1,  // 48: quorate.v1.AllowCredentialRequest.kind:type_name -> quorate.v1.RefusedKind
+	55, // 49: quorate.v1.AllowCredentialResponse.write:type_name -> quorate.v1.WriteInfo
+	53, // 50: quorate.v1.ListRefusedCredentialsRequest.read:type_name -> quorate.v1.ReadOptions
+	39, // 51: quorate.v1.ListRefusedCredentialsResponse.refused:type_name -> quorate.v1.RefusedCredential
+	54, // 52: quorate.v1.ListRefusedCredentialsResponse.read:type_name -> quorate.v1.ReadInfo
+	0,  // 53: quorate.v1.SetAccessModeRequest.mode:type_name -> quorate.v1.AccessMode
+	0,  // 54: quorate.v1.SetAccessModeResponse.before:type_name -> quorate.v1.AccessMode
+	55, // 55: quorate.v1.SetAccessModeResponse.write:type_name -> quorate.v1.WriteInfo
+	53, // 56: quorate.v1.GetGuardReportRequest.read:type_name -> quorate.v1.ReadOptions
+	50, // 57: quorate.v1.GetGuardReportResponse.trees_with_admins:type_name -> quorate.v1.TreeAdmins
+	51, // 58: quorate.v1.GetGuardReportResponse.would_refuse:type_name -> quorate.v1.WouldRefuse
+	54, // 59: quorate.v1.GetGuardReportResponse.read:type_name -> quorate.v1.ReadInfo
+	12, // 60: quorate.v1.AccessService.WhoAmI:input_type -> quorate.v1.WhoAmIRequest
+	15, // 61: quorate.v1.AccessService.CanI:input_type -> quorate.v1.CanIRequest
+	18, // 62: quorate.v1.AccessService.WhoCan:input_type -> quorate.v1.WhoCanRequest
+	21, // 63: quorate.v1.AccessService.Bootstrap:input_type -> quorate.v1.BootstrapRequest
+	23, // 64: quorate.v1.AccessService.CreateAccount:input_type -> quorate.v1.CreateAccountRequest
+	25, // 65: quorate.v1.AccessService.UpdateAccount:input_type -> quorate.v1.UpdateAccountRequest
+	27, // 66: quorate.v1.AccessService.DeleteAccount:input_type -> quorate.v1.DeleteAccountRequest
+	29, // 67: quorate.v1.AccessService.ListAccounts:input_type -> quorate.v1.ListAccountsRequest
+	31, // 68: quorate.v1.AccessService.CreateToken:input_type -> quorate.v1.CreateTokenRequest
+	33, // 69: quorate.v1.AccessService.RotateToken:input_type -> quorate.v1.RotateTokenRequest
+	35, // 70: quorate.v1.AccessService.RevokeToken:input_type -> quorate.v1.RevokeTokenRequest
+	37, // 71: quorate.v1.AccessService.ListTokens:input_type -> quorate.v1.ListTokensRequest
+	40, // 72: quorate.v1.AccessService.RefuseCredential:input_type -> quorate.v1.RefuseCredentialRequest
+	42, // 73: quorate.v1.AccessService.AllowCredential:input_type -> quorate.v1.AllowCredentialRequest
+	44, // 74: quorate.v1.AccessService.ListRefusedCredentials:input_type -> quorate.v1.ListRefusedCredentialsRequest
+	46, // 75: quorate.v1.AccessService.SetAccessMode:input_type -> quorate.v1.SetAccessModeRequest
+	48, // 76: quorate.v1.AccessService.GetGuardReport:input_type -> quorate.v1.GetGuardReportRequest
+	13, // 77: quorate.v1.AccessService.WhoAmI:output_type -> quorate.v1.WhoAmIResponse
+	17, // 78: quorate.v1.AccessService.CanI:output_type -> quorate.v1.CanIResponse
+	19, // 79: quorate.v1.AccessService.WhoCan:output_type -> quorate.v1.WhoCanResponse
+	22, // 80: quorate.v1.AccessService.Bootstrap:output_type -> quorate.v1.BootstrapResponse
+	24, // 81: quorate.v1.AccessService.CreateAccount:output_type -> quorate.v1.CreateAccountResponse
+	26, // 82: quorate.v1.AccessService.UpdateAccount:output_type -> quorate.v1.UpdateAccountResponse
+	28, // 83: quorate.v1.AccessService.DeleteAccount:output_type -> quorate.v1.DeleteAccountResponse
+	30, // 84: quorate.v1.AccessService.ListAccounts:output_type -> quorate.v1.ListAccountsResponse
+	32, // 85: quorate.v1.AccessService.CreateToken:output_type -> quorate.v1.CreateTokenResponse
+	34, // 86: quorate.v1.AccessService.RotateToken:output_type -> quorate.v1.RotateTokenResponse
+	36, // 87: quorate.v1.AccessService.RevokeToken:output_type -> quorate.v1.RevokeTokenResponse
+	38, // 88: quorate.v1.AccessService.ListTokens:output_type -> quorate.v1.ListTokensResponse
+	41, // 89: quorate.v1.AccessService.RefuseCredential:output_type -> quorate.v1.RefuseCredentialResponse
+	43, // 90: quorate.v1.AccessService.AllowCredential:output_type -> quorate.v1.AllowCredentialResponse
+	45, // 91: quorate.v1.AccessService.ListRefusedCredentials:output_type -> quorate.v1.ListRefusedCredentialsResponse
+	47, // 92: quorate.v1.AccessService.SetAccessMode:output_type -> quorate.v1.SetAccessModeResponse
+	49, // 93: quorate.v1.AccessService.GetGuardReport:output_type -> quorate.v1.GetGuardReportResponse
+	77, // [77:94] is the sub-list for method output_type
+	60, // [60:77] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_access_proto_init() }

@@ -1627,15 +1627,8 @@ type AllocateResponse struct {
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	// The decision.
 	Decision *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
-	// The fence of the allocation; 0 in a dry run.
-	Fence uint64 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
-	// True when the allocation already existed and this call changed nothing.
-	Repeated bool `protobuf:"varint,4,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index uint64 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
-	// Ledger time of that index. The remaining time of a lease is expires_ledger_ms minus this, counted from the time
-	// when the call was sent.
-	LedgerTimeMs  int64 `protobuf:"varint,6,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
+	// The write; a repetition if the allocation existed already.
+	Write         *WriteInfo `protobuf:"bytes,3,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1684,32 +1677,11 @@ func (x *AllocateResponse) GetDecision() *Decision {
 	return nil
 }
 
-func (x *AllocateResponse) GetFence() uint64 {
+func (x *AllocateResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Fence
+		return x.Write
 	}
-	return 0
-}
-
-func (x *AllocateResponse) GetRepeated() bool {
-	if x != nil {
-		return x.Repeated
-	}
-	return false
-}
-
-func (x *AllocateResponse) GetIndex() uint64 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
-}
-
-func (x *AllocateResponse) GetLedgerTimeMs() int64 {
-	if x != nil {
-		return x.LedgerTimeMs
-	}
-	return 0
+	return nil
 }
 
 // BatchAllocateRequest carries independent requests.
@@ -2314,10 +2286,8 @@ type RenewResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
-	// Ledger time of that index.
-	LedgerTimeMs  int64 `protobuf:"varint,3,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2359,18 +2329,11 @@ func (x *RenewResponse) GetAllocation() *Allocation {
 	return nil
 }
 
-func (x *RenewResponse) GetIndex() uint64 {
+func (x *RenewResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
-}
-
-func (x *RenewResponse) GetLedgerTimeMs() int64 {
-	if x != nil {
-		return x.LedgerTimeMs
-	}
-	return 0
+	return nil
 }
 
 // BatchRenewRequest carries renewals.
@@ -2736,12 +2699,8 @@ type ResizeResponse struct {
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	// The decision.
 	Decision *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
-	// True when this call changed nothing because the change was made before.
-	Repeated bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
-	// Ledger time of that index.
-	LedgerTimeMs  int64 `protobuf:"varint,5,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
+	// The write; a repetition if the change was made before.
+	Write         *WriteInfo `protobuf:"bytes,3,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2790,25 +2749,11 @@ func (x *ResizeResponse) GetDecision() *Decision {
 	return nil
 }
 
-func (x *ResizeResponse) GetRepeated() bool {
+func (x *ResizeResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Repeated
+		return x.Write
 	}
-	return false
-}
-
-func (x *ResizeResponse) GetIndex() uint64 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
-}
-
-func (x *ResizeResponse) GetLedgerTimeMs() int64 {
-	if x != nil {
-		return x.LedgerTimeMs
-	}
-	return 0
+	return nil
 }
 
 // TransferRequest moves claims to other nodes.
@@ -2976,12 +2921,8 @@ type TransferResponse struct {
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	// The decision.
 	Decision *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
-	// True when this call changed nothing because the change was made before.
-	Repeated bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
-	// Ledger time of that index.
-	LedgerTimeMs  int64 `protobuf:"varint,5,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
+	// The write; a repetition if the change was made before.
+	Write         *WriteInfo `protobuf:"bytes,3,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3030,25 +2971,11 @@ func (x *TransferResponse) GetDecision() *Decision {
 	return nil
 }
 
-func (x *TransferResponse) GetRepeated() bool {
+func (x *TransferResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Repeated
+		return x.Write
 	}
-	return false
-}
-
-func (x *TransferResponse) GetIndex() uint64 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
-}
-
-func (x *TransferResponse) GetLedgerTimeMs() int64 {
-	if x != nil {
-		return x.LedgerTimeMs
-	}
-	return 0
+	return nil
 }
 
 // SplitRequest moves amounts to new allocations.
@@ -3278,14 +3205,10 @@ type SplitResponse struct {
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	// The decision.
 	Decision *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
-	// True when this call changed nothing because the change was made before.
-	Repeated bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
-	// Ledger time of that index.
-	LedgerTimeMs int64 `protobuf:"varint,5,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
 	// The parts, in the order of the request.
-	Parts         []*Allocation `protobuf:"bytes,6,rep,name=parts,proto3" json:"parts,omitempty"`
+	Parts []*Allocation `protobuf:"bytes,6,rep,name=parts,proto3" json:"parts,omitempty"`
+	// The write; a repetition if the change was made before.
+	Write         *WriteInfo `protobuf:"bytes,3,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3334,30 +3257,16 @@ func (x *SplitResponse) GetDecision() *Decision {
 	return nil
 }
 
-func (x *SplitResponse) GetRepeated() bool {
-	if x != nil {
-		return x.Repeated
-	}
-	return false
-}
-
-func (x *SplitResponse) GetIndex() uint64 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
-}
-
-func (x *SplitResponse) GetLedgerTimeMs() int64 {
-	if x != nil {
-		return x.LedgerTimeMs
-	}
-	return 0
-}
-
 func (x *SplitResponse) GetParts() []*Allocation {
 	if x != nil {
 		return x.Parts
+	}
+	return nil
+}
+
+func (x *SplitResponse) GetWrite() *WriteInfo {
+	if x != nil {
+		return x.Write
 	}
 	return nil
 }
@@ -4029,10 +3938,8 @@ type ReleaseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record after its end.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
-	// True when the allocation had ended before and this call changed nothing.
-	Repeated      bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// The write; a repetition if the allocation had ended before.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4074,18 +3981,11 @@ func (x *ReleaseResponse) GetAllocation() *Allocation {
 	return nil
 }
 
-func (x *ReleaseResponse) GetIndex() uint64 {
+func (x *ReleaseResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
-}
-
-func (x *ReleaseResponse) GetRepeated() bool {
-	if x != nil {
-		return x.Repeated
-	}
-	return false
+	return nil
 }
 
 // BatchReleaseRequest names the allocations to end.
@@ -4685,10 +4585,8 @@ type ConfirmResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
-	// True when it was already held and this call changed nothing.
-	Repeated      bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// The write; a repetition if it was held already.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4730,18 +4628,11 @@ func (x *ConfirmResponse) GetAllocation() *Allocation {
 	return nil
 }
 
-func (x *ConfirmResponse) GetIndex() uint64 {
+func (x *ConfirmResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
-}
-
-func (x *ConfirmResponse) GetRepeated() bool {
-	if x != nil {
-		return x.Repeated
-	}
-	return false
+	return nil
 }
 
 // CancelRequest names the reservation to end.
@@ -4814,12 +4705,10 @@ type CancelResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record after its end.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
-	// True when it had been cancelled before and this call changed nothing.
-	Repeated bool `protobuf:"varint,3,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	// The preempted allocations that are held again: all that the reservation had preempted, or none.
-	Restored      []*AllocationRef `protobuf:"bytes,4,rep,name=restored,proto3" json:"restored,omitempty"`
+	Restored []*AllocationRef `protobuf:"bytes,4,rep,name=restored,proto3" json:"restored,omitempty"`
+	// The write; a repetition if it had been cancelled before.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4861,23 +4750,16 @@ func (x *CancelResponse) GetAllocation() *Allocation {
 	return nil
 }
 
-func (x *CancelResponse) GetIndex() uint64 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
-}
-
-func (x *CancelResponse) GetRepeated() bool {
-	if x != nil {
-		return x.Repeated
-	}
-	return false
-}
-
 func (x *CancelResponse) GetRestored() []*AllocationRef {
 	if x != nil {
 		return x.Restored
+	}
+	return nil
+}
+
+func (x *CancelResponse) GetWrite() *WriteInfo {
+	if x != nil {
+		return x.Write
 	}
 	return nil
 }
@@ -5605,16 +5487,13 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x06ranges\x18( \x03(\v2\x17.quorate.v1.AmountRangeR\x06ranges\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xea\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xa9\x01\n" +
 	"\x10AllocateResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x120\n" +
-	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12\x14\n" +
-	"\x05fence\x18\x03 \x01(\x04R\x05fence\x12\x1a\n" +
-	"\brepeated\x18\x04 \x01(\bR\brepeated\x12\x14\n" +
-	"\x05index\x18\x05 \x01(\x04R\x05index\x12$\n" +
-	"\x0eledger_time_ms\x18\x06 \x01(\x03R\fledgerTimeMs\"a\n" +
+	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12+\n" +
+	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"a\n" +
 	"\x14BatchAllocateRequest\x12I\n" +
 	"\brequests\x18\x01 \x03(\v2\x1b.quorate.v1.AllocateRequestB\x10\xbaH\r\x92\x01\n" +
 	"\b\x01\x10\xe8\a\"\x03\xd8\x01\x03R\brequests\"P\n" +
@@ -5654,13 +5533,12 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x83\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"t\n" +
 	"\rRenewResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
-	"allocation\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\x12$\n" +
-	"\x0eledger_time_ms\x18\x03 \x01(\x03R\fledgerTimeMs\"[\n" +
+	"allocation\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"[\n" +
 	"\x11BatchRenewRequest\x12F\n" +
 	"\brenewals\x18\x01 \x03(\v2\x18.quorate.v1.RenewRequestB\x10\xbaH\r\x92\x01\n" +
 	"\b\x01\x10\xe8\a\"\x03\xd8\x01\x03R\brenewals\"J\n" +
@@ -5689,15 +5567,13 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\aamounts\x18\x03 \x03(\v2$.quorate.v1.ClaimChange.AmountsEntryB\x18\xbaH\x15\x9a\x01\x12\b\x01\x10 \"\x06r\x04\x10\x01(?*\x04\"\x02(\x00R\aamounts\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xd2\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xa7\x01\n" +
 	"\x0eResizeResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x120\n" +
-	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12\x1a\n" +
-	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x14\n" +
-	"\x05index\x18\x04 \x01(\x04R\x05index\x12$\n" +
-	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\"\xf8\x01\n" +
+	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12+\n" +
+	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xf8\x01\n" +
 	"\x0fTransferRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
@@ -5711,15 +5587,13 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\tClaimMove\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12#\n" +
-	"\bnew_node\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\anewNode\"\xd4\x01\n" +
+	"\bnew_node\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\anewNode\"\xa9\x01\n" +
 	"\x10TransferResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x120\n" +
-	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12\x1a\n" +
-	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x14\n" +
-	"\x05index\x18\x04 \x01(\x04R\x05index\x12$\n" +
-	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\"\xf5\x01\n" +
+	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12+\n" +
+	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xf5\x01\n" +
 	"\fSplitRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
@@ -5742,16 +5616,14 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\aamounts\x18\x04 \x03(\v2#.quorate.v1.SplitClaim.AmountsEntryB\x18\xbaH\x15\x9a\x01\x12\b\x01\x10 \"\x06r\x04\x10\x01(?*\x04\"\x02(\x01R\aamounts\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xff\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xd4\x01\n" +
 	"\rSplitResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x120\n" +
-	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12\x1a\n" +
-	"\brepeated\x18\x03 \x01(\bR\brepeated\x12\x14\n" +
-	"\x05index\x18\x04 \x01(\x04R\x05index\x12$\n" +
-	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\x12,\n" +
-	"\x05parts\x18\x06 \x03(\v2\x16.quorate.v1.AllocationR\x05parts\"\x8e\x03\n" +
+	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12,\n" +
+	"\x05parts\x18\x06 \x03(\v2\x16.quorate.v1.AllocationR\x05parts\x12+\n" +
+	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x8e\x03\n" +
 	"\x12ListWaitingRequest\x12\x1b\n" +
 	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12#\n" +
@@ -5811,13 +5683,12 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"item_state\x18\x03 \x01(\tB\a\xbaH\x04r\x02(?R\titemState\x12\x14\n" +
 	"\x05fence\x18\x04 \x01(\x04R\x05fence\x126\n" +
-	"\tnamespace\x18\x05 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"{\n" +
+	"\tnamespace\x18\x05 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"v\n" +
 	"\x0fReleaseResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
-	"allocation\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x1a\n" +
-	"\brepeated\x18\x03 \x01(\bR\brepeated\"_\n" +
+	"allocation\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"_\n" +
 	"\x13BatchReleaseRequest\x12H\n" +
 	"\brequests\x18\x01 \x03(\v2\x1a.quorate.v1.ReleaseRequestB\x10\xbaH\r\x92\x01\n" +
 	"\b\x01\x10\xe8\a\"\x03\xd8\x01\x03R\brequests\"N\n" +
@@ -5863,24 +5734,22 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x0eConfirmRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x126\n" +
-	"\tnamespace\x18\x03 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"{\n" +
+	"\tnamespace\x18\x03 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"v\n" +
 	"\x0fConfirmResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
-	"allocation\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x1a\n" +
-	"\brepeated\x18\x03 \x01(\bR\brepeated\"\x84\x01\n" +
+	"allocation\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x84\x01\n" +
 	"\rCancelRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x04R\x05fence\x126\n" +
-	"\tnamespace\x18\x03 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"\xb1\x01\n" +
+	"\tnamespace\x18\x03 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"\xac\x01\n" +
 	"\x0eCancelResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
-	"allocation\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x1a\n" +
-	"\brepeated\x18\x03 \x01(\bR\brepeated\x125\n" +
-	"\brestored\x18\x04 \x03(\v2\x19.quorate.v1.AllocationRefR\brestored\"\xf2\x01\n" +
+	"allocation\x125\n" +
+	"\brestored\x18\x04 \x03(\v2\x19.quorate.v1.AllocationRefR\brestored\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xf2\x01\n" +
 	"\x0eExplainRequest\x127\n" +
 	"\arequest\x18\x01 \x01(\v2\x1b.quorate.v1.AllocateRequestH\x00R\arequest\x12\x10\n" +
 	"\x02id\x18\x02 \x01(\tH\x00R\x02id\x12+\n" +
@@ -6107,15 +5976,16 @@ var file_quorate_v1_allocation_proto_goTypes = []any{
 	(*MadeRoom)(nil),                 // 76: quorate.v1.MadeRoom
 	(*HeldItem)(nil),                 // 77: quorate.v1.HeldItem
 	(*Decision)(nil),                 // 78: quorate.v1.Decision
-	(*Problem)(nil),                  // 79: quorate.v1.Problem
-	(*ItemUpdate)(nil),               // 80: quorate.v1.ItemUpdate
-	(*ReadOptions)(nil),              // 81: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 82: quorate.v1.ReadInfo
-	(*Revision)(nil),                 // 83: quorate.v1.Revision
-	(*Limit)(nil),                    // 84: quorate.v1.Limit
-	(*ItemName)(nil),                 // 85: quorate.v1.ItemName
-	(*LevelCheck)(nil),               // 86: quorate.v1.LevelCheck
-	(*ScheduledLimitEvent)(nil),      // 87: quorate.v1.ScheduledLimitEvent
+	(*WriteInfo)(nil),                // 79: quorate.v1.WriteInfo
+	(*Problem)(nil),                  // 80: quorate.v1.Problem
+	(*ItemUpdate)(nil),               // 81: quorate.v1.ItemUpdate
+	(*ReadOptions)(nil),              // 82: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                 // 83: quorate.v1.ReadInfo
+	(*Revision)(nil),                 // 84: quorate.v1.Revision
+	(*Limit)(nil),                    // 85: quorate.v1.Limit
+	(*ItemName)(nil),                 // 86: quorate.v1.ItemName
+	(*LevelCheck)(nil),               // 87: quorate.v1.LevelCheck
+	(*ScheduledLimitEvent)(nil),      // 88: quorate.v1.ScheduledLimitEvent
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	61,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
@@ -6154,128 +6024,136 @@ var file_quorate_v1_allocation_proto_depIdxs = []int32{
 	7,   // 33: quorate.v1.HeldClaim.ranges:type_name -> quorate.v1.AmountRange
 	10,  // 34: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
 	78,  // 35: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
-	8,   // 36: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
-	18,  // 37: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
-	15,  // 38: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
-	21,  // 39: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
-	8,   // 40: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
-	43,  // 41: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
-	22,  // 42: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
-	15,  // 43: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
-	44,  // 44: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
-	23,  // 45: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
-	21,  // 46: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
-	78,  // 47: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
-	79,  // 48: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
-	67,  // 49: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
-	80,  // 50: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
-	10,  // 51: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
-	22,  // 52: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
-	26,  // 53: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
-	23,  // 54: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
-	21,  // 55: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
-	28,  // 56: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
-	68,  // 57: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
-	10,  // 58: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
-	78,  // 59: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
-	31,  // 60: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
-	10,  // 61: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
-	78,  // 62: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
-	34,  // 63: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.SplitPart
-	35,  // 64: quorate.v1.SplitPart.claims:type_name -> quorate.v1.SplitClaim
-	69,  // 65: quorate.v1.SplitClaim.amounts:type_name -> quorate.v1.SplitClaim.AmountsEntry
-	10,  // 66: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
-	78,  // 67: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
-	10,  // 68: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
-	81,  // 69: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
-	10,  // 70: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
-	78,  // 71: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
-	38,  // 72: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
-	82,  // 73: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
-	73,  // 74: quorate.v1.WatchAllocationsRequest.allocations:type_name -> quorate.v1.AllocationRef
-	2,   // 75: quorate.v1.WatchAllocationsRequest.topics:type_name -> quorate.v1.WatchTopic
-	3,   // 76: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
-	10,  // 77: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
-	42,  // 78: quorate.v1.WatchAllocationsResponse.crossing:type_name -> quorate.v1.ThresholdCrossing
-	83,  // 79: quorate.v1.WatchAllocationsResponse.revision:type_name -> quorate.v1.Revision
-	58,  // 80: quorate.v1.WatchAllocationsResponse.event:type_name -> quorate.v1.Event
-	84,  // 81: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
-	85,  // 82: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
-	10,  // 83: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	43,  // 84: quorate.v1.BatchReleaseRequest.requests:type_name -> quorate.v1.ReleaseRequest
-	47,  // 85: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	44,  // 86: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	21,  // 87: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	81,  // 88: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	10,  // 89: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	82,  // 90: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	70,  // 91: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	81,  // 92: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	1,   // 93: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
-	10,  // 94: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	82,  // 95: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	10,  // 96: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	10,  // 97: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	73,  // 98: quorate.v1.CancelResponse.restored:type_name -> quorate.v1.AllocationRef
-	8,   // 99: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	81,  // 100: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	78,  // 101: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	10,  // 102: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	72,  // 103: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	82,  // 104: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	86,  // 105: quorate.v1.ExplainResponse.levels:type_name -> quorate.v1.LevelCheck
-	4,   // 106: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	73,  // 107: quorate.v1.Event.by:type_name -> quorate.v1.AllocationRef
-	72,  // 108: quorate.v1.Event.happened_at:type_name -> google.protobuf.Timestamp
-	78,  // 109: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	42,  // 110: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
-	87,  // 111: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
-	75,  // 112: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
-	4,   // 113: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	81,  // 114: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	58,  // 115: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	82,  // 116: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	8,   // 117: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	16,  // 118: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	22,  // 119: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	24,  // 120: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	43,  // 121: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	45,  // 122: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	19,  // 123: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
-	37,  // 124: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	40,  // 125: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	52,  // 126: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	54,  // 127: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	27,  // 128: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
-	30,  // 129: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
-	33,  // 130: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
-	56,  // 131: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	59,  // 132: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	48,  // 133: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	50,  // 134: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	15,  // 135: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	17,  // 136: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	23,  // 137: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	25,  // 138: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	44,  // 139: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	46,  // 140: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	20,  // 141: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
-	39,  // 142: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	41,  // 143: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	53,  // 144: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	55,  // 145: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	29,  // 146: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
-	32,  // 147: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
-	36,  // 148: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
-	57,  // 149: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	60,  // 150: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	49,  // 151: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	51,  // 152: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	135, // [135:153] is the sub-list for method output_type
-	117, // [117:135] is the sub-list for method input_type
-	117, // [117:117] is the sub-list for extension type_name
-	117, // [117:117] is the sub-list for extension extendee
-	0,   // [0:117] is the sub-list for field type_name
+	79,  // 36: quorate.v1.AllocateResponse.write:type_name -> quorate.v1.WriteInfo
+	8,   // 37: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
+	18,  // 38: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
+	15,  // 39: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
+	21,  // 40: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
+	8,   // 41: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
+	43,  // 42: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
+	22,  // 43: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
+	15,  // 44: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
+	44,  // 45: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
+	23,  // 46: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
+	21,  // 47: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
+	78,  // 48: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
+	80,  // 49: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
+	67,  // 50: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
+	81,  // 51: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
+	10,  // 52: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
+	79,  // 53: quorate.v1.RenewResponse.write:type_name -> quorate.v1.WriteInfo
+	22,  // 54: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
+	26,  // 55: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
+	23,  // 56: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
+	21,  // 57: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
+	28,  // 58: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
+	68,  // 59: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
+	10,  // 60: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
+	78,  // 61: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
+	79,  // 62: quorate.v1.ResizeResponse.write:type_name -> quorate.v1.WriteInfo
+	31,  // 63: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
+	10,  // 64: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
+	78,  // 65: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
+	79,  // 66: quorate.v1.TransferResponse.write:type_name -> quorate.v1.WriteInfo
+	34,  // 67: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.SplitPart
+	35,  // 68: quorate.v1.SplitPart.claims:type_name -> quorate.v1.SplitClaim
+	69,  // 69: quorate.v1.SplitClaim.amounts:type_name -> quorate.v1.SplitClaim.AmountsEntry
+	10,  // 70: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
+	78,  // 71: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
+	10,  // 72: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
+	79,  // 73: quorate.v1.SplitResponse.write:type_name -> quorate.v1.WriteInfo
+	82,  // 74: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
+	10,  // 75: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
+	78,  // 76: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
+	38,  // 77: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
+	83,  // 78: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
+	73,  // 79: quorate.v1.WatchAllocationsRequest.allocations:type_name -> quorate.v1.AllocationRef
+	2,   // 80: quorate.v1.WatchAllocationsRequest.topics:type_name -> quorate.v1.WatchTopic
+	3,   // 81: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
+	10,  // 82: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
+	42,  // 83: quorate.v1.WatchAllocationsResponse.crossing:type_name -> quorate.v1.ThresholdCrossing
+	84,  // 84: quorate.v1.WatchAllocationsResponse.revision:type_name -> quorate.v1.Revision
+	58,  // 85: quorate.v1.WatchAllocationsResponse.event:type_name -> quorate.v1.Event
+	85,  // 86: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
+	86,  // 87: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
+	10,  // 88: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	79,  // 89: quorate.v1.ReleaseResponse.write:type_name -> quorate.v1.WriteInfo
+	43,  // 90: quorate.v1.BatchReleaseRequest.requests:type_name -> quorate.v1.ReleaseRequest
+	47,  // 91: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	44,  // 92: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	21,  // 93: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	82,  // 94: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	10,  // 95: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	83,  // 96: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	70,  // 97: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	82,  // 98: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	1,   // 99: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
+	10,  // 100: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	83,  // 101: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	10,  // 102: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	79,  // 103: quorate.v1.ConfirmResponse.write:type_name -> quorate.v1.WriteInfo
+	10,  // 104: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	73,  // 105: quorate.v1.CancelResponse.restored:type_name -> quorate.v1.AllocationRef
+	79,  // 106: quorate.v1.CancelResponse.write:type_name -> quorate.v1.WriteInfo
+	8,   // 107: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	82,  // 108: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	78,  // 109: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	10,  // 110: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	72,  // 111: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	83,  // 112: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	87,  // 113: quorate.v1.ExplainResponse.levels:type_name -> quorate.v1.LevelCheck
+	4,   // 114: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
+	73,  // 115: quorate.v1.Event.by:type_name -> quorate.v1.AllocationRef
+	72,  // 116: quorate.v1.Event.happened_at:type_name -> google.protobuf.Timestamp
+	78,  // 117: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
+	42,  // 118: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
+	88,  // 119: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
+	75,  // 120: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
+	4,   // 121: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
+	82,  // 122: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
+	58,  // 123: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
+	83,  // 124: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
+	8,   // 125: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	16,  // 126: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	22,  // 127: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	24,  // 128: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	43,  // 129: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	45,  // 130: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	19,  // 131: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	37,  // 132: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	40,  // 133: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
+	52,  // 134: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	54,  // 135: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	27,  // 136: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
+	30,  // 137: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
+	33,  // 138: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
+	56,  // 139: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	59,  // 140: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
+	48,  // 141: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	50,  // 142: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	15,  // 143: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	17,  // 144: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	23,  // 145: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	25,  // 146: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	44,  // 147: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	46,  // 148: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	20,  // 149: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	39,  // 150: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	41,  // 151: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
+	53,  // 152: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	55,  // 153: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	29,  // 154: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
+	32,  // 155: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
+	36,  // 156: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
+	57,  // 157: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	60,  // 158: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
+	49,  // 159: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	51,  // 160: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	143, // [143:161] is the sub-list for method output_type
+	125, // [125:143] is the sub-list for method input_type
+	125, // [125:125] is the sub-list for extension type_name
+	125, // [125:125] is the sub-list for extension extendee
+	0,   // [0:125] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }

@@ -1164,30 +1164,15 @@ func (m *AllocateResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.LedgerTimeMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LedgerTimeMs))
-		i--
-		dAtA[i] = 0x30
-	}
-	if m.Index != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Index))
-		i--
-		dAtA[i] = 0x28
-	}
-	if m.Repeated {
-		i--
-		if m.Repeated {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
+	if m.Write != nil {
+		size, err := m.Write.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
 		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x20
-	}
-	if m.Fence != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Fence))
-		i--
-		dAtA[i] = 0x18
+		dAtA[i] = 0x1a
 	}
 	if m.Decision != nil {
 		size, err := m.Decision.MarshalToSizedBufferVT(dAtA[:i])
@@ -1835,15 +1820,15 @@ func (m *RenewResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.LedgerTimeMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LedgerTimeMs))
+	if m.Write != nil {
+		size, err := m.Write.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x18
-	}
-	if m.Index != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Index))
-		i--
-		dAtA[i] = 0x10
+		dAtA[i] = 0x12
 	}
 	if m.Allocation != nil {
 		size, err := m.Allocation.MarshalToSizedBufferVT(dAtA[:i])
@@ -2223,25 +2208,15 @@ func (m *ResizeResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.LedgerTimeMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LedgerTimeMs))
-		i--
-		dAtA[i] = 0x28
-	}
-	if m.Index != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Index))
-		i--
-		dAtA[i] = 0x20
-	}
-	if m.Repeated {
-		i--
-		if m.Repeated {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
+	if m.Write != nil {
+		size, err := m.Write.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
 		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x18
+		dAtA[i] = 0x1a
 	}
 	if m.Decision != nil {
 		size, err := m.Decision.MarshalToSizedBufferVT(dAtA[:i])
@@ -2429,25 +2404,15 @@ func (m *TransferResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.LedgerTimeMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LedgerTimeMs))
-		i--
-		dAtA[i] = 0x28
-	}
-	if m.Index != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Index))
-		i--
-		dAtA[i] = 0x20
-	}
-	if m.Repeated {
-		i--
-		if m.Repeated {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
+	if m.Write != nil {
+		size, err := m.Write.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
 		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x18
+		dAtA[i] = 0x1a
 	}
 	if m.Decision != nil {
 		size, err := m.Decision.MarshalToSizedBufferVT(dAtA[:i])
@@ -2716,25 +2681,15 @@ func (m *SplitResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x32
 		}
 	}
-	if m.LedgerTimeMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LedgerTimeMs))
-		i--
-		dAtA[i] = 0x28
-	}
-	if m.Index != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Index))
-		i--
-		dAtA[i] = 0x20
-	}
-	if m.Repeated {
-		i--
-		if m.Repeated {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
+	if m.Write != nil {
+		size, err := m.Write.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
 		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x18
+		dAtA[i] = 0x1a
 	}
 	if m.Decision != nil {
 		size, err := m.Decision.MarshalToSizedBufferVT(dAtA[:i])
@@ -3384,20 +3339,15 @@ func (m *ReleaseResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.Repeated {
-		i--
-		if m.Repeated {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
+	if m.Write != nil {
+		size, err := m.Write.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
 		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x18
-	}
-	if m.Index != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Index))
-		i--
-		dAtA[i] = 0x10
+		dAtA[i] = 0x12
 	}
 	if m.Allocation != nil {
 		size, err := m.Allocation.MarshalToSizedBufferVT(dAtA[:i])
@@ -4002,20 +3952,15 @@ func (m *ConfirmResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.Repeated {
-		i--
-		if m.Repeated {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
+	if m.Write != nil {
+		size, err := m.Write.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
 		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x18
-	}
-	if m.Index != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Index))
-		i--
-		dAtA[i] = 0x10
+		dAtA[i] = 0x12
 	}
 	if m.Allocation != nil {
 		size, err := m.Allocation.MarshalToSizedBufferVT(dAtA[:i])
@@ -4124,20 +4069,15 @@ func (m *CancelResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x22
 		}
 	}
-	if m.Repeated {
-		i--
-		if m.Repeated {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
+	if m.Write != nil {
+		size, err := m.Write.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
 		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x18
-	}
-	if m.Index != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Index))
-		i--
-		dAtA[i] = 0x10
+		dAtA[i] = 0x12
 	}
 	if m.Allocation != nil {
 		size, err := m.Allocation.MarshalToSizedBufferVT(dAtA[:i])
@@ -5167,17 +5107,9 @@ func (m *AllocateResponse) SizeVT() (n int) {
 		l = m.Decision.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Fence != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Fence))
-	}
-	if m.Repeated {
-		n += 2
-	}
-	if m.Index != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Index))
-	}
-	if m.LedgerTimeMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.LedgerTimeMs))
+	if m.Write != nil {
+		l = m.Write.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -5463,11 +5395,9 @@ func (m *RenewResponse) SizeVT() (n int) {
 		l = m.Allocation.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Index != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Index))
-	}
-	if m.LedgerTimeMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.LedgerTimeMs))
+	if m.Write != nil {
+		l = m.Write.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -5625,14 +5555,9 @@ func (m *ResizeResponse) SizeVT() (n int) {
 		l = m.Decision.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Repeated {
-		n += 2
-	}
-	if m.Index != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Index))
-	}
-	if m.LedgerTimeMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.LedgerTimeMs))
+	if m.Write != nil {
+		l = m.Write.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -5707,14 +5632,9 @@ func (m *TransferResponse) SizeVT() (n int) {
 		l = m.Decision.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Repeated {
-		n += 2
-	}
-	if m.Index != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Index))
-	}
-	if m.LedgerTimeMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.LedgerTimeMs))
+	if m.Write != nil {
+		l = m.Write.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -5817,14 +5737,9 @@ func (m *SplitResponse) SizeVT() (n int) {
 		l = m.Decision.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Repeated {
-		n += 2
-	}
-	if m.Index != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Index))
-	}
-	if m.LedgerTimeMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.LedgerTimeMs))
+	if m.Write != nil {
+		l = m.Write.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if len(m.Parts) > 0 {
 		for _, e := range m.Parts {
@@ -6086,11 +6001,9 @@ func (m *ReleaseResponse) SizeVT() (n int) {
 		l = m.Allocation.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Index != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Index))
-	}
-	if m.Repeated {
-		n += 2
+	if m.Write != nil {
+		l = m.Write.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -6330,11 +6243,9 @@ func (m *ConfirmResponse) SizeVT() (n int) {
 		l = m.Allocation.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Index != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Index))
-	}
-	if m.Repeated {
-		n += 2
+	if m.Write != nil {
+		l = m.Write.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -6371,11 +6282,9 @@ func (m *CancelResponse) SizeVT() (n int) {
 		l = m.Allocation.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Index != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Index))
-	}
-	if m.Repeated {
-		n += 2
+	if m.Write != nil {
+		l = m.Write.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if len(m.Restored) > 0 {
 		for _, e := range m.Restored {
@@ -10172,10 +10081,10 @@ func (m *AllocateResponse) UnmarshalVT(dAtA []byte) error {
 			}
 			iNdEx = postIndex
 		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Fence", wireType)
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Write", wireType)
 			}
-			m.Fence = 0
+			var msglen int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -10185,69 +10094,28 @@ func (m *AllocateResponse) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Fence |= uint64(b&0x7F) << shift
+				msglen |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-		case 4:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Repeated", wireType)
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-			m.Repeated = bool(v != 0)
-		case 5:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Index", wireType)
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
 			}
-			m.Index = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Index |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			if m.Write == nil {
+				m.Write = &WriteInfo{}
 			}
-		case 6:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field LedgerTimeMs", wireType)
+			if err := m.Write.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
 			}
-			m.LedgerTimeMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.LedgerTimeMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -11586,10 +11454,10 @@ func (m *RenewResponse) UnmarshalVT(dAtA []byte) error {
 			}
 			iNdEx = postIndex
 		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Index", wireType)
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Write", wireType)
 			}
-			m.Index = 0
+			var msglen int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -11599,30 +11467,28 @@ func (m *RenewResponse) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Index |= uint64(b&0x7F) << shift
+				msglen |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field LedgerTimeMs", wireType)
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-			m.LedgerTimeMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.LedgerTimeMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
 			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Write == nil {
+				m.Write = &WriteInfo{}
+			}
+			if err := m.Write.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -12523,10 +12389,10 @@ func (m *ResizeResponse) UnmarshalVT(dAtA []byte) error {
 			}
 			iNdEx = postIndex
 		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Repeated", wireType)
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Write", wireType)
 			}
-			var v int
+			var msglen int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -12536,50 +12402,28 @@ func (m *ResizeResponse) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				v |= int(b&0x7F) << shift
+				msglen |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-			m.Repeated = bool(v != 0)
-		case 4:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Index", wireType)
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-			m.Index = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Index |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-		case 5:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field LedgerTimeMs", wireType)
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
 			}
-			m.LedgerTimeMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.LedgerTimeMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			if m.Write == nil {
+				m.Write = &WriteInfo{}
 			}
+			if err := m.Write.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -13058,10 +12902,10 @@ func (m *TransferResponse) UnmarshalVT(dAtA []byte) error {
 			}
 			iNdEx = postIndex
 		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Repeated", wireType)
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Write", wireType)
 			}
-			var v int
+			var msglen int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -13071,50 +12915,28 @@ func (m *TransferResponse) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				v |= int(b&0x7F) << shift
+				msglen |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-			m.Repeated = bool(v != 0)
-		case 4:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Index", wireType)
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-			m.Index = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Index |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-		case 5:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field LedgerTimeMs", wireType)
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
 			}
-			m.LedgerTimeMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.LedgerTimeMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			if m.Write == nil {
+				m.Write = &WriteInfo{}
 			}
+			if err := m.Write.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -13823,10 +13645,10 @@ func (m *SplitResponse) UnmarshalVT(dAtA []byte) error {
 			}
 			iNdEx = postIndex
 		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Repeated", wireType)
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Write", wireType)
 			}
-			var v int
+			var msglen int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -13836,50 +13658,28 @@ func (m *SplitResponse) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				v |= int(b&0x7F) << shift
+				msglen |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-			m.Repeated = bool(v != 0)
-		case 4:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Index", wireType)
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-			m.Index = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Index |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-		case 5:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field LedgerTimeMs", wireType)
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
 			}
-			m.LedgerTimeMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.LedgerTimeMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			if m.Write == nil {
+				m.Write = &WriteInfo{}
 			}
+			if err := m.Write.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		case 6:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Parts", wireType)
@@ -15655,10 +15455,10 @@ func (m *ReleaseResponse) UnmarshalVT(dAtA []byte) error {
 			}
 			iNdEx = postIndex
 		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Index", wireType)
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Write", wireType)
 			}
-			m.Index = 0
+			var msglen int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -15668,31 +15468,28 @@ func (m *ReleaseResponse) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Index |= uint64(b&0x7F) << shift
+				msglen |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Repeated", wireType)
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-			m.Repeated = bool(v != 0)
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Write == nil {
+				m.Write = &WriteInfo{}
+			}
+			if err := m.Write.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -17193,10 +16990,10 @@ func (m *ConfirmResponse) UnmarshalVT(dAtA []byte) error {
 			}
 			iNdEx = postIndex
 		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Index", wireType)
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Write", wireType)
 			}
-			m.Index = 0
+			var msglen int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -17206,31 +17003,28 @@ func (m *ConfirmResponse) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Index |= uint64(b&0x7F) << shift
+				msglen |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Repeated", wireType)
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-			m.Repeated = bool(v != 0)
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Write == nil {
+				m.Write = &WriteInfo{}
+			}
+			if err := m.Write.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -17453,10 +17247,10 @@ func (m *CancelResponse) UnmarshalVT(dAtA []byte) error {
 			}
 			iNdEx = postIndex
 		case 2:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Index", wireType)
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Write", wireType)
 			}
-			m.Index = 0
+			var msglen int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -17466,31 +17260,28 @@ func (m *CancelResponse) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Index |= uint64(b&0x7F) << shift
+				msglen |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Repeated", wireType)
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
 			}
-			m.Repeated = bool(v != 0)
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if m.Write == nil {
+				m.Write = &WriteInfo{}
+			}
+			if err := m.Write.UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Restored", wireType)

@@ -936,8 +936,8 @@ func (*JoinMemberRequest_Id) isJoinMemberRequest_Whom() {}
 // JoinMemberResponse answers a join.
 type JoinMemberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// False if nothing changed.
-	Changed       bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	// The write; a repetition if the node was a member already.
+	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -972,11 +972,11 @@ func (*JoinMemberResponse) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *JoinMemberResponse) GetChanged() bool {
+func (x *JoinMemberResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Changed
+		return x.Write
 	}
-	return false
+	return nil
 }
 
 // PromoteMemberRequest names a member.
@@ -1037,8 +1037,8 @@ func (x *PromoteMemberRequest) GetForce() bool {
 // PromoteMemberResponse answers a promotion.
 type PromoteMemberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// False if it was already a voter.
-	Changed       bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	// The write; a repetition if it was a voter already.
+	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1073,11 +1073,11 @@ func (*PromoteMemberResponse) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *PromoteMemberResponse) GetChanged() bool {
+func (x *PromoteMemberResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Changed
+		return x.Write
 	}
-	return false
+	return nil
 }
 
 // DemoteMemberRequest names a member.
@@ -1139,8 +1139,8 @@ func (x *DemoteMemberRequest) GetForce() bool {
 // DemoteMemberResponse answers a demotion.
 type DemoteMemberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// False if it was already a non-voter.
-	Changed       bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	// The write; a repetition if it was a non-voter already.
+	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1175,11 +1175,11 @@ func (*DemoteMemberResponse) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *DemoteMemberResponse) GetChanged() bool {
+func (x *DemoteMemberResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Changed
+		return x.Write
 	}
-	return false
+	return nil
 }
 
 // RemoveMemberRequest names a member.
@@ -1241,8 +1241,8 @@ func (x *RemoveMemberRequest) GetForce() bool {
 // RemoveMemberResponse answers a removal.
 type RemoveMemberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// False if it was not a member.
-	Changed       bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	// The write; a repetition if it was not a member.
+	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1277,11 +1277,11 @@ func (*RemoveMemberResponse) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{13}
 }
 
-func (x *RemoveMemberResponse) GetChanged() bool {
+func (x *RemoveMemberResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Changed
+		return x.Write
 	}
-	return false
+	return nil
 }
 
 // TransferLeaderRequest names the new leader.
@@ -1333,8 +1333,8 @@ func (x *TransferLeaderRequest) GetId() string {
 // TransferLeaderResponse answers a transfer.
 type TransferLeaderResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// False if it was already the leader.
-	Changed bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	// The write; a repetition if it was the leader already.
+	Write *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
 	// The present leader in the view of the serving node.
 	LeaderId      string `protobuf:"bytes,2,opt,name=leader_id,json=leaderId,proto3" json:"leader_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1371,11 +1371,11 @@ func (*TransferLeaderResponse) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_cluster_proto_rawDescGZIP(), []int{15}
 }
 
-func (x *TransferLeaderResponse) GetChanged() bool {
+func (x *TransferLeaderResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Changed
+		return x.Write
 	}
-	return false
+	return nil
 }
 
 func (x *TransferLeaderResponse) GetLeaderId() string {
@@ -1390,7 +1390,7 @@ var File_quorate_v1_cluster_proto protoreflect.FileDescriptor
 const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"\x18quorate/v1/cluster.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15quorate/v1/rule.proto\x1a\x17quorate/v1/upkeep.proto\"(\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\x1a\x17quorate/v1/upkeep.proto\"(\n" +
 	"\x10GetStatusRequest\x12\x14\n" +
 	"\x05local\x18\x01 \x01(\bR\x05local\"\xaa\x05\n" +
 	"\x06Member\x12\x0e\n" +
@@ -1458,28 +1458,28 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\x11JoinMemberRequest\x122\n" +
 	"\x0egossip_address\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18dH\x00R\rgossipAddress\x12\x1b\n" +
 	"\x02id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@H\x00R\x02idB\r\n" +
-	"\x04whom\x12\x05\xbaH\x02\b\x01\".\n" +
-	"\x12JoinMemberResponse\x12\x18\n" +
-	"\achanged\x18\x01 \x01(\bR\achanged\"G\n" +
+	"\x04whom\x12\x05\xbaH\x02\b\x01\"A\n" +
+	"\x12JoinMemberResponse\x12+\n" +
+	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"G\n" +
 	"\x14PromoteMemberRequest\x12\x19\n" +
 	"\x02id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x02id\x12\x14\n" +
-	"\x05force\x18\x02 \x01(\bR\x05force\"1\n" +
-	"\x15PromoteMemberResponse\x12\x18\n" +
-	"\achanged\x18\x01 \x01(\bR\achanged\"F\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"D\n" +
+	"\x15PromoteMemberResponse\x12+\n" +
+	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"F\n" +
 	"\x13DemoteMemberRequest\x12\x19\n" +
 	"\x02id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x02id\x12\x14\n" +
-	"\x05force\x18\x02 \x01(\bR\x05force\"0\n" +
-	"\x14DemoteMemberResponse\x12\x18\n" +
-	"\achanged\x18\x01 \x01(\bR\achanged\"F\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"C\n" +
+	"\x14DemoteMemberResponse\x12+\n" +
+	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"F\n" +
 	"\x13RemoveMemberRequest\x12\x19\n" +
 	"\x02id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x02id\x12\x14\n" +
-	"\x05force\x18\x02 \x01(\bR\x05force\"0\n" +
-	"\x14RemoveMemberResponse\x12\x18\n" +
-	"\achanged\x18\x01 \x01(\bR\achanged\"0\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"C\n" +
+	"\x14RemoveMemberResponse\x12+\n" +
+	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"0\n" +
 	"\x15TransferLeaderRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\"O\n" +
-	"\x16TransferLeaderResponse\x12\x18\n" +
-	"\achanged\x18\x01 \x01(\bR\achanged\x12\x1b\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\"b\n" +
+	"\x16TransferLeaderResponse\x12+\n" +
+	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\x12\x1b\n" +
 	"\tleader_id\x18\x02 \x01(\tR\bleaderId*T\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\x11\n" +
@@ -1548,14 +1548,15 @@ var file_quorate_v1_cluster_proto_goTypes = []any{
 	(*TransferLeaderResponse)(nil), // 17: quorate.v1.TransferLeaderResponse
 	(*timestamppb.Timestamp)(nil),  // 18: google.protobuf.Timestamp
 	(*durationpb.Duration)(nil),    // 19: google.protobuf.Duration
-	(*GetLevelRequest)(nil),        // 20: quorate.v1.GetLevelRequest
-	(*RaiseLevelRequest)(nil),      // 21: quorate.v1.RaiseLevelRequest
-	(*CheckpointRequest)(nil),      // 22: quorate.v1.CheckpointRequest
-	(*GetDigestsRequest)(nil),      // 23: quorate.v1.GetDigestsRequest
-	(*GetLevelResponse)(nil),       // 24: quorate.v1.GetLevelResponse
-	(*RaiseLevelResponse)(nil),     // 25: quorate.v1.RaiseLevelResponse
-	(*CheckpointResponse)(nil),     // 26: quorate.v1.CheckpointResponse
-	(*GetDigestsResponse)(nil),     // 27: quorate.v1.GetDigestsResponse
+	(*WriteInfo)(nil),              // 20: quorate.v1.WriteInfo
+	(*GetLevelRequest)(nil),        // 21: quorate.v1.GetLevelRequest
+	(*RaiseLevelRequest)(nil),      // 22: quorate.v1.RaiseLevelRequest
+	(*CheckpointRequest)(nil),      // 23: quorate.v1.CheckpointRequest
+	(*GetDigestsRequest)(nil),      // 24: quorate.v1.GetDigestsRequest
+	(*GetLevelResponse)(nil),       // 25: quorate.v1.GetLevelResponse
+	(*RaiseLevelResponse)(nil),     // 26: quorate.v1.RaiseLevelResponse
+	(*CheckpointResponse)(nil),     // 27: quorate.v1.CheckpointResponse
+	(*GetDigestsResponse)(nil),     // 28: quorate.v1.GetDigestsResponse
 }
 var file_quorate_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.Member.role:type_name -> quorate.v1.Role
@@ -1571,33 +1572,38 @@ var file_quorate_v1_cluster_proto_depIdxs = []int32{
 	19, // 10: quorate.v1.MemberHealth.last_contact:type_name -> google.protobuf.Duration
 	19, // 11: quorate.v1.MemberHealth.clock_offset:type_name -> google.protobuf.Duration
 	6,  // 12: quorate.v1.ListMembersResponse.members:type_name -> quorate.v1.MemberHealth
-	2,  // 13: quorate.v1.ClusterService.GetStatus:input_type -> quorate.v1.GetStatusRequest
-	20, // 14: quorate.v1.ClusterService.GetLevel:input_type -> quorate.v1.GetLevelRequest
-	21, // 15: quorate.v1.ClusterService.RaiseLevel:input_type -> quorate.v1.RaiseLevelRequest
-	22, // 16: quorate.v1.ClusterService.Checkpoint:input_type -> quorate.v1.CheckpointRequest
-	23, // 17: quorate.v1.ClusterService.GetDigests:input_type -> quorate.v1.GetDigestsRequest
-	5,  // 18: quorate.v1.ClusterService.ListMembers:input_type -> quorate.v1.ListMembersRequest
-	8,  // 19: quorate.v1.ClusterService.JoinMember:input_type -> quorate.v1.JoinMemberRequest
-	10, // 20: quorate.v1.ClusterService.PromoteMember:input_type -> quorate.v1.PromoteMemberRequest
-	12, // 21: quorate.v1.ClusterService.DemoteMember:input_type -> quorate.v1.DemoteMemberRequest
-	14, // 22: quorate.v1.ClusterService.RemoveMember:input_type -> quorate.v1.RemoveMemberRequest
-	16, // 23: quorate.v1.ClusterService.TransferLeader:input_type -> quorate.v1.TransferLeaderRequest
-	4,  // 24: quorate.v1.ClusterService.GetStatus:output_type -> quorate.v1.GetStatusResponse
-	24, // 25: quorate.v1.ClusterService.GetLevel:output_type -> quorate.v1.GetLevelResponse
-	25, // 26: quorate.v1.ClusterService.RaiseLevel:output_type -> quorate.v1.RaiseLevelResponse
-	26, // 27: quorate.v1.ClusterService.Checkpoint:output_type -> quorate.v1.CheckpointResponse
-	27, // 28: quorate.v1.ClusterService.GetDigests:output_type -> quorate.v1.GetDigestsResponse
-	7,  // 29: quorate.v1.ClusterService.ListMembers:output_type -> quorate.v1.ListMembersResponse
-	9,  // 30: quorate.v1.ClusterService.JoinMember:output_type -> quorate.v1.JoinMemberResponse
-	11, // 31: quorate.v1.ClusterService.PromoteMember:output_type -> quorate.v1.PromoteMemberResponse
-	13, // 32: quorate.v1.ClusterService.DemoteMember:output_type -> quorate.v1.DemoteMemberResponse
-	15, // 33: quorate.v1.ClusterService.RemoveMember:output_type -> quorate.v1.RemoveMemberResponse
-	17, // 34: quorate.v1.ClusterService.TransferLeader:output_type -> quorate.v1.TransferLeaderResponse
-	24, // [24:35] is the sub-list for method output_type
-	13, // [13:24] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	20, // 13: quorate.v1.JoinMemberResponse.write:type_name -> quorate.v1.WriteInfo
+	20, // 14: quorate.v1.PromoteMemberResponse.write:type_name -> quorate.v1.WriteInfo
+	20, // 15: quorate.v1.DemoteMemberResponse.write:type_name -> quorate.v1.WriteInfo
+	20, // 16: quorate.v1.RemoveMemberResponse.write:type_name -> quorate.v1.WriteInfo
+	20, // 17: quorate.v1.TransferLeaderResponse.write:type_name -> quorate.v1.WriteInfo
+	2,  // 18: quorate.v1.ClusterService.GetStatus:input_type -> quorate.v1.GetStatusRequest
+	21, // 19: quorate.v1.ClusterService.GetLevel:input_type -> quorate.v1.GetLevelRequest
+	22, // 20: quorate.v1.ClusterService.RaiseLevel:input_type -> quorate.v1.RaiseLevelRequest
+	23, // 21: quorate.v1.ClusterService.Checkpoint:input_type -> quorate.v1.CheckpointRequest
+	24, // 22: quorate.v1.ClusterService.GetDigests:input_type -> quorate.v1.GetDigestsRequest
+	5,  // 23: quorate.v1.ClusterService.ListMembers:input_type -> quorate.v1.ListMembersRequest
+	8,  // 24: quorate.v1.ClusterService.JoinMember:input_type -> quorate.v1.JoinMemberRequest
+	10, // 25: quorate.v1.ClusterService.PromoteMember:input_type -> quorate.v1.PromoteMemberRequest
+	12, // 26: quorate.v1.ClusterService.DemoteMember:input_type -> quorate.v1.DemoteMemberRequest
+	14, // 27: quorate.v1.ClusterService.RemoveMember:input_type -> quorate.v1.RemoveMemberRequest
+	16, // 28: quorate.v1.ClusterService.TransferLeader:input_type -> quorate.v1.TransferLeaderRequest
+	4,  // 29: quorate.v1.ClusterService.GetStatus:output_type -> quorate.v1.GetStatusResponse
+	25, // 30: quorate.v1.ClusterService.GetLevel:output_type -> quorate.v1.GetLevelResponse
+	26, // 31: quorate.v1.ClusterService.RaiseLevel:output_type -> quorate.v1.RaiseLevelResponse
+	27, // 32: quorate.v1.ClusterService.Checkpoint:output_type -> quorate.v1.CheckpointResponse
+	28, // 33: quorate.v1.ClusterService.GetDigests:output_type -> quorate.v1.GetDigestsResponse
+	7,  // 34: quorate.v1.ClusterService.ListMembers:output_type -> quorate.v1.ListMembersResponse
+	9,  // 35: quorate.v1.ClusterService.JoinMember:output_type -> quorate.v1.JoinMemberResponse
+	11, // 36: quorate.v1.ClusterService.PromoteMember:output_type -> quorate.v1.PromoteMemberResponse
+	13, // 37: quorate.v1.ClusterService.DemoteMember:output_type -> quorate.v1.DemoteMemberResponse
+	15, // 38: quorate.v1.ClusterService.RemoveMember:output_type -> quorate.v1.RemoveMemberResponse
+	17, // 39: quorate.v1.ClusterService.TransferLeader:output_type -> quorate.v1.TransferLeaderResponse
+	29, // [29:40] is the sub-list for method output_type
+	18, // [18:29] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_cluster_proto_init() }
@@ -1605,6 +1611,7 @@ func file_quorate_v1_cluster_proto_init() {
 	if File_quorate_v1_cluster_proto != nil {
 		return
 	}
+	file_quorate_v1_common_proto_init()
 	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_upkeep_proto_init()
 	file_quorate_v1_cluster_proto_msgTypes[6].OneofWrappers = []any{

@@ -266,6 +266,72 @@ func (x *ReadInfo) GetAgeMs() int64 {
 	return 0
 }
 
+// WriteInfo says where the log has a write.
+type WriteInfo struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A log index that reflects the answer: pass it as ReadOptions.min_index to read the write back from any node. In a dry
+	// run, that of the state that it was decided on.
+	Index uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// Ledger time of that index, in milliseconds since the cluster was created. The remaining time of a lease is
+	// expires_ledger_ms minus this, counted from the time when the call was sent.
+	LedgerTimeMs int64 `protobuf:"varint,2,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
+	// True if the call repeated an earlier one, or found everything as it wants it, and changed nothing.
+	Repetition    bool `protobuf:"varint,3,opt,name=repetition,proto3" json:"repetition,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteInfo) Reset() {
+	*x = WriteInfo{}
+	mi := &file_quorate_v1_common_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteInfo) ProtoMessage() {}
+
+func (x *WriteInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_common_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteInfo.ProtoReflect.Descriptor instead.
+func (*WriteInfo) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_common_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *WriteInfo) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *WriteInfo) GetLedgerTimeMs() int64 {
+	if x != nil {
+		return x.LedgerTimeMs
+	}
+	return 0
+}
+
+func (x *WriteInfo) GetRepetition() bool {
+	if x != nil {
+		return x.Repetition
+	}
+	return false
+}
+
 // Limit is the most that a node's subtree may hold of one resource. A resource that is absent from a node's
 // limits is unset, and the node's policy says what unset means (open: unlimited; strict: zero).
 type Limit struct {
@@ -285,7 +351,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_quorate_v1_common_proto_msgTypes[2]
+	mi := &file_quorate_v1_common_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -297,7 +363,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_common_proto_msgTypes[2]
+	mi := &file_quorate_v1_common_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -310,7 +376,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_common_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_common_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Limit) GetValue() isLimit_Value {
@@ -402,7 +468,7 @@ type AllocationRef struct {
 
 func (x *AllocationRef) Reset() {
 	*x = AllocationRef{}
-	mi := &file_quorate_v1_common_proto_msgTypes[3]
+	mi := &file_quorate_v1_common_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -414,7 +480,7 @@ func (x *AllocationRef) String() string {
 func (*AllocationRef) ProtoMessage() {}
 
 func (x *AllocationRef) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_common_proto_msgTypes[3]
+	mi := &file_quorate_v1_common_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -427,7 +493,7 @@ func (x *AllocationRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRef.ProtoReflect.Descriptor instead.
 func (*AllocationRef) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_common_proto_rawDescGZIP(), []int{3}
+	return file_quorate_v1_common_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AllocationRef) GetNamespace() string {
@@ -458,7 +524,13 @@ const file_quorate_v1_common_proto_rawDesc = "" +
 	"\x0eledger_time_ms\x18\x02 \x01(\x03R\fledgerTimeMs\x12\x1b\n" +
 	"\tserved_by\x18\x03 \x01(\tR\bservedBy\x129\n" +
 	"\vconsistency\x18\x04 \x01(\x0e2\x17.quorate.v1.ConsistencyR\vconsistency\x12\x15\n" +
-	"\x06age_ms\x18\x05 \x01(\x03R\x05ageMs\"\xab\x01\n" +
+	"\x06age_ms\x18\x05 \x01(\x03R\x05ageMs\"g\n" +
+	"\tWriteInfo\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12$\n" +
+	"\x0eledger_time_ms\x18\x02 \x01(\x03R\fledgerTimeMs\x12\x1e\n" +
+	"\n" +
+	"repetition\x18\x03 \x01(\bR\n" +
+	"repetition\"\xab\x01\n" +
 	"\x05Limit\x12!\n" +
 	"\x06amount\x18\x01 \x01(\x03B\a\xbaH\x04\"\x02(\x00H\x00R\x06amount\x12'\n" +
 	"\tunlimited\x18\x02 \x01(\bB\a\xbaH\x04j\x02\b\x01H\x00R\tunlimited\x12\x1f\n" +
@@ -494,14 +566,15 @@ func file_quorate_v1_common_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorate_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_quorate_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_quorate_v1_common_proto_goTypes = []any{
 	(Consistency)(0),      // 0: quorate.v1.Consistency
 	(TenantsSee)(0),       // 1: quorate.v1.TenantsSee
 	(*ReadOptions)(nil),   // 2: quorate.v1.ReadOptions
 	(*ReadInfo)(nil),      // 3: quorate.v1.ReadInfo
-	(*Limit)(nil),         // 4: quorate.v1.Limit
-	(*AllocationRef)(nil), // 5: quorate.v1.AllocationRef
+	(*WriteInfo)(nil),     // 4: quorate.v1.WriteInfo
+	(*Limit)(nil),         // 5: quorate.v1.Limit
+	(*AllocationRef)(nil), // 6: quorate.v1.AllocationRef
 }
 var file_quorate_v1_common_proto_depIdxs = []int32{
 	0, // 0: quorate.v1.ReadOptions.consistency:type_name -> quorate.v1.Consistency
@@ -518,7 +591,7 @@ func file_quorate_v1_common_proto_init() {
 	if File_quorate_v1_common_proto != nil {
 		return
 	}
-	file_quorate_v1_common_proto_msgTypes[2].OneofWrappers = []any{
+	file_quorate_v1_common_proto_msgTypes[3].OneofWrappers = []any{
 		(*Limit_Amount)(nil),
 		(*Limit_Unlimited)(nil),
 		(*Limit_Unset)(nil),
@@ -530,7 +603,7 @@ func file_quorate_v1_common_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_common_proto_rawDesc), len(file_quorate_v1_common_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -896,8 +896,8 @@ type UpdateItemsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// After the change, in the order of the request.
 	Items []*Item `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index         uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -939,11 +939,11 @@ func (x *UpdateItemsResponse) GetItems() []*Item {
 	return nil
 }
 
-func (x *UpdateItemsResponse) GetIndex() uint64 {
+func (x *UpdateItemsResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // ResetItemsRequest selects items that are taken from their holders.
@@ -1115,8 +1115,8 @@ type ResetItemsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By name.
 	Items []*ResetItem `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index         uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1158,11 +1158,11 @@ func (x *ResetItemsResponse) GetItems() []*ResetItem {
 	return nil
 }
 
-func (x *ResetItemsResponse) GetIndex() uint64 {
+func (x *ResetItemsResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 var File_quorate_v1_item_proto protoreflect.FileDescriptor
@@ -1259,10 +1259,10 @@ const file_quorate_v1_item_proto_rawDesc = "" +
 	"\x06counts\x18\x01 \x03(\v2\x15.quorate.v1.ItemCountR\x06counts\x12(\n" +
 	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"S\n" +
 	"\x12UpdateItemsRequest\x12=\n" +
-	"\aupdates\x18\x01 \x03(\v2\x16.quorate.v1.ItemUpdateB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\aupdates\"S\n" +
+	"\aupdates\x18\x01 \x03(\v2\x16.quorate.v1.ItemUpdateB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\aupdates\"j\n" +
 	"\x13UpdateItemsResponse\x12&\n" +
-	"\x05items\x18\x01 \x03(\v2\x10.quorate.v1.ItemR\x05items\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\"\xd4\x01\n" +
+	"\x05items\x18\x01 \x03(\v2\x10.quorate.v1.ItemR\x05items\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xd4\x01\n" +
 	"\x11ResetItemsRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12%\n" +
 	"\bresource\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\bresource\x12\x1f\n" +
@@ -1276,10 +1276,10 @@ const file_quorate_v1_item_proto_rawDesc = "" +
 	"\n" +
 	"allocation\x18\x03 \x01(\v2\x19.quorate.v1.AllocationRefR\n" +
 	"allocation\x12*\n" +
-	"\x11updated_ledger_ms\x18\x04 \x01(\x03R\x0fupdatedLedgerMs\"W\n" +
+	"\x11updated_ledger_ms\x18\x04 \x01(\x03R\x0fupdatedLedgerMs\"n\n" +
 	"\x12ResetItemsResponse\x12+\n" +
-	"\x05items\x18\x01 \x03(\v2\x15.quorate.v1.ResetItemR\x05items\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index2\x99\x03\n" +
+	"\x05items\x18\x01 \x03(\v2\x15.quorate.v1.ResetItemR\x05items\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write2\x99\x03\n" +
 	"\vItemService\x12_\n" +
 	"\tListItems\x12\x1c.quorate.v1.ListItemsRequest\x1a\x1d.quorate.v1.ListItemsResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
 	"usage.read\x90\x02\x01\x12b\n" +
@@ -1331,6 +1331,7 @@ var file_quorate_v1_item_proto_goTypes = []any{
 	(*AllocationRef)(nil),         // 21: quorate.v1.AllocationRef
 	(*ReadOptions)(nil),           // 22: quorate.v1.ReadOptions
 	(*ReadInfo)(nil),              // 23: quorate.v1.ReadInfo
+	(*WriteInfo)(nil),             // 24: quorate.v1.WriteInfo
 }
 var file_quorate_v1_item_proto_depIdxs = []int32{
 	1,  // 0: quorate.v1.ItemUpdate.item:type_name -> quorate.v1.ItemName
@@ -1352,21 +1353,23 @@ var file_quorate_v1_item_proto_depIdxs = []int32{
 	23, // 16: quorate.v1.CountItemsResponse.read:type_name -> quorate.v1.ReadInfo
 	2,  // 17: quorate.v1.UpdateItemsRequest.updates:type_name -> quorate.v1.ItemUpdate
 	4,  // 18: quorate.v1.UpdateItemsResponse.items:type_name -> quorate.v1.Item
-	21, // 19: quorate.v1.ResetItem.allocation:type_name -> quorate.v1.AllocationRef
-	13, // 20: quorate.v1.ResetItemsResponse.items:type_name -> quorate.v1.ResetItem
-	5,  // 21: quorate.v1.ItemService.ListItems:input_type -> quorate.v1.ListItemsRequest
-	7,  // 22: quorate.v1.ItemService.CountItems:input_type -> quorate.v1.CountItemsRequest
-	10, // 23: quorate.v1.ItemService.UpdateItems:input_type -> quorate.v1.UpdateItemsRequest
-	12, // 24: quorate.v1.ItemService.ResetItems:input_type -> quorate.v1.ResetItemsRequest
-	6,  // 25: quorate.v1.ItemService.ListItems:output_type -> quorate.v1.ListItemsResponse
-	9,  // 26: quorate.v1.ItemService.CountItems:output_type -> quorate.v1.CountItemsResponse
-	11, // 27: quorate.v1.ItemService.UpdateItems:output_type -> quorate.v1.UpdateItemsResponse
-	14, // 28: quorate.v1.ItemService.ResetItems:output_type -> quorate.v1.ResetItemsResponse
-	25, // [25:29] is the sub-list for method output_type
-	21, // [21:25] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	24, // 19: quorate.v1.UpdateItemsResponse.write:type_name -> quorate.v1.WriteInfo
+	21, // 20: quorate.v1.ResetItem.allocation:type_name -> quorate.v1.AllocationRef
+	13, // 21: quorate.v1.ResetItemsResponse.items:type_name -> quorate.v1.ResetItem
+	24, // 22: quorate.v1.ResetItemsResponse.write:type_name -> quorate.v1.WriteInfo
+	5,  // 23: quorate.v1.ItemService.ListItems:input_type -> quorate.v1.ListItemsRequest
+	7,  // 24: quorate.v1.ItemService.CountItems:input_type -> quorate.v1.CountItemsRequest
+	10, // 25: quorate.v1.ItemService.UpdateItems:input_type -> quorate.v1.UpdateItemsRequest
+	12, // 26: quorate.v1.ItemService.ResetItems:input_type -> quorate.v1.ResetItemsRequest
+	6,  // 27: quorate.v1.ItemService.ListItems:output_type -> quorate.v1.ListItemsResponse
+	9,  // 28: quorate.v1.ItemService.CountItems:output_type -> quorate.v1.CountItemsResponse
+	11, // 29: quorate.v1.ItemService.UpdateItems:output_type -> quorate.v1.UpdateItemsResponse
+	14, // 30: quorate.v1.ItemService.ResetItems:output_type -> quorate.v1.ResetItemsResponse
+	27, // [27:31] is the sub-list for method output_type
+	23, // [23:27] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_item_proto_init() }

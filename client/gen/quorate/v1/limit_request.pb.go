@@ -415,12 +415,10 @@ type RequestLimitsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request.
 	Request *LimitRequest `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
-	// True if an equal request was open already, or had been approved by the rule of the parent.
-	Repeated bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
 	// Why the rule auto-approve of the parent has not approved the request; empty if it has, or if there is none.
-	NotByRule     string `protobuf:"bytes,4,opt,name=not_by_rule,json=notByRule,proto3" json:"not_by_rule,omitempty"`
+	NotByRule string `protobuf:"bytes,4,opt,name=not_by_rule,json=notByRule,proto3" json:"not_by_rule,omitempty"`
+	// The write; a repetition if an equal request was open already, or had been approved by the rule of the parent.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -462,25 +460,18 @@ func (x *RequestLimitsResponse) GetRequest() *LimitRequest {
 	return nil
 }
 
-func (x *RequestLimitsResponse) GetRepeated() bool {
-	if x != nil {
-		return x.Repeated
-	}
-	return false
-}
-
-func (x *RequestLimitsResponse) GetIndex() uint64 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
-}
-
 func (x *RequestLimitsResponse) GetNotByRule() string {
 	if x != nil {
 		return x.NotByRule
 	}
 	return ""
+}
+
+func (x *RequestLimitsResponse) GetWrite() *WriteInfo {
+	if x != nil {
+		return x.Write
+	}
+	return nil
 }
 
 // ListRequestsRequest asks for a page.
@@ -718,8 +709,8 @@ type ApproveRequestResponse struct {
 	Request *LimitRequest `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
 	// The changes that were made, or in a dry run would be made; absent unless the request is applied.
 	Result *ConfigurationResult `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index         uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,3,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -768,11 +759,11 @@ func (x *ApproveRequestResponse) GetResult() *ConfigurationResult {
 	return nil
 }
 
-func (x *ApproveRequestResponse) GetIndex() uint64 {
+func (x *ApproveRequestResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // RejectRequestRequest rejects a request.
@@ -835,8 +826,8 @@ type RejectRequestResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request.
 	Request *LimitRequest `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index         uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -878,11 +869,11 @@ func (x *RejectRequestResponse) GetRequest() *LimitRequest {
 	return nil
 }
 
-func (x *RejectRequestResponse) GetIndex() uint64 {
+func (x *RejectRequestResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // WithdrawRequestRequest withdraws a request.
@@ -936,8 +927,8 @@ type WithdrawRequestResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request.
 	Request *LimitRequest `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index         uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -979,11 +970,11 @@ func (x *WithdrawRequestResponse) GetRequest() *LimitRequest {
 	return nil
 }
 
-func (x *WithdrawRequestResponse) GetIndex() uint64 {
+func (x *WithdrawRequestResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 var File_quorate_v1_limit_request_proto protoreflect.FileDescriptor
@@ -1031,12 +1022,11 @@ const file_quorate_v1_limit_request_proto_rawDesc = "" +
 	"\"\b\x18\x80\xb0\xf1\xfb\x1c(\x00R\x06openMs\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
-	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\x9d\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\x98\x01\n" +
 	"\x15RequestLimitsResponse\x122\n" +
-	"\arequest\x18\x01 \x01(\v2\x18.quorate.v1.LimitRequestR\arequest\x12\x1a\n" +
-	"\brepeated\x18\x02 \x01(\bR\brepeated\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x04R\x05index\x12\x1e\n" +
-	"\vnot_by_rule\x18\x04 \x01(\tR\tnotByRule\"\x99\x02\n" +
+	"\arequest\x18\x01 \x01(\v2\x18.quorate.v1.LimitRequestR\arequest\x12\x1e\n" +
+	"\vnot_by_rule\x18\x04 \x01(\tR\tnotByRule\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x99\x02\n" +
 	"\x13ListRequestsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
@@ -1053,23 +1043,23 @@ const file_quorate_v1_limit_request_proto_rawDesc = "" +
 	"\x15ApproveRequestRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\x04B\a\xbaH\x042\x02(\x01R\x02id\x12!\n" +
 	"\x06digest\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01(@R\x06digest\x12\x17\n" +
-	"\adry_run\x18\x03 \x01(\bR\x06dryRun\"\x9b\x01\n" +
+	"\adry_run\x18\x03 \x01(\bR\x06dryRun\"\xb2\x01\n" +
 	"\x16ApproveRequestResponse\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.v1.LimitRequestR\arequest\x127\n" +
-	"\x06result\x18\x02 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x04R\x05index\"S\n" +
+	"\x06result\x18\x02 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
+	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"S\n" +
 	"\x14RejectRequestRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\x04B\a\xbaH\x042\x02(\x01R\x02id\x12\"\n" +
 	"\x06reason\x18\x02 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01(\x80\x04R\x06reason\"a\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\x04R\x06reason\"x\n" +
 	"\x15RejectRequestResponse\x122\n" +
-	"\arequest\x18\x01 \x01(\v2\x18.quorate.v1.LimitRequestR\arequest\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\"1\n" +
+	"\arequest\x18\x01 \x01(\v2\x18.quorate.v1.LimitRequestR\arequest\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"1\n" +
 	"\x16WithdrawRequestRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\x04B\a\xbaH\x042\x02(\x01R\x02id\"c\n" +
+	"\x02id\x18\x01 \x01(\x04B\a\xbaH\x042\x02(\x01R\x02id\"z\n" +
 	"\x17WithdrawRequestResponse\x122\n" +
-	"\arequest\x18\x01 \x01(\v2\x18.quorate.v1.LimitRequestR\arequest\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index*\xfc\x01\n" +
+	"\arequest\x18\x01 \x01(\v2\x18.quorate.v1.LimitRequestR\arequest\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write*\xfc\x01\n" +
 	"\x11LimitRequestState\x12#\n" +
 	"\x1fLIMIT_REQUEST_STATE_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18LIMIT_REQUEST_STATE_OPEN\x10\x01\x12\x1f\n" +
@@ -1124,10 +1114,11 @@ var file_quorate_v1_limit_request_proto_goTypes = []any{
 	nil,                             // 15: quorate.v1.RequestLimitsRequest.LimitsEntry
 	(*Place)(nil),                   // 16: quorate.v1.Place
 	(*timestamppb.Timestamp)(nil),   // 17: google.protobuf.Timestamp
-	(*ReadOptions)(nil),             // 18: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                // 19: quorate.v1.ReadInfo
-	(*ConfigurationResult)(nil),     // 20: quorate.v1.ConfigurationResult
-	(*Limit)(nil),                   // 21: quorate.v1.Limit
+	(*WriteInfo)(nil),               // 18: quorate.v1.WriteInfo
+	(*ReadOptions)(nil),             // 19: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                // 20: quorate.v1.ReadInfo
+	(*ConfigurationResult)(nil),     // 21: quorate.v1.ConfigurationResult
+	(*Limit)(nil),                   // 22: quorate.v1.Limit
 }
 var file_quorate_v1_limit_request_proto_depIdxs = []int32{
 	16, // 0: quorate.v1.LimitRequest.place:type_name -> quorate.v1.Place
@@ -1142,33 +1133,37 @@ var file_quorate_v1_limit_request_proto_depIdxs = []int32{
 	16, // 9: quorate.v1.RequestLimitsRequest.place:type_name -> quorate.v1.Place
 	15, // 10: quorate.v1.RequestLimitsRequest.limits:type_name -> quorate.v1.RequestLimitsRequest.LimitsEntry
 	1,  // 11: quorate.v1.RequestLimitsResponse.request:type_name -> quorate.v1.LimitRequest
-	0,  // 12: quorate.v1.ListRequestsRequest.state:type_name -> quorate.v1.LimitRequestState
-	16, // 13: quorate.v1.ListRequestsRequest.place:type_name -> quorate.v1.Place
-	18, // 14: quorate.v1.ListRequestsRequest.read:type_name -> quorate.v1.ReadOptions
-	1,  // 15: quorate.v1.ListRequestsResponse.requests:type_name -> quorate.v1.LimitRequest
-	19, // 16: quorate.v1.ListRequestsResponse.read:type_name -> quorate.v1.ReadInfo
-	1,  // 17: quorate.v1.ApproveRequestResponse.request:type_name -> quorate.v1.LimitRequest
-	20, // 18: quorate.v1.ApproveRequestResponse.result:type_name -> quorate.v1.ConfigurationResult
-	1,  // 19: quorate.v1.RejectRequestResponse.request:type_name -> quorate.v1.LimitRequest
-	1,  // 20: quorate.v1.WithdrawRequestResponse.request:type_name -> quorate.v1.LimitRequest
-	21, // 21: quorate.v1.LimitRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	21, // 22: quorate.v1.LimitRequest.PresentEntry.value:type_name -> quorate.v1.Limit
-	21, // 23: quorate.v1.RequestLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	3,  // 24: quorate.v1.LimitRequestService.RequestLimits:input_type -> quorate.v1.RequestLimitsRequest
-	5,  // 25: quorate.v1.LimitRequestService.ListRequests:input_type -> quorate.v1.ListRequestsRequest
-	7,  // 26: quorate.v1.LimitRequestService.ApproveRequest:input_type -> quorate.v1.ApproveRequestRequest
-	9,  // 27: quorate.v1.LimitRequestService.RejectRequest:input_type -> quorate.v1.RejectRequestRequest
-	11, // 28: quorate.v1.LimitRequestService.WithdrawRequest:input_type -> quorate.v1.WithdrawRequestRequest
-	4,  // 29: quorate.v1.LimitRequestService.RequestLimits:output_type -> quorate.v1.RequestLimitsResponse
-	6,  // 30: quorate.v1.LimitRequestService.ListRequests:output_type -> quorate.v1.ListRequestsResponse
-	8,  // 31: quorate.v1.LimitRequestService.ApproveRequest:output_type -> quorate.v1.ApproveRequestResponse
-	10, // 32: quorate.v1.LimitRequestService.RejectRequest:output_type -> quorate.v1.RejectRequestResponse
-	12, // 33: quorate.v1.LimitRequestService.WithdrawRequest:output_type -> quorate.v1.WithdrawRequestResponse
-	29, // [29:34] is the sub-list for method output_type
-	24, // [24:29] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	18, // 12: quorate.v1.RequestLimitsResponse.write:type_name -> quorate.v1.WriteInfo
+	0,  // 13: quorate.v1.ListRequestsRequest.state:type_name -> quorate.v1.LimitRequestState
+	16, // 14: quorate.v1.ListRequestsRequest.place:type_name -> quorate.v1.Place
+	19, // 15: quorate.v1.ListRequestsRequest.read:type_name -> quorate.v1.ReadOptions
+	1,  // 16: quorate.v1.ListRequestsResponse.requests:type_name -> quorate.v1.LimitRequest
+	20, // 17: quorate.v1.ListRequestsResponse.read:type_name -> quorate.v1.ReadInfo
+	1,  // 18: quorate.v1.ApproveRequestResponse.request:type_name -> quorate.v1.LimitRequest
+	21, // 19: quorate.v1.ApproveRequestResponse.result:type_name -> quorate.v1.ConfigurationResult
+	18, // 20: quorate.v1.ApproveRequestResponse.write:type_name -> quorate.v1.WriteInfo
+	1,  // 21: quorate.v1.RejectRequestResponse.request:type_name -> quorate.v1.LimitRequest
+	18, // 22: quorate.v1.RejectRequestResponse.write:type_name -> quorate.v1.WriteInfo
+	1,  // 23: quorate.v1.WithdrawRequestResponse.request:type_name -> quorate.v1.LimitRequest
+	18, // 24: quorate.v1.WithdrawRequestResponse.write:type_name -> quorate.v1.WriteInfo
+	22, // 25: quorate.v1.LimitRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	22, // 26: quorate.v1.LimitRequest.PresentEntry.value:type_name -> quorate.v1.Limit
+	22, // 27: quorate.v1.RequestLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	3,  // 28: quorate.v1.LimitRequestService.RequestLimits:input_type -> quorate.v1.RequestLimitsRequest
+	5,  // 29: quorate.v1.LimitRequestService.ListRequests:input_type -> quorate.v1.ListRequestsRequest
+	7,  // 30: quorate.v1.LimitRequestService.ApproveRequest:input_type -> quorate.v1.ApproveRequestRequest
+	9,  // 31: quorate.v1.LimitRequestService.RejectRequest:input_type -> quorate.v1.RejectRequestRequest
+	11, // 32: quorate.v1.LimitRequestService.WithdrawRequest:input_type -> quorate.v1.WithdrawRequestRequest
+	4,  // 33: quorate.v1.LimitRequestService.RequestLimits:output_type -> quorate.v1.RequestLimitsResponse
+	6,  // 34: quorate.v1.LimitRequestService.ListRequests:output_type -> quorate.v1.ListRequestsResponse
+	8,  // 35: quorate.v1.LimitRequestService.ApproveRequest:output_type -> quorate.v1.ApproveRequestResponse
+	10, // 36: quorate.v1.LimitRequestService.RejectRequest:output_type -> quorate.v1.RejectRequestResponse
+	12, // 37: quorate.v1.LimitRequestService.WithdrawRequest:output_type -> quorate.v1.WithdrawRequestResponse
+	33, // [33:38] is the sub-list for method output_type
+	28, // [28:33] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_limit_request_proto_init() }

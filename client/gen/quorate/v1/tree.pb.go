@@ -1460,7 +1460,9 @@ func (x *ApplyTreesRequest) GetKeepAccess() bool {
 type ApplyTreesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The changes made or, in a dry run, those that would be made.
-	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	Result *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	// The write; a repetition if request_id was seen before.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1502,6 +1504,13 @@ func (x *ApplyTreesResponse) GetResult() *ConfigurationResult {
 	return nil
 }
 
+func (x *ApplyTreesResponse) GetWrite() *WriteInfo {
+	if x != nil {
+		return x.Write
+	}
+	return nil
+}
+
 // ConfigurationResult is the result of every change of configuration.
 type ConfigurationResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1512,10 +1521,6 @@ type ConfigurationResult struct {
 	// The nodes, users, groups and numbers of applications in the changed trees that are over a limit after the change;
 	// at most 100.
 	Over []*Overuse `protobuf:"bytes,3,rep,name=over,proto3" json:"over,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
-	// True when request_id was seen before and this call changed nothing.
-	Repeated bool `protobuf:"varint,5,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	// In a dry run: nodes whose headroom for a resource the change creates or removes; at most 100.
 	Rooms []*RoomChange `protobuf:"bytes,6,rep,name=rooms,proto3" json:"rooms,omitempty"`
 	// In a dry run: recently denied requests that would be granted after the change; at most 100, newest first.
@@ -1579,20 +1584,6 @@ func (x *ConfigurationResult) GetOver() []*Overuse {
 		return x.Over
 	}
 	return nil
-}
-
-func (x *ConfigurationResult) GetIndex() uint64 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
-}
-
-func (x *ConfigurationResult) GetRepeated() bool {
-	if x != nil {
-		return x.Repeated
-	}
-	return false
 }
 
 func (x *ConfigurationResult) GetRooms() []*RoomChange {
@@ -2021,7 +2012,9 @@ func (x *SetLimitsRequest) GetRequestId() string {
 type SetLimitsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The changes made or, in a dry run, those that would be made.
-	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	Result *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	// The write; a repetition if request_id was seen before.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2059,6 +2052,13 @@ func (*SetLimitsResponse) Descriptor() ([]byte, []int) {
 func (x *SetLimitsResponse) GetResult() *ConfigurationResult {
 	if x != nil {
 		return x.Result
+	}
+	return nil
+}
+
+func (x *SetLimitsResponse) GetWrite() *WriteInfo {
+	if x != nil {
+		return x.Write
 	}
 	return nil
 }
@@ -2159,7 +2159,9 @@ func (x *DeleteTreeRequest) GetRequestId() string {
 type DeleteTreeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The changes made or, in a dry run, those that would be made.
-	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	Result *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	// The write; a repetition if request_id was seen before.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2197,6 +2199,13 @@ func (*DeleteTreeResponse) Descriptor() ([]byte, []int) {
 func (x *DeleteTreeResponse) GetResult() *ConfigurationResult {
 	if x != nil {
 		return x.Result
+	}
+	return nil
+}
+
+func (x *DeleteTreeResponse) GetWrite() *WriteInfo {
+	if x != nil {
+		return x.Write
 	}
 	return nil
 }
@@ -3488,7 +3497,9 @@ func (x *MoveNodeRequest) GetRequestId() string {
 type MoveNodeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The changes made or, in a dry run, those that would be made.
-	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	Result *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	// The write; a repetition if request_id was seen before.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3526,6 +3537,13 @@ func (*MoveNodeResponse) Descriptor() ([]byte, []int) {
 func (x *MoveNodeResponse) GetResult() *ConfigurationResult {
 	if x != nil {
 		return x.Result
+	}
+	return nil
+}
+
+func (x *MoveNodeResponse) GetWrite() *WriteInfo {
+	if x != nil {
+		return x.Write
 	}
 	return nil
 }
@@ -3672,7 +3690,9 @@ func (x *HoldNodeRequest) GetGraceMs() int64 {
 type HoldNodeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The changes made or, in a dry run, those that would be made.
-	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	Result *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	// The write; a repetition if request_id was seen before.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3710,6 +3730,13 @@ func (*HoldNodeResponse) Descriptor() ([]byte, []int) {
 func (x *HoldNodeResponse) GetResult() *ConfigurationResult {
 	if x != nil {
 		return x.Result
+	}
+	return nil
+}
+
+func (x *HoldNodeResponse) GetWrite() *WriteInfo {
+	if x != nil {
+		return x.Write
 	}
 	return nil
 }
@@ -3820,7 +3847,9 @@ func (x *ResumeNodeRequest) GetRequestId() string {
 type ResumeNodeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The changes made or, in a dry run, those that would be made.
-	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	Result *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	// The write; a repetition if request_id was seen before.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3858,6 +3887,13 @@ func (*ResumeNodeResponse) Descriptor() ([]byte, []int) {
 func (x *ResumeNodeResponse) GetResult() *ConfigurationResult {
 	if x != nil {
 		return x.Result
+	}
+	return nil
+}
+
+func (x *ResumeNodeResponse) GetWrite() *WriteInfo {
+	if x != nil {
+		return x.Write
 	}
 	return nil
 }
@@ -4096,7 +4132,9 @@ func (x *SetMaintenanceRequest) GetRequestId() string {
 type SetMaintenanceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The changes made or, in a dry run, those that would be made.
-	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	Result *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	// The write; a repetition if request_id was seen before.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4134,6 +4172,13 @@ func (*SetMaintenanceResponse) Descriptor() ([]byte, []int) {
 func (x *SetMaintenanceResponse) GetResult() *ConfigurationResult {
 	if x != nil {
 		return x.Result
+	}
+	return nil
+}
+
+func (x *SetMaintenanceResponse) GetWrite() *WriteInfo {
+	if x != nil {
+		return x.Write
 	}
 	return nil
 }
@@ -4234,7 +4279,9 @@ func (x *RollBackRequest) GetRequestId() string {
 type RollBackResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The changes made or, in a dry run, those that would be made.
-	Result        *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	Result *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	// The write; a repetition if request_id was seen before.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4272,6 +4319,13 @@ func (*RollBackResponse) Descriptor() ([]byte, []int) {
 func (x *RollBackResponse) GetResult() *ConfigurationResult {
 	if x != nil {
 		return x.Result
+	}
+	return nil
+}
+
+func (x *RollBackResponse) GetWrite() *WriteInfo {
+	if x != nil {
+		return x.Write
 	}
 	return nil
 }
@@ -5149,10 +5203,8 @@ type ScheduleLimitsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The scheduled limit.
 	Limit *ScheduledLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// True if it was scheduled already.
-	RepeatedRequest bool `protobuf:"varint,2,opt,name=repeated_request,json=repeatedRequest,proto3" json:"repeated_request,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index         uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	// The write; a repetition if it was scheduled already.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5194,18 +5246,11 @@ func (x *ScheduleLimitsResponse) GetLimit() *ScheduledLimit {
 	return nil
 }
 
-func (x *ScheduleLimitsResponse) GetRepeatedRequest() bool {
+func (x *ScheduleLimitsResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.RepeatedRequest
+		return x.Write
 	}
-	return false
-}
-
-func (x *ScheduleLimitsResponse) GetIndex() uint64 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
+	return nil
 }
 
 // CancelScheduledLimitRequest ends a scheduled limit.
@@ -5286,8 +5331,8 @@ type CancelScheduledLimitResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The scheduled limit as it was.
 	Limit *ScheduledLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index         uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5329,11 +5374,11 @@ func (x *CancelScheduledLimitResponse) GetLimit() *ScheduledLimit {
 	return nil
 }
 
-func (x *CancelScheduledLimitResponse) GetIndex() uint64 {
+func (x *CancelScheduledLimitResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // ListScheduledLimitsRequest selects scheduled limits.
@@ -5624,15 +5669,14 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\asubtree\x18\f \x01(\v2\x10.quorate.v1.TreeR\asubtree\x12\x1f\n" +
 	"\vkeep_access\x18\r \x01(\bR\n" +
 	"keepAccessB\x14\n" +
-	"\x12_expected_revision\"M\n" +
+	"\x12_expected_revision\"z\n" +
 	"\x12ApplyTreesResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\xff\x02\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xcd\x02\n" +
 	"\x13ConfigurationResult\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12,\n" +
 	"\achanges\x18\x02 \x03(\v2\x12.quorate.v1.ChangeR\achanges\x12'\n" +
-	"\x04over\x18\x03 \x03(\v2\x13.quorate.v1.OveruseR\x04over\x12\x14\n" +
-	"\x05index\x18\x04 \x01(\x04R\x05index\x12\x1a\n" +
-	"\brepeated\x18\x05 \x01(\bR\brepeated\x12,\n" +
+	"\x04over\x18\x03 \x03(\v2\x13.quorate.v1.OveruseR\x04over\x12,\n" +
 	"\x05rooms\x18\x06 \x03(\v2\x16.quorate.v1.RoomChangeR\x05rooms\x125\n" +
 	"\badmitted\x18\a \x03(\v2\x19.quorate.v1.AllocationRefR\badmitted\x12.\n" +
 	"\x05queue\x18F \x01(\v2\x18.quorate.v1.QueueEffectsR\x05queue\x12.\n" +
@@ -5673,9 +5717,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01B\x14\n" +
-	"\x12_expected_revision\"L\n" +
+	"\x12_expected_revision\"y\n" +
 	"\x11SetLimitsResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\x8b\x02\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x8b\x02\n" +
 	"\x11DeleteTreeRequest\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04name\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
@@ -5684,9 +5729,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
 	"\n" +
 	"request_id\x18\x06 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
-	"\x12_expected_revision\"M\n" +
+	"\x12_expected_revision\"z\n" +
 	"\x12DeleteTreeResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\\\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\\\n" +
 	"\x0eGetTreeRequest\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04name\x12+\n" +
 	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xcf\x01\n" +
@@ -5804,9 +5850,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06reason\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
 	"\n" +
 	"request_id\x18\b \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
-	"\x12_expected_revision\"K\n" +
+	"\x12_expected_revision\"x\n" +
 	"\x10MoveNodeResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\xa0\x03\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xa0\x03\n" +
 	"\x0fHoldNodeRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x17\n" +
@@ -5822,9 +5869,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05drain\x18\n" +
 	" \x01(\bR\x05drain\x12'\n" +
 	"\bgrace_ms\x18\v \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\agraceMsB\x14\n" +
-	"\x12_expected_revision\"K\n" +
+	"\x12_expected_revision\"x\n" +
 	"\x10HoldNodeResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\xa9\x02\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xa9\x02\n" +
 	"\x11ResumeNodeRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x17\n" +
@@ -5834,9 +5882,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06reason\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
 	"\n" +
 	"request_id\x18\a \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
-	"\x12_expected_revision\"M\n" +
+	"\x12_expected_revision\"z\n" +
 	"\x12ResumeNodeResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"z\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"z\n" +
 	"\x10ListHoldsRequest\x12\x1b\n" +
 	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12+\n" +
@@ -5854,9 +5903,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06reason\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
 	"\n" +
 	"request_id\x18\a \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
-	"\x12_expected_revision\"Q\n" +
+	"\x12_expected_revision\"~\n" +
 	"\x16SetMaintenanceResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\x86\x02\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x86\x02\n" +
 	"\x0fRollBackRequest\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
@@ -5865,9 +5915,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
 	"\n" +
 	"request_id\x18\x06 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
-	"\x12_expected_revision\"K\n" +
+	"\x12_expected_revision\"x\n" +
 	"\x10RollBackResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\"\xa3\x01\n" +
+	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xa3\x01\n" +
 	"\x17GetConfigurationRequest\x12+\n" +
 	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12#\n" +
 	"\x02at\x18\x02 \x01(\v2\x13.quorate.v1.SubtreeR\x02at\x12\x1a\n" +
@@ -5949,19 +6000,18 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05every\x18d \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05every\x1a[\n" +
 	"\x10AdjustmentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
-	"\x05value\x18\x02 \x01(\v2\x1b.quorate.v1.LimitAdjustmentR\x05value:\x028\x01\"\x8b\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.quorate.v1.LimitAdjustmentR\x05value:\x028\x01\"w\n" +
 	"\x16ScheduleLimitsResponse\x120\n" +
-	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\x12)\n" +
-	"\x10repeated_request\x18\x02 \x01(\bR\x0frepeatedRequest\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x04R\x05index\"\x9f\x01\n" +
+	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x9f\x01\n" +
 	"\x1bCancelScheduledLimitRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x1e\n" +
 	"\x05actor\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
 	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x12\x17\n" +
-	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"f\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"}\n" +
 	"\x1cCancelScheduledLimitResponse\x120\n" +
-	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\"r\n" +
+	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"r\n" +
 	"\x1aListScheduledLimitsRequest\x12'\n" +
 	"\x05place\x18\x01 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x12+\n" +
 	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xb2\x01\n" +
@@ -6115,18 +6165,19 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	(TenantsSee)(0),                      // 81: quorate.v1.TenantsSee
 	(*AccessSection)(nil),                // 82: quorate.v1.AccessSection
 	(*Subtree)(nil),                      // 83: quorate.v1.Subtree
-	(*Change)(nil),                       // 84: quorate.v1.Change
-	(*Overuse)(nil),                      // 85: quorate.v1.Overuse
-	(*AllocationRef)(nil),                // 86: quorate.v1.AllocationRef
-	(*ReadOptions)(nil),                  // 87: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                     // 88: quorate.v1.ReadInfo
-	(*timestamppb.Timestamp)(nil),        // 89: google.protobuf.Timestamp
-	(*Limit)(nil),                        // 90: quorate.v1.Limit
-	(*Place)(nil),                        // 91: quorate.v1.Place
-	(*Revision)(nil),                     // 92: quorate.v1.Revision
-	(HolderKind)(0),                      // 93: quorate.v1.HolderKind
-	(*ScheduledLimit)(nil),               // 94: quorate.v1.ScheduledLimit
-	(*LimitAdjustment)(nil),              // 95: quorate.v1.LimitAdjustment
+	(*WriteInfo)(nil),                    // 84: quorate.v1.WriteInfo
+	(*Change)(nil),                       // 85: quorate.v1.Change
+	(*Overuse)(nil),                      // 86: quorate.v1.Overuse
+	(*AllocationRef)(nil),                // 87: quorate.v1.AllocationRef
+	(*ReadOptions)(nil),                  // 88: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                     // 89: quorate.v1.ReadInfo
+	(*timestamppb.Timestamp)(nil),        // 90: google.protobuf.Timestamp
+	(*Limit)(nil),                        // 91: quorate.v1.Limit
+	(*Place)(nil),                        // 92: quorate.v1.Place
+	(*Revision)(nil),                     // 93: quorate.v1.Revision
+	(HolderKind)(0),                      // 94: quorate.v1.HolderKind
+	(*ScheduledLimit)(nil),               // 95: quorate.v1.ScheduledLimit
+	(*LimitAdjustment)(nil),              // 96: quorate.v1.LimitAdjustment
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	3,   // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
@@ -6163,134 +6214,144 @@ var file_quorate_v1_tree_proto_depIdxs = []int32{
 	83,  // 31: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
 	11,  // 32: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
 	15,  // 33: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	84,  // 34: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	85,  // 35: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
-	19,  // 36: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	86,  // 37: quorate.v1.ConfigurationResult.admitted:type_name -> quorate.v1.AllocationRef
-	16,  // 38: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
-	17,  // 39: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
-	17,  // 40: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
-	17,  // 41: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
-	17,  // 42: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
-	17,  // 43: quorate.v1.QueueEffects.set_aside:type_name -> quorate.v1.AffectedRequests
-	18,  // 44: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
-	86,  // 45: quorate.v1.AffectedRequest.by:type_name -> quorate.v1.AllocationRef
-	73,  // 46: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	15,  // 47: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 48: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	87,  // 49: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	11,  // 50: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	88,  // 51: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 52: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	87,  // 53: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	4,   // 54: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	27,  // 55: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	88,  // 56: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 57: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	87,  // 58: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	32,  // 59: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	31,  // 60: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
-	89,  // 61: quorate.v1.NodeHold.began_at:type_name -> google.protobuf.Timestamp
-	74,  // 62: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
-	0,   // 63: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	90,  // 64: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	90,  // 65: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	89,  // 66: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
-	30,  // 67: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	88,  // 68: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	87,  // 69: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	91,  // 70: quorate.v1.ListRevisionsRequest.at:type_name -> quorate.v1.Place
-	92,  // 71: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	88,  // 72: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	15,  // 73: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 74: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 75: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	87,  // 76: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
-	31,  // 77: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
-	88,  // 78: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
-	15,  // 79: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	15,  // 80: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	87,  // 81: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	83,  // 82: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
-	11,  // 83: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	88,  // 84: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 85: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	82,  // 86: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	13,  // 87: quorate.v1.ParseManifestResponse.request:type_name -> quorate.v1.ApplyTreesRequest
-	52,  // 88: quorate.v1.ParseManifestResponse.problems:type_name -> quorate.v1.ManifestProblem
-	52,  // 89: quorate.v1.ParseManifestResponse.warnings:type_name -> quorate.v1.ManifestProblem
-	93,  // 90: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	87,  // 91: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	55,  // 92: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	88,  // 93: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	75,  // 94: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	56,  // 95: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	76,  // 96: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	77,  // 97: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	57,  // 98: quorate.v1.PrincipalNode.members:type_name -> quorate.v1.GroupMember
-	78,  // 99: quorate.v1.GroupMember.used:type_name -> quorate.v1.GroupMember.UsedEntry
-	91,  // 100: quorate.v1.ScheduleLimitsRequest.place:type_name -> quorate.v1.Place
-	79,  // 101: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
-	89,  // 102: quorate.v1.ScheduleLimitsRequest.begins_at:type_name -> google.protobuf.Timestamp
-	89,  // 103: quorate.v1.ScheduleLimitsRequest.ends_at:type_name -> google.protobuf.Timestamp
-	94,  // 104: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
-	94,  // 105: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
-	91,  // 106: quorate.v1.ListScheduledLimitsRequest.place:type_name -> quorate.v1.Place
-	87,  // 107: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
-	94,  // 108: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
-	89,  // 109: quorate.v1.ListScheduledLimitsResponse.civil_at:type_name -> google.protobuf.Timestamp
-	88,  // 110: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
-	90,  // 111: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	90,  // 112: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	90,  // 113: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	90,  // 114: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	90,  // 115: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	90,  // 116: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	90,  // 117: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	95,  // 118: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
-	13,  // 119: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	20,  // 120: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	36,  // 121: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	44,  // 122: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	38,  // 123: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
-	40,  // 124: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
-	42,  // 125: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
-	46,  // 126: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	48,  // 127: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	50,  // 128: quorate.v1.TreeService.ParseManifest:input_type -> quorate.v1.ParseManifestRequest
-	53,  // 129: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	22,  // 130: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	24,  // 131: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	26,  // 132: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	29,  // 133: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	58,  // 134: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
-	60,  // 135: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
-	62,  // 136: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
-	34,  // 137: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	14,  // 138: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	21,  // 139: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	37,  // 140: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	45,  // 141: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	39,  // 142: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
-	41,  // 143: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
-	43,  // 144: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
-	47,  // 145: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	49,  // 146: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	51,  // 147: quorate.v1.TreeService.ParseManifest:output_type -> quorate.v1.ParseManifestResponse
-	54,  // 148: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	23,  // 149: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	25,  // 150: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	28,  // 151: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	33,  // 152: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	59,  // 153: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
-	61,  // 154: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
-	63,  // 155: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
-	35,  // 156: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	138, // [138:157] is the sub-list for method output_type
-	119, // [119:138] is the sub-list for method input_type
-	119, // [119:119] is the sub-list for extension type_name
-	119, // [119:119] is the sub-list for extension extendee
-	0,   // [0:119] is the sub-list for field type_name
+	84,  // 34: quorate.v1.ApplyTreesResponse.write:type_name -> quorate.v1.WriteInfo
+	85,  // 35: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	86,  // 36: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	19,  // 37: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
+	87,  // 38: quorate.v1.ConfigurationResult.admitted:type_name -> quorate.v1.AllocationRef
+	16,  // 39: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
+	17,  // 40: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
+	17,  // 41: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
+	17,  // 42: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
+	17,  // 43: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
+	17,  // 44: quorate.v1.QueueEffects.set_aside:type_name -> quorate.v1.AffectedRequests
+	18,  // 45: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
+	87,  // 46: quorate.v1.AffectedRequest.by:type_name -> quorate.v1.AllocationRef
+	73,  // 47: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	15,  // 48: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	84,  // 49: quorate.v1.SetLimitsResponse.write:type_name -> quorate.v1.WriteInfo
+	15,  // 50: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	84,  // 51: quorate.v1.DeleteTreeResponse.write:type_name -> quorate.v1.WriteInfo
+	88,  // 52: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	11,  // 53: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	89,  // 54: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 55: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
+	88,  // 56: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	4,   // 57: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	27,  // 58: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	89,  // 59: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 60: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
+	88,  // 61: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	32,  // 62: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	31,  // 63: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
+	90,  // 64: quorate.v1.NodeHold.began_at:type_name -> google.protobuf.Timestamp
+	74,  // 65: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
+	0,   // 66: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	91,  // 67: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	91,  // 68: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	90,  // 69: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
+	30,  // 70: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	89,  // 71: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	88,  // 72: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	92,  // 73: quorate.v1.ListRevisionsRequest.at:type_name -> quorate.v1.Place
+	93,  // 74: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	89,  // 75: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	15,  // 76: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	84,  // 77: quorate.v1.MoveNodeResponse.write:type_name -> quorate.v1.WriteInfo
+	15,  // 78: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	84,  // 79: quorate.v1.HoldNodeResponse.write:type_name -> quorate.v1.WriteInfo
+	15,  // 80: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	84,  // 81: quorate.v1.ResumeNodeResponse.write:type_name -> quorate.v1.WriteInfo
+	88,  // 82: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
+	31,  // 83: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
+	89,  // 84: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
+	15,  // 85: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	84,  // 86: quorate.v1.SetMaintenanceResponse.write:type_name -> quorate.v1.WriteInfo
+	15,  // 87: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	84,  // 88: quorate.v1.RollBackResponse.write:type_name -> quorate.v1.WriteInfo
+	88,  // 89: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	83,  // 90: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
+	11,  // 91: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	89,  // 92: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 93: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	82,  // 94: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	13,  // 95: quorate.v1.ParseManifestResponse.request:type_name -> quorate.v1.ApplyTreesRequest
+	52,  // 96: quorate.v1.ParseManifestResponse.problems:type_name -> quorate.v1.ManifestProblem
+	52,  // 97: quorate.v1.ParseManifestResponse.warnings:type_name -> quorate.v1.ManifestProblem
+	94,  // 98: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	88,  // 99: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	55,  // 100: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	89,  // 101: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	75,  // 102: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	56,  // 103: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	76,  // 104: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	77,  // 105: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	57,  // 106: quorate.v1.PrincipalNode.members:type_name -> quorate.v1.GroupMember
+	78,  // 107: quorate.v1.GroupMember.used:type_name -> quorate.v1.GroupMember.UsedEntry
+	92,  // 108: quorate.v1.ScheduleLimitsRequest.place:type_name -> quorate.v1.Place
+	79,  // 109: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
+	90,  // 110: quorate.v1.ScheduleLimitsRequest.begins_at:type_name -> google.protobuf.Timestamp
+	90,  // 111: quorate.v1.ScheduleLimitsRequest.ends_at:type_name -> google.protobuf.Timestamp
+	95,  // 112: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	84,  // 113: quorate.v1.ScheduleLimitsResponse.write:type_name -> quorate.v1.WriteInfo
+	95,  // 114: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	84,  // 115: quorate.v1.CancelScheduledLimitResponse.write:type_name -> quorate.v1.WriteInfo
+	92,  // 116: quorate.v1.ListScheduledLimitsRequest.place:type_name -> quorate.v1.Place
+	88,  // 117: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
+	95,  // 118: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
+	90,  // 119: quorate.v1.ListScheduledLimitsResponse.civil_at:type_name -> google.protobuf.Timestamp
+	89,  // 120: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
+	91,  // 121: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	91,  // 122: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	91,  // 123: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	91,  // 124: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	91,  // 125: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	91,  // 126: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	91,  // 127: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	96,  // 128: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
+	13,  // 129: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	20,  // 130: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	36,  // 131: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	44,  // 132: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	38,  // 133: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
+	40,  // 134: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
+	42,  // 135: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
+	46,  // 136: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	48,  // 137: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	50,  // 138: quorate.v1.TreeService.ParseManifest:input_type -> quorate.v1.ParseManifestRequest
+	53,  // 139: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	22,  // 140: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	24,  // 141: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	26,  // 142: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	29,  // 143: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	58,  // 144: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
+	60,  // 145: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
+	62,  // 146: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
+	34,  // 147: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	14,  // 148: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	21,  // 149: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	37,  // 150: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	45,  // 151: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	39,  // 152: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
+	41,  // 153: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
+	43,  // 154: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
+	47,  // 155: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	49,  // 156: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	51,  // 157: quorate.v1.TreeService.ParseManifest:output_type -> quorate.v1.ParseManifestResponse
+	54,  // 158: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	23,  // 159: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	25,  // 160: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	28,  // 161: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	33,  // 162: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	59,  // 163: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
+	61,  // 164: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
+	63,  // 165: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
+	35,  // 166: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	148, // [148:167] is the sub-list for method output_type
+	129, // [129:148] is the sub-list for method input_type
+	129, // [129:129] is the sub-list for extension type_name
+	129, // [129:129] is the sub-list for extension extendee
+	0,   // [0:129] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }

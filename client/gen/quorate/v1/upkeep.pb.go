@@ -295,8 +295,8 @@ type RaiseLevelResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The level of the cluster now.
 	Level uint32 `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index         uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -338,11 +338,11 @@ func (x *RaiseLevelResponse) GetLevel() uint32 {
 	return 0
 }
 
-func (x *RaiseLevelResponse) GetIndex() uint64 {
+func (x *RaiseLevelResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // CheckpointRequest asks the leader.
@@ -385,8 +385,8 @@ func (*CheckpointRequest) Descriptor() ([]byte, []int) {
 // CheckpointResponse returns the index.
 type CheckpointResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The log index at which the members compare their states.
-	Index         uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// The write; its index is the one at which the members compare their states.
+	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -421,11 +421,11 @@ func (*CheckpointResponse) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *CheckpointResponse) GetIndex() uint64 {
+func (x *CheckpointResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // GetDigestsRequest asks any node.
@@ -589,7 +589,7 @@ var File_quorate_v1_upkeep_proto protoreflect.FileDescriptor
 const file_quorate_v1_upkeep_proto_rawDesc = "" +
 	"\n" +
 	"\x17quorate/v1/upkeep.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\"\x11\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17quorate/v1/common.proto\"\x11\n" +
 	"\x0fGetLevelRequest\"\x81\x01\n" +
 	"\x10GetLevelResponse\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\rR\x05level\x12\x1a\n" +
@@ -600,13 +600,13 @@ const file_quorate_v1_upkeep_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12#\n" +
 	"\rfeature_level\x18\x03 \x01(\rR\ffeatureLevel\x12\x14\n" +
 	"\x05alive\x18\x04 \x01(\bR\x05alive\"\x13\n" +
-	"\x11RaiseLevelRequest\"@\n" +
+	"\x11RaiseLevelRequest\"W\n" +
 	"\x12RaiseLevelResponse\x12\x14\n" +
-	"\x05level\x18\x01 \x01(\rR\x05level\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\"\x13\n" +
-	"\x11CheckpointRequest\"*\n" +
-	"\x12CheckpointResponse\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x04R\x05index\"\x13\n" +
+	"\x05level\x18\x01 \x01(\rR\x05level\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x13\n" +
+	"\x11CheckpointRequest\"A\n" +
+	"\x12CheckpointResponse\x12+\n" +
+	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x13\n" +
 	"\x11GetDigestsRequest\"R\n" +
 	"\x12GetDigestsResponse\x12<\n" +
 	"\amembers\x18\x01 \x03(\v2\x18.quorate.v1.MemberDigestB\b\xbaH\x05\x92\x01\x02\x10dR\amembers\"{\n" +
@@ -650,16 +650,19 @@ var file_quorate_v1_upkeep_proto_goTypes = []any{
 	(*GetDigestsRequest)(nil),  // 8: quorate.v1.GetDigestsRequest
 	(*GetDigestsResponse)(nil), // 9: quorate.v1.GetDigestsResponse
 	(*MemberDigest)(nil),       // 10: quorate.v1.MemberDigest
+	(*WriteInfo)(nil),          // 11: quorate.v1.WriteInfo
 }
 var file_quorate_v1_upkeep_proto_depIdxs = []int32{
 	3,  // 0: quorate.v1.GetLevelResponse.members:type_name -> quorate.v1.MemberLevel
-	10, // 1: quorate.v1.GetDigestsResponse.members:type_name -> quorate.v1.MemberDigest
-	0,  // 2: quorate.v1.MemberDigest.finding:type_name -> quorate.v1.Finding
-	3,  // [3:3] is the sub-list for method output_type
-	3,  // [3:3] is the sub-list for method input_type
-	3,  // [3:3] is the sub-list for extension type_name
-	3,  // [3:3] is the sub-list for extension extendee
-	0,  // [0:3] is the sub-list for field type_name
+	11, // 1: quorate.v1.RaiseLevelResponse.write:type_name -> quorate.v1.WriteInfo
+	11, // 2: quorate.v1.CheckpointResponse.write:type_name -> quorate.v1.WriteInfo
+	10, // 3: quorate.v1.GetDigestsResponse.members:type_name -> quorate.v1.MemberDigest
+	0,  // 4: quorate.v1.MemberDigest.finding:type_name -> quorate.v1.Finding
+	5,  // [5:5] is the sub-list for method output_type
+	5,  // [5:5] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_upkeep_proto_init() }
@@ -667,6 +670,7 @@ func file_quorate_v1_upkeep_proto_init() {
 	if File_quorate_v1_upkeep_proto != nil {
 		return
 	}
+	file_quorate_v1_common_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -521,10 +521,8 @@ type SetWebhookResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The webhook after the change.
 	Webhook *Webhook `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
-	// True if it was like this before.
-	Repeated bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index         uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	// The write; a repetition if it was like this before.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -566,18 +564,11 @@ func (x *SetWebhookResponse) GetWebhook() *Webhook {
 	return nil
 }
 
-func (x *SetWebhookResponse) GetRepeated() bool {
+func (x *SetWebhookResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Repeated
+		return x.Write
 	}
-	return false
-}
-
-func (x *SetWebhookResponse) GetIndex() uint64 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
+	return nil
 }
 
 // RemoveWebhookRequest names a webhook.
@@ -640,8 +631,8 @@ type RemoveWebhookResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The webhook as it was.
 	Webhook *Webhook `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index         uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// The write.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -683,11 +674,11 @@ func (x *RemoveWebhookResponse) GetWebhook() *Webhook {
 	return nil
 }
 
-func (x *RemoveWebhookResponse) GetIndex() uint64 {
+func (x *RemoveWebhookResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Index
+		return x.Write
 	}
-	return 0
+	return nil
 }
 
 // ResumeWebhookRequest names a webhook and where it continues.
@@ -769,10 +760,8 @@ type ResumeWebhookResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The webhook after the change.
 	Webhook *Webhook `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
-	// True if it was active before, and continues where it was.
-	Repeated bool `protobuf:"varint,2,opt,name=repeated,proto3" json:"repeated,omitempty"`
-	// Log index that reflects this answer, for ReadOptions.min_index.
-	Index         uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	// The write; a repetition if it was active before, and continues where it was.
+	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -814,18 +803,11 @@ func (x *ResumeWebhookResponse) GetWebhook() *Webhook {
 	return nil
 }
 
-func (x *ResumeWebhookResponse) GetRepeated() bool {
+func (x *ResumeWebhookResponse) GetWrite() *WriteInfo {
 	if x != nil {
-		return x.Repeated
+		return x.Write
 	}
-	return false
-}
-
-func (x *ResumeWebhookResponse) GetIndex() uint64 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
+	return nil
 }
 
 var File_quorate_v1_webhook_proto protoreflect.FileDescriptor
@@ -869,26 +851,24 @@ const file_quorate_v1_webhook_proto_rawDesc = "" +
 	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"p\n" +
 	"\x11SetWebhookRequest\x129\n" +
 	"\awebhook\x18\x01 \x01(\v2\x17.quorate.v1.WebhookSpecB\x06\xbaH\x03\xc8\x01\x01R\awebhook\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"u\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"p\n" +
 	"\x12SetWebhookResponse\x12-\n" +
-	"\awebhook\x18\x01 \x01(\v2\x13.quorate.v1.WebhookR\awebhook\x12\x1a\n" +
-	"\brepeated\x18\x02 \x01(\bR\brepeated\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x04R\x05index\"W\n" +
+	"\awebhook\x18\x01 \x01(\v2\x13.quorate.v1.WebhookR\awebhook\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"W\n" +
 	"\x14RemoveWebhookRequest\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04name\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"\\\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"s\n" +
 	"\x15RemoveWebhookResponse\x12-\n" +
-	"\awebhook\x18\x01 \x01(\v2\x13.quorate.v1.WebhookR\awebhook\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\"\xa3\x01\n" +
+	"\awebhook\x18\x01 \x01(\v2\x13.quorate.v1.WebhookR\awebhook\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xa3\x01\n" +
 	"\x14ResumeWebhookRequest\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04name\x12/\n" +
 	"\x05after\x18\x02 \x01(\v2\x19.quorate.v1.EventPositionR\x05after\x12\x19\n" +
 	"\bfrom_now\x18\x03 \x01(\bR\afromNow\x12 \n" +
-	"\x06reason\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"x\n" +
+	"\x06reason\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"s\n" +
 	"\x15ResumeWebhookResponse\x12-\n" +
-	"\awebhook\x18\x01 \x01(\v2\x13.quorate.v1.WebhookR\awebhook\x12\x1a\n" +
-	"\brepeated\x18\x02 \x01(\bR\brepeated\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x04R\x05index*_\n" +
+	"\awebhook\x18\x01 \x01(\v2\x13.quorate.v1.WebhookR\awebhook\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write*_\n" +
 	"\fWebhookState\x12\x1d\n" +
 	"\x19WEBHOOK_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14WEBHOOK_STATE_ACTIVE\x10\x01\x12\x16\n" +
@@ -934,6 +914,7 @@ var file_quorate_v1_webhook_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
 	(*ReadOptions)(nil),           // 13: quorate.v1.ReadOptions
 	(*ReadInfo)(nil),              // 14: quorate.v1.ReadInfo
+	(*WriteInfo)(nil),             // 15: quorate.v1.WriteInfo
 }
 var file_quorate_v1_webhook_proto_depIdxs = []int32{
 	1,  // 0: quorate.v1.Webhook.spec:type_name -> quorate.v1.WebhookSpec
@@ -945,22 +926,25 @@ var file_quorate_v1_webhook_proto_depIdxs = []int32{
 	14, // 6: quorate.v1.ListWebhooksResponse.read:type_name -> quorate.v1.ReadInfo
 	1,  // 7: quorate.v1.SetWebhookRequest.webhook:type_name -> quorate.v1.WebhookSpec
 	3,  // 8: quorate.v1.SetWebhookResponse.webhook:type_name -> quorate.v1.Webhook
-	3,  // 9: quorate.v1.RemoveWebhookResponse.webhook:type_name -> quorate.v1.Webhook
-	2,  // 10: quorate.v1.ResumeWebhookRequest.after:type_name -> quorate.v1.EventPosition
-	3,  // 11: quorate.v1.ResumeWebhookResponse.webhook:type_name -> quorate.v1.Webhook
-	4,  // 12: quorate.v1.WebhookService.ListWebhooks:input_type -> quorate.v1.ListWebhooksRequest
-	6,  // 13: quorate.v1.WebhookService.SetWebhook:input_type -> quorate.v1.SetWebhookRequest
-	8,  // 14: quorate.v1.WebhookService.RemoveWebhook:input_type -> quorate.v1.RemoveWebhookRequest
-	10, // 15: quorate.v1.WebhookService.ResumeWebhook:input_type -> quorate.v1.ResumeWebhookRequest
-	5,  // 16: quorate.v1.WebhookService.ListWebhooks:output_type -> quorate.v1.ListWebhooksResponse
-	7,  // 17: quorate.v1.WebhookService.SetWebhook:output_type -> quorate.v1.SetWebhookResponse
-	9,  // 18: quorate.v1.WebhookService.RemoveWebhook:output_type -> quorate.v1.RemoveWebhookResponse
-	11, // 19: quorate.v1.WebhookService.ResumeWebhook:output_type -> quorate.v1.ResumeWebhookResponse
-	16, // [16:20] is the sub-list for method output_type
-	12, // [12:16] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	15, // 9: quorate.v1.SetWebhookResponse.write:type_name -> quorate.v1.WriteInfo
+	3,  // 10: quorate.v1.RemoveWebhookResponse.webhook:type_name -> quorate.v1.Webhook
+	15, // 11: quorate.v1.RemoveWebhookResponse.write:type_name -> quorate.v1.WriteInfo
+	2,  // 12: quorate.v1.ResumeWebhookRequest.after:type_name -> quorate.v1.EventPosition
+	3,  // 13: quorate.v1.ResumeWebhookResponse.webhook:type_name -> quorate.v1.Webhook
+	15, // 14: quorate.v1.ResumeWebhookResponse.write:type_name -> quorate.v1.WriteInfo
+	4,  // 15: quorate.v1.WebhookService.ListWebhooks:input_type -> quorate.v1.ListWebhooksRequest
+	6,  // 16: quorate.v1.WebhookService.SetWebhook:input_type -> quorate.v1.SetWebhookRequest
+	8,  // 17: quorate.v1.WebhookService.RemoveWebhook:input_type -> quorate.v1.RemoveWebhookRequest
+	10, // 18: quorate.v1.WebhookService.ResumeWebhook:input_type -> quorate.v1.ResumeWebhookRequest
+	5,  // 19: quorate.v1.WebhookService.ListWebhooks:output_type -> quorate.v1.ListWebhooksResponse
+	7,  // 20: quorate.v1.WebhookService.SetWebhook:output_type -> quorate.v1.SetWebhookResponse
+	9,  // 21: quorate.v1.WebhookService.RemoveWebhook:output_type -> quorate.v1.RemoveWebhookResponse
+	11, // 22: quorate.v1.WebhookService.ResumeWebhook:output_type -> quorate.v1.ResumeWebhookResponse
+	19, // [19:23] is the sub-list for method output_type
+	15, // [15:19] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_webhook_proto_init() }

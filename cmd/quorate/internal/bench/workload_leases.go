@@ -27,7 +27,7 @@ func beginLeases(_ context.Context, m *measurement) (load.Work, error) {
 		var fence uint64
 		err := it.Measure("allocate", 1, func() error {
 			answer, err := m.quorate.Allocations.Allocate(ctx, request)
-			fence = answer.GetFence()
+			fence = answer.GetAllocation().GetFence()
 			return err
 		})
 		for n := 0; n < m.options.renewals && err == nil; n++ {

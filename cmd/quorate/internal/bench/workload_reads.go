@@ -67,5 +67,5 @@ func (s *session) writeOnce(ctx context.Context, id string) (uint64, error) {
 		return 0, err
 	}
 	answer, err := s.quorate.Allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: id})
-	return answer.GetIndex(), err
+	return answer.GetWrite().GetIndex(), err
 }

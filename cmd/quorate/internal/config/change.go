@@ -29,6 +29,7 @@ type changeOptions struct {
 type changeAnswer interface {
 	proto.Message
 	GetResult() *quoratev1.ConfigurationResult
+	GetWrite() *quoratev1.WriteInfo
 }
 
 // runChange makes one change and prints its result. Units are read before the call, because afterwards a server no
@@ -122,7 +123,7 @@ func (f *revisionFlag) Type() string { return "N" }
 
 func (o *changeOptions) printResult(answer changeAnswer) error {
 	result := answer.GetResult()
-	printSummary(o.Env, result, o.dryRun)
+	printSummary(o.Env, answer, o.dryRun)
 	return o.Print(answer, func(p *cli.Page) error {
 		drawResult(o.Units, p, result)
 		return nil
@@ -240,12 +241,13 @@ func cutAmount(text string) (word string, amount int64, hasAmount bool) {
 	return word, amount, err == nil
 }
 
-func printSummary(c *cli.Env, result *quoratev1.ConfigurationResult, dryRun bool) {
+func printSummary(c *cli.Env, answer changeAnswer, dryRun bool) {
+	result := answer.GetResult()
 	count := len(result.GetChanges())
 	switch {
 	case count == 0:
 		c.Messagef("nothing to change; this is revision %d", result.GetRevision())
-	case result.GetRepeated():
+	case answer.GetWrite().GetRepetition():
 		c.Messagef("this change was applied before (revision %d)", result.GetRevision())
 	case dryRun:
 		c.Messagef("dry run: would apply %s; nothing was changed", countNoun(count, "change"))

@@ -210,7 +210,7 @@ func (o *limitRequestOptions) approve(ctx context.Context, id, digest string, dr
 		}
 		o.LearnUnitsForTable(ctx, quorate)
 		if answer.GetResult() != nil {
-			printSummary(o.Env, answer.GetResult(), dry)
+			printSummary(o.Env, answer, dry)
 		}
 		return o.Print(answer, func(p *cli.Page) error {
 			o.drawRequest(p, answer.GetRequest())

@@ -46,7 +46,7 @@ func (o *limitsSetOptions) runSchedule(ctx context.Context, at cli.Place) error 
 	switch {
 	case o.dryRun:
 		word = "would be scheduled"
-	case answer.GetRepeatedRequest():
+	case answer.GetWrite().GetRepetition():
 		word = "is scheduled already"
 	}
 	return o.Print(answer, func(p *cli.Page) error {

@@ -98,7 +98,7 @@ func (o *leaseEndOptions) releaseWithoutKeeper(ctx context.Context, id, fenceTex
 		return &cli.ExitError{Code: cli.ExitLeaseLost, Ours: true}
 	case err != nil:
 		return err
-	case answer.GetRepeated():
+	case answer.GetWrite().GetRepetition():
 		o.Messagef("quorate: the lease %s ended before this command: %s", id, cli.StateText(answer.GetAllocation()))
 		return &cli.ExitError{Code: cli.ExitLeaseLost, Ours: true}
 	}

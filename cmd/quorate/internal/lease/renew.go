@@ -60,6 +60,6 @@ func (o *renewOptions) runRenew(ctx context.Context, id string) error {
 	o.Messagef("renewed")
 	o.LearnUnitsForTable(ctx, quorate)
 	return o.Print(answer, func(p *cli.Page) error {
-		return o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetLedgerTimeMs())
+		return o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetWrite().GetLedgerTimeMs())
 	})
 }

@@ -22,7 +22,7 @@ type memberOptions struct {
 
 type memberChange interface {
 	proto.Message
-	GetChanged() bool
+	GetWrite() *quoratev1.WriteInfo
 }
 
 // changeMember prints done, or already if nothing had to change.
@@ -39,7 +39,7 @@ func (o *memberOptions) changeMember(
 		return err
 	}
 	return o.Print(answer, func(p *cli.Page) error {
-		if answer.GetChanged() {
+		if !answer.GetWrite().GetRepetition() {
 			p.Linef("%s", done)
 		} else {
 			p.Linef("unchanged: %s", already)
@@ -169,7 +169,7 @@ func (o *memberOptions) removeMember(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	removed := answer.GetChanged() || isMember(before, id)
+	removed := !answer.GetWrite().GetRepetition() || isMember(before, id)
 	if !removed && !o.missingOK {
 		return fmt.Errorf("%s is not a member: quorate cluster members lists them; --missing-ok accepts it", id)
 	}
@@ -249,7 +249,7 @@ func transferLeader(ctx context.Context, c *cli.Env, id string) error {
 	}
 	return c.Print(answer, func(p *cli.Page) error {
 		switch {
-		case !answer.GetChanged():
+		case answer.GetWrite().GetRepetition():
 			p.Linef("unchanged: %s leads", id)
 		case answer.GetLeaderId() == "":
 			p.Linef("the leadership was handed over; see quorate cluster members")

@@ -65,7 +65,7 @@ func (o *digestsOptions) fetchDigests(
 	if err != nil {
 		return nil, err
 	}
-	return o.awaitDigests(ctx, quorate, point.GetIndex())
+	return o.awaitDigests(ctx, quorate, point.GetWrite().GetIndex())
 }
 
 // awaitDigests asks until all members that are alive have computed their states at an index. When the time is over it

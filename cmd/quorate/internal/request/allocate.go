@@ -177,9 +177,10 @@ func (o *allocateOptions) askDecision(
 		return nil, denied
 	}
 	return &quoratev1.AllocateResponse{
-		Decision: decision, Allocation: answer.GetAllocation(), Repeated: answer.GetAllocation() != nil,
-		Fence: answer.GetAllocation().GetFence(),
-		Index: answer.GetRead().GetIndex(), LedgerTimeMs: answer.GetRead().GetLedgerTimeMs(),
+		Decision: decision, Allocation: answer.GetAllocation(), Write: &quoratev1.WriteInfo{
+			Index: answer.GetRead().GetIndex(), LedgerTimeMs: answer.GetRead().GetLedgerTimeMs(),
+			Repetition: answer.GetAllocation() != nil,
+		},
 	}, nil
 }
 
@@ -206,7 +207,7 @@ func (o *allocateOptions) printGrant(answer *quoratev1.AllocateResponse) error {
 		return o.printQueued(answer)
 	}
 	switch {
-	case answer.GetRepeated() && !o.waitsForGrant():
+	case answer.GetWrite().GetRepetition() && !o.waitsForGrant():
 		o.Messagef("granted before; this call changed nothing")
 	case o.dryRun:
 		o.Messagef("dry run: it would be granted")
@@ -221,14 +222,14 @@ func (o *allocateOptions) printGrant(answer *quoratev1.AllocateResponse) error {
 			drawPlacements(o.Units, p, answer.GetDecision())
 			return nil
 		}
-		return o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetLedgerTimeMs())
+		return o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetWrite().GetLedgerTimeMs())
 	})
 }
 
 // printQueued prints the position of a request that stays in the queue, and what blocks it.
 func (o *allocateOptions) printQueued(answer *quoratev1.AllocateResponse) error {
 	err := o.Print(answer, func(p *cli.Page) error {
-		if err := o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetLedgerTimeMs()); err != nil {
+		if err := o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetWrite().GetLedgerTimeMs()); err != nil {
 			return err
 		}
 		for _, v := range answer.GetDecision().GetViolations() {

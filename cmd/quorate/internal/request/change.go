@@ -30,13 +30,12 @@ type changeAnswer interface {
 	proto.Message
 	GetAllocation() *quoratev1.Allocation
 	GetDecision() *quoratev1.Decision
-	GetRepeated() bool
-	GetLedgerTimeMs() int64
+	GetWrite() *quoratev1.WriteInfo
 }
 
 func (o *changeOptions) print(answer changeAnswer, word string, parts ...*quoratev1.Allocation) error {
 	switch {
-	case answer.GetRepeated():
+	case answer.GetWrite().GetRepetition():
 		o.Messagef("%s before; this call changed nothing", word)
 	case o.dryRun:
 		o.Messagef("dry run: it would be granted")
@@ -44,7 +43,7 @@ func (o *changeOptions) print(answer changeAnswer, word string, parts ...*quorat
 		o.Messagef("%s", word)
 	}
 	return o.Print(answer, func(p *cli.Page) error {
-		if o.dryRun && !answer.GetRepeated() {
+		if o.dryRun && !answer.GetWrite().GetRepetition() {
 			drawPlacements(o.Units, p, answer.GetDecision())
 			return nil
 		}
@@ -60,7 +59,7 @@ func (o *changeOptions) print(answer changeAnswer, word string, parts ...*quorat
 
 func (o *changeOptions) draw(p *cli.Page, answer changeAnswer, parts []*quoratev1.Allocation) error {
 	if len(parts) == 0 {
-		return o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetLedgerTimeMs())
+		return o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetWrite().GetLedgerTimeMs())
 	}
 	return p.Table(o.Units.AllocationRows(append([]*quoratev1.Allocation{answer.GetAllocation()}, parts...)...))
 }
@@ -165,7 +164,7 @@ func (o *resizeOptions) runResize(ctx context.Context, id string) error {
 	case answer.GetDecision().GetOutcome() == quoratev1.Outcome_OUTCOME_WAITING:
 		return o.printWaiting(answer)
 	case o.blocks():
-		answer.Repeated = false
+		answer.Write.Repetition = false
 	}
 	return o.print(answer, "resized")
 }
@@ -190,7 +189,7 @@ func (o *resizeOptions) sendResize(
 // printWaiting prints the position of a resize that stays in the queue, and what blocks it.
 func (o *resizeOptions) printWaiting(answer *quoratev1.ResizeResponse) error {
 	err := o.Print(answer, func(p *cli.Page) error {
-		if err := o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetLedgerTimeMs()); err != nil {
+		if err := o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetWrite().GetLedgerTimeMs()); err != nil {
 			return err
 		}
 		for _, v := range answer.GetDecision().GetViolations() {

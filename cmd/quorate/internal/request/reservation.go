@@ -38,7 +38,7 @@ func confirmReservation(ctx context.Context, c *cli.Env, request *quoratev1.Conf
 	if err != nil {
 		return err
 	}
-	if answer.GetRepeated() {
+	if answer.GetWrite().GetRepetition() {
 		c.Messagef("confirmed before; this call changed nothing")
 	} else {
 		c.Messagef("confirmed")
@@ -75,7 +75,7 @@ func cancelReservation(ctx context.Context, c *cli.Env, request *quoratev1.Cance
 	if err != nil {
 		return err
 	}
-	if answer.GetRepeated() { // by a cancel, a release or expiry; the table has the state
+	if answer.GetWrite().GetRepetition() { // by a cancel, a release or expiry; the table has the state
 		c.Messagef("it had ended before; this call changed nothing")
 	} else {
 		c.Messagef("cancelled")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         TenantsSee as TenantsSee,
         ReadOptions as ReadOptions,
         ReadInfo as ReadInfo,
+        WriteInfo as WriteInfo,
         Limit as Limit,
         AllocationRef as AllocationRef,
     )
@@ -366,6 +367,7 @@ _MODULES = {
     "TenantsSee": "common",
     "ReadOptions": "common",
     "ReadInfo": "common",
+    "WriteInfo": "common",
     "Limit": "common",
     "AllocationRef": "common",
     "AccessMode": "access",

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import Enum
 from quorate.message import Message
 from quorate.service import Service
-from quorate.v1.common import ReadInfo, ReadOptions
+from quorate.v1.common import ReadInfo, ReadOptions, WriteInfo
 from typing import List, Optional
 
 
@@ -375,8 +375,8 @@ class BootstrapResponse(Message):
     token: Optional[Token] = None
     """What the cluster knows of it."""
 
-    index: int = 0
-    """Log index that reflects this answer."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass
@@ -394,8 +394,8 @@ class CreateAccountRequest(Message):
 class CreateAccountResponse(Message):
     """CreateAccountResponse confirms it."""
 
-    index: int = 0
-    """Log index that reflects this answer."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass
@@ -413,8 +413,8 @@ class UpdateAccountRequest(Message):
 class UpdateAccountResponse(Message):
     """UpdateAccountResponse confirms it."""
 
-    index: int = 0
-    """Log index that reflects this answer."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass
@@ -432,8 +432,8 @@ class DeleteAccountRequest(Message):
 class DeleteAccountResponse(Message):
     """DeleteAccountResponse confirms it."""
 
-    index: int = 0
-    """Log index that reflects this answer."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass
@@ -494,8 +494,8 @@ class CreateTokenResponse(Message):
     token: Optional[Token] = None
     """What the cluster knows of it."""
 
-    index: int = 0
-    """Log index that reflects this answer."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass
@@ -525,8 +525,8 @@ class RotateTokenResponse(Message):
     token: Optional[Token] = None
     """What the cluster knows of it."""
 
-    index: int = 0
-    """Log index that reflects this answer."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass
@@ -544,8 +544,8 @@ class RevokeTokenRequest(Message):
 class RevokeTokenResponse(Message):
     """RevokeTokenResponse confirms it."""
 
-    index: int = 0
-    """Log index of the revocation: nothing that came with the token is applied after it."""
+    write: Optional[WriteInfo] = None
+    """The write: nothing that came with the token is applied after its index."""
 
 
 @dataclass
@@ -605,8 +605,8 @@ class RefuseCredentialRequest(Message):
 class RefuseCredentialResponse(Message):
     """RefuseCredentialResponse confirms it."""
 
-    index: int = 0
-    """Log index of the refusal: nothing that came with the credential is applied after it."""
+    write: Optional[WriteInfo] = None
+    """The write: nothing that came with the credential is applied after its index."""
 
 
 @dataclass
@@ -630,8 +630,8 @@ class AllowCredentialRequest(Message):
 class AllowCredentialResponse(Message):
     """AllowCredentialResponse confirms it."""
 
-    index: int = 0
-    """Log index that reflects this answer."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass
@@ -671,8 +671,8 @@ class SetAccessModeResponse(Message):
     before: AccessMode = AccessMode.UNSPECIFIED
     """The mode before."""
 
-    index: int = 0
-    """Log index that reflects this answer."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass

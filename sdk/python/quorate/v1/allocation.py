@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import Enum
 from quorate.message import Message
 from quorate.service import Service, Stream
-from quorate.v1.common import AllocationRef, Limit, ReadInfo, ReadOptions
+from quorate.v1.common import AllocationRef, Limit, ReadInfo, ReadOptions, WriteInfo
 from quorate.v1.decision import Decision, EndReason, LevelCheck, MadeRoom, Preempted, Problem
 from quorate.v1.item import HeldItem, ItemName, ItemPick, ItemUpdate
 from quorate.v1.revision import Revision
@@ -574,19 +574,8 @@ class AllocateResponse(Message):
     decision: Optional[Decision] = None
     """The decision."""
 
-    fence: int = 0
-    """The fence of the allocation; 0 in a dry run."""
-
-    repeated: bool = False
-    """True when the allocation already existed and this call changed nothing."""
-
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
-
-    ledger_time_ms: int = 0
-    """Ledger time of that index. The remaining time of a lease is expires_ledger_ms minus this, counted from the
-    time when the call was sent.
-    """
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if the allocation existed already."""
 
 
 @dataclass
@@ -707,11 +696,8 @@ class RenewResponse(Message):
     allocation: Optional[Allocation] = None
     """The record."""
 
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
-
-    ledger_time_ms: int = 0
-    """Ledger time of that index."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass
@@ -802,14 +788,8 @@ class ResizeResponse(Message):
     decision: Optional[Decision] = None
     """The decision."""
 
-    repeated: bool = False
-    """True when this call changed nothing because the change was made before."""
-
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
-
-    ledger_time_ms: int = 0
-    """Ledger time of that index."""
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if the change was made before."""
 
 
 @dataclass
@@ -865,14 +845,8 @@ class TransferResponse(Message):
     decision: Optional[Decision] = None
     """The decision."""
 
-    repeated: bool = False
-    """True when this call changed nothing because the change was made before."""
-
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
-
-    ledger_time_ms: int = 0
-    """Ledger time of that index."""
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if the change was made before."""
 
 
 @dataclass
@@ -938,17 +912,11 @@ class SplitResponse(Message):
     decision: Optional[Decision] = None
     """The decision."""
 
-    repeated: bool = False
-    """True when this call changed nothing because the change was made before."""
-
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
-
-    ledger_time_ms: int = 0
-    """Ledger time of that index."""
-
     parts: List[Allocation] = _field(default_factory=list)
     """The parts, in the order of the request."""
+
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if the change was made before."""
 
 
 @dataclass
@@ -1143,11 +1111,8 @@ class ReleaseResponse(Message):
     allocation: Optional[Allocation] = None
     """The record after its end."""
 
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
-
-    repeated: bool = False
-    """True when the allocation had ended before and this call changed nothing."""
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if the allocation had ended before."""
 
 
 @dataclass
@@ -1290,11 +1255,8 @@ class ConfirmResponse(Message):
     allocation: Optional[Allocation] = None
     """The record."""
 
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
-
-    repeated: bool = False
-    """True when it was already held and this call changed nothing."""
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if it was held already."""
 
 
 @dataclass
@@ -1320,14 +1282,11 @@ class CancelResponse(Message):
     allocation: Optional[Allocation] = None
     """The record after its end."""
 
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
-
-    repeated: bool = False
-    """True when it had been cancelled before and this call changed nothing."""
-
     restored: List[AllocationRef] = _field(default_factory=list)
     """The preempted allocations that are held again: all that the reservation had preempted, or none."""
+
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if it had been cancelled before."""
 
 
 @dataclass

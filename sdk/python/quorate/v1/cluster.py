@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from quorate.message import Message
 from quorate.service import Service
+from quorate.v1.common import WriteInfo
 from quorate.v1.upkeep import (
     CheckpointRequest,
     CheckpointResponse,
@@ -279,8 +280,8 @@ class JoinMemberRequest(Message):
 class JoinMemberResponse(Message):
     """JoinMemberResponse answers a join."""
 
-    changed: bool = False
-    """False if nothing changed."""
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if the node was a member already."""
 
 
 @dataclass
@@ -298,8 +299,8 @@ class PromoteMemberRequest(Message):
 class PromoteMemberResponse(Message):
     """PromoteMemberResponse answers a promotion."""
 
-    changed: bool = False
-    """False if it was already a voter."""
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if it was a voter already."""
 
 
 @dataclass
@@ -319,8 +320,8 @@ class DemoteMemberRequest(Message):
 class DemoteMemberResponse(Message):
     """DemoteMemberResponse answers a demotion."""
 
-    changed: bool = False
-    """False if it was already a non-voter."""
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if it was a non-voter already."""
 
 
 @dataclass
@@ -340,8 +341,8 @@ class RemoveMemberRequest(Message):
 class RemoveMemberResponse(Message):
     """RemoveMemberResponse answers a removal."""
 
-    changed: bool = False
-    """False if it was not a member."""
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if it was not a member."""
 
 
 @dataclass
@@ -356,8 +357,8 @@ class TransferLeaderRequest(Message):
 class TransferLeaderResponse(Message):
     """TransferLeaderResponse answers a transfer."""
 
-    changed: bool = False
-    """False if it was already the leader."""
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if it was the leader already."""
 
     leader_id: str = ""
     """The present leader in the view of the serving node."""

@@ -72,6 +72,24 @@ class ReadInfo(Message):
 
 
 @dataclass
+class WriteInfo(Message):
+    """WriteInfo says where the log has a write."""
+
+    index: int = 0
+    """A log index that reflects the answer: pass it as ReadOptions.min_index to read the write back from any
+    node. In a dry run, that of the state that it was decided on.
+    """
+
+    ledger_time_ms: int = 0
+    """Ledger time of that index, in milliseconds since the cluster was created. The remaining time of a lease is
+    expires_ledger_ms minus this, counted from the time when the call was sent.
+    """
+
+    repetition: bool = False
+    """True if the call repeated an earlier one, or found everything as it wants it, and changed nothing."""
+
+
+@dataclass
 class Limit(Message):
     """Limit is the most that a node's subtree may hold of one resource. A resource that is absent from a node's
     limits is unset, and the node's policy says what unset means (open: unlimited; strict: zero).

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field as _field
 from datetime import datetime
 from quorate.message import Message
 from quorate.service import Service
-from quorate.v1.common import AllocationRef, ReadInfo, ReadOptions
+from quorate.v1.common import AllocationRef, ReadInfo, ReadOptions, WriteInfo
 from typing import Dict, List, Optional
 
 
@@ -230,8 +230,8 @@ class UpdateItemsResponse(Message):
     items: List[Item] = _field(default_factory=list)
     """After the change, in the order of the request."""
 
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass
@@ -283,8 +283,8 @@ class ResetItemsResponse(Message):
     items: List[ResetItem] = _field(default_factory=list)
     """By name."""
 
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 class ItemService(Service):

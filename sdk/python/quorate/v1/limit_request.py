@@ -8,7 +8,7 @@ from enum import Enum
 from quorate.message import Message
 from quorate.service import Service
 from quorate.v1.access import Place
-from quorate.v1.common import Limit, ReadInfo, ReadOptions
+from quorate.v1.common import Limit, ReadInfo, ReadOptions, WriteInfo
 from quorate.v1.tree import ConfigurationResult
 from typing import Dict, List, Optional
 
@@ -132,15 +132,14 @@ class RequestLimitsResponse(Message):
     request: Optional[LimitRequest] = None
     """The request."""
 
-    repeated: bool = False
-    """True if an equal request was open already, or had been approved by the rule of the parent."""
-
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
-
     not_by_rule: str = ""
     """Why the rule auto-approve of the parent has not approved the request; empty if it has, or if there is
     none.
+    """
+
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if an equal request was open already, or had been approved by the rule of the
+    parent.
     """
 
 
@@ -208,8 +207,8 @@ class ApproveRequestResponse(Message):
     result: Optional[ConfigurationResult] = None
     """The changes that were made, or in a dry run would be made; absent unless the request is applied."""
 
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass
@@ -230,8 +229,8 @@ class RejectRequestResponse(Message):
     request: Optional[LimitRequest] = None
     """The request."""
 
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass
@@ -249,8 +248,8 @@ class WithdrawRequestResponse(Message):
     request: Optional[LimitRequest] = None
     """The request."""
 
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 class LimitRequestService(Service):

@@ -8,7 +8,7 @@ from enum import Enum
 from quorate.message import Message
 from quorate.service import Service
 from quorate.v1.access import AccessSection, Binding, Place
-from quorate.v1.common import AllocationRef, Limit, ReadInfo, ReadOptions, TenantsSee
+from quorate.v1.common import AllocationRef, Limit, ReadInfo, ReadOptions, TenantsSee, WriteInfo
 from quorate.v1.decision import HolderKind
 from quorate.v1.revision import Change, Revision, Subtree
 from quorate.v1.scheduled_limit import LimitAdjustment, Overuse, ScheduledLimit
@@ -468,6 +468,9 @@ class ApplyTreesResponse(Message):
     result: Optional[ConfigurationResult] = None
     """The changes made or, in a dry run, those that would be made."""
 
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if request_id was seen before."""
+
 
 @dataclass
 class ConfigurationResult(Message):
@@ -483,12 +486,6 @@ class ConfigurationResult(Message):
     """The nodes, users, groups and numbers of applications in the changed trees that are over a limit after the
     change; at most 100.
     """
-
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
-
-    repeated: bool = False
-    """True when request_id was seen before and this call changed nothing."""
 
     rooms: List[RoomChange] = _field(default_factory=list)
     """In a dry run: nodes whose headroom for a resource the change creates or removes; at most 100."""
@@ -618,6 +615,9 @@ class SetLimitsResponse(Message):
     result: Optional[ConfigurationResult] = None
     """The changes made or, in a dry run, those that would be made."""
 
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if request_id was seen before."""
+
 
 @dataclass
 class DeleteTreeRequest(Message):
@@ -652,6 +652,9 @@ class DeleteTreeResponse(Message):
 
     result: Optional[ConfigurationResult] = None
     """The changes made or, in a dry run, those that would be made."""
+
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if request_id was seen before."""
 
 
 @dataclass
@@ -1035,6 +1038,9 @@ class MoveNodeResponse(Message):
     result: Optional[ConfigurationResult] = None
     """The changes made or, in a dry run, those that would be made."""
 
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if request_id was seen before."""
+
 
 @dataclass
 class HoldNodeRequest(Message):
@@ -1086,6 +1092,9 @@ class HoldNodeResponse(Message):
     result: Optional[ConfigurationResult] = None
     """The changes made or, in a dry run, those that would be made."""
 
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if request_id was seen before."""
+
 
 @dataclass
 class ResumeNodeRequest(Message):
@@ -1123,6 +1132,9 @@ class ResumeNodeResponse(Message):
 
     result: Optional[ConfigurationResult] = None
     """The changes made or, in a dry run, those that would be made."""
+
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if request_id was seen before."""
 
 
 @dataclass
@@ -1192,6 +1204,9 @@ class SetMaintenanceResponse(Message):
     result: Optional[ConfigurationResult] = None
     """The changes made or, in a dry run, those that would be made."""
 
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if request_id was seen before."""
+
 
 @dataclass
 class RollBackRequest(Message):
@@ -1226,6 +1241,9 @@ class RollBackResponse(Message):
 
     result: Optional[ConfigurationResult] = None
     """The changes made or, in a dry run, those that would be made."""
+
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if request_id was seen before."""
 
 
 @dataclass
@@ -1469,11 +1487,8 @@ class ScheduleLimitsResponse(Message):
     limit: Optional[ScheduledLimit] = None
     """The scheduled limit."""
 
-    repeated_request: bool = False
-    """True if it was scheduled already."""
-
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if it was scheduled already."""
 
 
 @dataclass
@@ -1500,8 +1515,8 @@ class CancelScheduledLimitResponse(Message):
     limit: Optional[ScheduledLimit] = None
     """The scheduled limit as it was."""
 
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field as _field
 from enum import Enum
 from quorate.message import Message
-from typing import List
+from quorate.v1.common import WriteInfo
+from typing import List, Optional
 
 
 class Finding(str, Enum):
@@ -77,8 +78,8 @@ class RaiseLevelResponse(Message):
     level: int = 0
     """The level of the cluster now."""
 
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass
@@ -92,8 +93,8 @@ class CheckpointRequest(Message):
 class CheckpointResponse(Message):
     """CheckpointResponse returns the index."""
 
-    index: int = 0
-    """The log index at which the members compare their states."""
+    write: Optional[WriteInfo] = None
+    """The write; its index is the one at which the members compare their states."""
 
 
 @dataclass

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import Enum
 from quorate.message import Message
 from quorate.service import Service
-from quorate.v1.common import ReadInfo, ReadOptions
+from quorate.v1.common import ReadInfo, ReadOptions, WriteInfo
 from typing import List, Optional
 
 
@@ -141,11 +141,8 @@ class SetWebhookResponse(Message):
     webhook: Optional[Webhook] = None
     """The webhook after the change."""
 
-    repeated: bool = False
-    """True if it was like this before."""
-
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if it was like this before."""
 
 
 @dataclass
@@ -166,8 +163,8 @@ class RemoveWebhookResponse(Message):
     webhook: Optional[Webhook] = None
     """The webhook as it was."""
 
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
+    write: Optional[WriteInfo] = None
+    """The write."""
 
 
 @dataclass
@@ -196,11 +193,8 @@ class ResumeWebhookResponse(Message):
     webhook: Optional[Webhook] = None
     """The webhook after the change."""
 
-    repeated: bool = False
-    """True if it was active before, and continues where it was."""
-
-    index: int = 0
-    """Log index that reflects this answer, for ReadOptions.min_index."""
+    write: Optional[WriteInfo] = None
+    """The write; a repetition if it was active before, and continues where it was."""
 
 
 class WebhookService(Service):

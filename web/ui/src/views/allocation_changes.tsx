@@ -89,9 +89,9 @@ function ActionDialog({ action, allocation, done, close }: ActionProps) {
 async function call(action: Action, { namespace, id, fence }: Allocation): Promise<string> {
   switch (action) {
     case "release":
-      return (await api.allocations.release({ namespace, id, fence })).repeated ? "It had ended before." : "Released.";
+      return (await api.allocations.release({ namespace, id, fence })).write?.repetition ? "It had ended before." : "Released.";
     case "confirm":
-      return (await api.allocations.confirm({ namespace, id, fence })).repeated ? "It was held before." : "Confirmed.";
+      return (await api.allocations.confirm({ namespace, id, fence })).write?.repetition ? "It was held before." : "Confirmed.";
     case "cancel": {
       const { restored } = await api.allocations.cancel({ namespace, id, fence });
       return restored.length ? `Cancelled. Held again: ${restored.map((r) => r.id).join(", ")}.` : "Cancelled.";

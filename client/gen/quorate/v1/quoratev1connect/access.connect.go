@@ -244,6 +244,7 @@ func NewAccessServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			httpClient,
 			baseURL+AccessServiceGetGuardReportProcedure,
 			connect.WithSchema(accessServiceMethods.ByName("GetGuardReport")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 	}
@@ -581,6 +582,7 @@ func NewAccessServiceHandler(svc AccessServiceHandler, opts ...connect.HandlerOp
 		AccessServiceGetGuardReportProcedure,
 		svc.GetGuardReport,
 		connect.WithSchema(accessServiceMethods.ByName("GetGuardReport")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
 	return "/quorate.v1.AccessService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

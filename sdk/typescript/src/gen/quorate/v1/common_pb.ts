@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/common.proto.
  */
 export const file_quorate_v1_common: GenFile = /*@__PURE__*/
-  fileDesc("ChdxdW9yYXRlL3YxL2NvbW1vbi5wcm90bxIKcXVvcmF0ZS52MSJOCgtSZWFkT3B0aW9ucxIsCgtjb25zaXN0ZW5jeRgBIAEoDjIXLnF1b3JhdGUudjEuQ29uc2lzdGVuY3kSEQoJbWluX2luZGV4GAIgASgEIoIBCghSZWFkSW5mbxINCgVpbmRleBgBIAEoBBIWCg5sZWRnZXJfdGltZV9tcxgCIAEoAxIRCglzZXJ2ZWRfYnkYAyABKAkSLAoLY29uc2lzdGVuY3kYBCABKA4yFy5xdW9yYXRlLnYxLkNvbnNpc3RlbmN5Eg4KBmFnZV9tcxgFIAEoAyJcCgVMaW1pdBIQCgZhbW91bnQYASABKANIABITCgl1bmxpbWl0ZWQYAiABKAhIABIPCgV1bnNldBgDIAEoCEgAEhIKCGFkdmlzb3J5GFAgASgDSABCBwoFdmFsdWUiLgoNQWxsb2NhdGlvblJlZhIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkqXwoLQ29uc2lzdGVuY3kSGwoXQ09OU0lTVEVOQ1lfVU5TUEVDSUZJRUQQABIcChhDT05TSVNURU5DWV9MSU5FQVJJWkFCTEUQARIVChFDT05TSVNURU5DWV9TVEFMRRACKlkKClRlbmFudHNTZWUSGwoXVEVOQU5UU19TRUVfVU5TUEVDSUZJRUQQABIVChFURU5BTlRTX1NFRV9OQU1FUxABEhcKE1RFTkFOVFNfU0VFX05PVEhJTkcQAmIGcHJvdG8z");
+  fileDesc("ChdxdW9yYXRlL3YxL2NvbW1vbi5wcm90bxIKcXVvcmF0ZS52MSJOCgtSZWFkT3B0aW9ucxIsCgtjb25zaXN0ZW5jeRgBIAEoDjIXLnF1b3JhdGUudjEuQ29uc2lzdGVuY3kSEQoJbWluX2luZGV4GAIgASgEIoIBCghSZWFkSW5mbxINCgVpbmRleBgBIAEoBBIWCg5sZWRnZXJfdGltZV9tcxgCIAEoAxIRCglzZXJ2ZWRfYnkYAyABKAkSLAoLY29uc2lzdGVuY3kYBCABKA4yFy5xdW9yYXRlLnYxLkNvbnNpc3RlbmN5Eg4KBmFnZV9tcxgFIAEoAyJGCglXcml0ZUluZm8SDQoFaW5kZXgYASABKAQSFgoObGVkZ2VyX3RpbWVfbXMYAiABKAMSEgoKcmVwZXRpdGlvbhgDIAEoCCJcCgVMaW1pdBIQCgZhbW91bnQYASABKANIABITCgl1bmxpbWl0ZWQYAiABKAhIABIPCgV1bnNldBgDIAEoCEgAEhIKCGFkdmlzb3J5GFAgASgDSABCBwoFdmFsdWUiLgoNQWxsb2NhdGlvblJlZhIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkqXwoLQ29uc2lzdGVuY3kSGwoXQ09OU0lTVEVOQ1lfVU5TUEVDSUZJRUQQABIcChhDT05TSVNURU5DWV9MSU5FQVJJWkFCTEUQARIVChFDT05TSVNURU5DWV9TVEFMRRACKlkKClRlbmFudHNTZWUSGwoXVEVOQU5UU19TRUVfVU5TUEVDSUZJRUQQABIVChFURU5BTlRTX1NFRV9OQU1FUxABEhcKE1RFTkFOVFNfU0VFX05PVEhJTkcQAmIGcHJvdG8z");
 
 /**
  * ReadOptions are accepted by every read.
@@ -91,6 +91,43 @@ export const ReadInfoSchema: GenMessage<ReadInfo> = /*@__PURE__*/
   messageDesc(file_quorate_v1_common, 1);
 
 /**
+ * WriteInfo says where the log has a write.
+ *
+ * @generated from message quorate.v1.WriteInfo
+ */
+export type WriteInfo = Message<"quorate.v1.WriteInfo"> & {
+  /**
+   * A log index that reflects the answer: pass it as ReadOptions.min_index to read the write back from any node. In a dry
+   * run, that of the state that it was decided on.
+   *
+   * @generated from field: uint64 index = 1;
+   */
+  index: bigint;
+
+  /**
+   * Ledger time of that index, in milliseconds since the cluster was created. The remaining time of a lease is
+   * expires_ledger_ms minus this, counted from the time when the call was sent.
+   *
+   * @generated from field: int64 ledger_time_ms = 2;
+   */
+  ledgerTimeMs: bigint;
+
+  /**
+   * True if the call repeated an earlier one, or found everything as it wants it, and changed nothing.
+   *
+   * @generated from field: bool repetition = 3;
+   */
+  repetition: boolean;
+};
+
+/**
+ * Describes the message quorate.v1.WriteInfo.
+ * Use `create(WriteInfoSchema)` to create a new message.
+ */
+export const WriteInfoSchema: GenMessage<WriteInfo> = /*@__PURE__*/
+  messageDesc(file_quorate_v1_common, 2);
+
+/**
  * Limit is the most that a node's subtree may hold of one resource. A resource that is absent from a node's
  * limits is unset, and the node's policy says what unset means (open: unlimited; strict: zero).
  *
@@ -143,7 +180,7 @@ export type Limit = Message<"quorate.v1.Limit"> & {
  * Use `create(LimitSchema)` to create a new message.
  */
 export const LimitSchema: GenMessage<Limit> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_common, 2);
+  messageDesc(file_quorate_v1_common, 3);
 
 /**
  * AllocationRef names an allocation, or a request that waits.
@@ -171,7 +208,7 @@ export type AllocationRef = Message<"quorate.v1.AllocationRef"> & {
  * Use `create(AllocationRefSchema)` to create a new message.
  */
 export const AllocationRefSchema: GenMessage<AllocationRef> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_common, 3);
+  messageDesc(file_quorate_v1_common, 4);
 
 /**
  * Consistency is the freshness that a read requires.

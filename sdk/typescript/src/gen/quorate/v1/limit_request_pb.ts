@@ -8,7 +8,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Place } from "./access_pb.js";
 import { file_quorate_v1_access } from "./access_pb.js";
-import type { Limit, ReadInfo, ReadOptions } from "./common_pb.js";
+import type { Limit, ReadInfo, ReadOptions, WriteInfo } from "./common_pb.js";
 import { file_quorate_v1_common } from "./common_pb.js";
 import type { ConfigurationResult } from "./tree_pb.js";
 import { file_quorate_v1_tree } from "./tree_pb.js";
@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/limit_request.proto.
  */
 export const file_quorate_v1_limit_request: GenFile = /*@__PURE__*/
-  fileDesc("Ch5xdW9yYXRlL3YxL2xpbWl0X3JlcXVlc3QucHJvdG8SCnF1b3JhdGUudjEirQUKDExpbWl0UmVxdWVzdBIKCgJpZBgBIAEoBBIgCgVwbGFjZRgCIAEoCzIRLnF1b3JhdGUudjEuUGxhY2USNAoGbGltaXRzGAMgAygLMiQucXVvcmF0ZS52MS5MaW1pdFJlcXVlc3QuTGltaXRzRW50cnkSDQoFYXNrZXIYBCABKAkSDgoGcmVhc29uGAUgASgJEisKB21hZGVfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB2VuZHNfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCWFwcHJvdmFscxgIIAMoCzIZLnF1b3JhdGUudjEuTGltaXRBcHByb3ZhbBIYChBhcHByb3ZhbHNfbmVlZGVkGAkgASgFEiwKBXN0YXRlGAogASgOMh0ucXVvcmF0ZS52MS5MaW1pdFJlcXVlc3RTdGF0ZRItCgljbG9zZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWNsb3NlZF9ieRgMIAEoCRIVCg1jbG9zZWRfcmVhc29uGA0gASgJEhAKCHJldmlzaW9uGA4gASgEEjYKB3ByZXNlbnQYDyADKAsyJS5xdW9yYXRlLnYxLkxpbWl0UmVxdWVzdC5QcmVzZW50RW50cnkSDgoGZGlnZXN0GBAgASgJEhIKCm1heV9kZWNpZGUYESABKAgaQAoLTGltaXRzRW50cnkSCwoDa2V5GAEgASgJEiAKBXZhbHVlGAIgASgLMhEucXVvcmF0ZS52MS5MaW1pdDoCOAEaQQoMUHJlc2VudEVudHJ5EgsKA2tleRgBIAEoCRIgCgV2YWx1ZRgCIAEoCzIRLnF1b3JhdGUudjEuTGltaXQ6AjgBIksKDUxpbWl0QXBwcm92YWwSDAoEdXNlchgBIAEoCRIsCghnaXZlbl9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi2QEKFFJlcXVlc3RMaW1pdHNSZXF1ZXN0EiAKBXBsYWNlGAEgASgLMhEucXVvcmF0ZS52MS5QbGFjZRI8CgZsaW1pdHMYAiADKAsyLC5xdW9yYXRlLnYxLlJlcXVlc3RMaW1pdHNSZXF1ZXN0LkxpbWl0c0VudHJ5Eg4KBnJlYXNvbhgDIAEoCRIPCgdvcGVuX21zGAQgASgDGkAKC0xpbWl0c0VudHJ5EgsKA2tleRgBIAEoCRIgCgV2YWx1ZRgCIAEoCzIRLnF1b3JhdGUudjEuTGltaXQ6AjgBIngKFVJlcXVlc3RMaW1pdHNSZXNwb25zZRIpCgdyZXF1ZXN0GAEgASgLMhgucXVvcmF0ZS52MS5MaW1pdFJlcXVlc3QSEAoIcmVwZWF0ZWQYAiABKAgSDQoFaW5kZXgYAyABKAQSEwoLbm90X2J5X3J1bGUYBCABKAkiyQEKE0xpc3RSZXF1ZXN0c1JlcXVlc3QSDQoFYWZ0ZXIYASABKAQSEQoJcGFnZV9zaXplGAIgASgFEiwKBXN0YXRlGAMgASgOMh0ucXVvcmF0ZS52MS5MaW1pdFJlcXVlc3RTdGF0ZRIgCgVwbGFjZRgEIAEoCzIRLnF1b3JhdGUudjEuUGxhY2USDQoFYXNrZXIYBSABKAkSCgoCaWQYBiABKAQSJQoEcmVhZBgHIAEoCzIXLnF1b3JhdGUudjEuUmVhZE9wdGlvbnMidAoUTGlzdFJlcXVlc3RzUmVzcG9uc2USKgoIcmVxdWVzdHMYASADKAsyGC5xdW9yYXRlLnYxLkxpbWl0UmVxdWVzdBIMCgRuZXh0GAIgASgEEiIKBHJlYWQYAyABKAsyFC5xdW9yYXRlLnYxLlJlYWRJbmZvIkQKFUFwcHJvdmVSZXF1ZXN0UmVxdWVzdBIKCgJpZBgBIAEoBBIOCgZkaWdlc3QYAiABKAkSDwoHZHJ5X3J1bhgDIAEoCCKDAQoWQXBwcm92ZVJlcXVlc3RSZXNwb25zZRIpCgdyZXF1ZXN0GAEgASgLMhgucXVvcmF0ZS52MS5MaW1pdFJlcXVlc3QSLwoGcmVzdWx0GAIgASgLMh8ucXVvcmF0ZS52MS5Db25maWd1cmF0aW9uUmVzdWx0Eg0KBWluZGV4GAMgASgEIjIKFFJlamVjdFJlcXVlc3RSZXF1ZXN0EgoKAmlkGAEgASgEEg4KBnJlYXNvbhgCIAEoCSJRChVSZWplY3RSZXF1ZXN0UmVzcG9uc2USKQoHcmVxdWVzdBgBIAEoCzIYLnF1b3JhdGUudjEuTGltaXRSZXF1ZXN0Eg0KBWluZGV4GAIgASgEIiQKFldpdGhkcmF3UmVxdWVzdFJlcXVlc3QSCgoCaWQYASABKAQiUwoXV2l0aGRyYXdSZXF1ZXN0UmVzcG9uc2USKQoHcmVxdWVzdBgBIAEoCzIYLnF1b3JhdGUudjEuTGltaXRSZXF1ZXN0Eg0KBWluZGV4GAIgASgEKvwBChFMaW1pdFJlcXVlc3RTdGF0ZRIjCh9MSU1JVF9SRVFVRVNUX1NUQVRFX1VOU1BFQ0lGSUVEEAASHAoYTElNSVRfUkVRVUVTVF9TVEFURV9PUEVOEAESHwobTElNSVRfUkVRVUVTVF9TVEFURV9BUFBMSUVEEAISIAocTElNSVRfUkVRVUVTVF9TVEFURV9SRUpFQ1RFRBADEiEKHUxJTUlUX1JFUVVFU1RfU1RBVEVfV0lUSERSQVdOEAQSHQoZTElNSVRfUkVRVUVTVF9TVEFURV9TVEFMRRAFEh8KG0xJTUlUX1JFUVVFU1RfU1RBVEVfRVhQSVJFRBAGMs4DChNMaW1pdFJlcXVlc3RTZXJ2aWNlElQKDVJlcXVlc3RMaW1pdHMSIC5xdW9yYXRlLnYxLlJlcXVlc3RMaW1pdHNSZXF1ZXN0GiEucXVvcmF0ZS52MS5SZXF1ZXN0TGltaXRzUmVzcG9uc2USVgoMTGlzdFJlcXVlc3RzEh8ucXVvcmF0ZS52MS5MaXN0UmVxdWVzdHNSZXF1ZXN0GiAucXVvcmF0ZS52MS5MaXN0UmVxdWVzdHNSZXNwb25zZSIDkAIBElcKDkFwcHJvdmVSZXF1ZXN0EiEucXVvcmF0ZS52MS5BcHByb3ZlUmVxdWVzdFJlcXVlc3QaIi5xdW9yYXRlLnYxLkFwcHJvdmVSZXF1ZXN0UmVzcG9uc2USVAoNUmVqZWN0UmVxdWVzdBIgLnF1b3JhdGUudjEuUmVqZWN0UmVxdWVzdFJlcXVlc3QaIS5xdW9yYXRlLnYxLlJlamVjdFJlcXVlc3RSZXNwb25zZRJaCg9XaXRoZHJhd1JlcXVlc3QSIi5xdW9yYXRlLnYxLldpdGhkcmF3UmVxdWVzdFJlcXVlc3QaIy5xdW9yYXRlLnYxLldpdGhkcmF3UmVxdWVzdFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_quorate_v1_access, file_quorate_v1_common, file_quorate_v1_tree]);
+  fileDesc("Ch5xdW9yYXRlL3YxL2xpbWl0X3JlcXVlc3QucHJvdG8SCnF1b3JhdGUudjEirQUKDExpbWl0UmVxdWVzdBIKCgJpZBgBIAEoBBIgCgVwbGFjZRgCIAEoCzIRLnF1b3JhdGUudjEuUGxhY2USNAoGbGltaXRzGAMgAygLMiQucXVvcmF0ZS52MS5MaW1pdFJlcXVlc3QuTGltaXRzRW50cnkSDQoFYXNrZXIYBCABKAkSDgoGcmVhc29uGAUgASgJEisKB21hZGVfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB2VuZHNfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCWFwcHJvdmFscxgIIAMoCzIZLnF1b3JhdGUudjEuTGltaXRBcHByb3ZhbBIYChBhcHByb3ZhbHNfbmVlZGVkGAkgASgFEiwKBXN0YXRlGAogASgOMh0ucXVvcmF0ZS52MS5MaW1pdFJlcXVlc3RTdGF0ZRItCgljbG9zZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWNsb3NlZF9ieRgMIAEoCRIVCg1jbG9zZWRfcmVhc29uGA0gASgJEhAKCHJldmlzaW9uGA4gASgEEjYKB3ByZXNlbnQYDyADKAsyJS5xdW9yYXRlLnYxLkxpbWl0UmVxdWVzdC5QcmVzZW50RW50cnkSDgoGZGlnZXN0GBAgASgJEhIKCm1heV9kZWNpZGUYESABKAgaQAoLTGltaXRzRW50cnkSCwoDa2V5GAEgASgJEiAKBXZhbHVlGAIgASgLMhEucXVvcmF0ZS52MS5MaW1pdDoCOAEaQQoMUHJlc2VudEVudHJ5EgsKA2tleRgBIAEoCRIgCgV2YWx1ZRgCIAEoCzIRLnF1b3JhdGUudjEuTGltaXQ6AjgBIksKDUxpbWl0QXBwcm92YWwSDAoEdXNlchgBIAEoCRIsCghnaXZlbl9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi2QEKFFJlcXVlc3RMaW1pdHNSZXF1ZXN0EiAKBXBsYWNlGAEgASgLMhEucXVvcmF0ZS52MS5QbGFjZRI8CgZsaW1pdHMYAiADKAsyLC5xdW9yYXRlLnYxLlJlcXVlc3RMaW1pdHNSZXF1ZXN0LkxpbWl0c0VudHJ5Eg4KBnJlYXNvbhgDIAEoCRIPCgdvcGVuX21zGAQgASgDGkAKC0xpbWl0c0VudHJ5EgsKA2tleRgBIAEoCRIgCgV2YWx1ZRgCIAEoCzIRLnF1b3JhdGUudjEuTGltaXQ6AjgBIn0KFVJlcXVlc3RMaW1pdHNSZXNwb25zZRIpCgdyZXF1ZXN0GAEgASgLMhgucXVvcmF0ZS52MS5MaW1pdFJlcXVlc3QSEwoLbm90X2J5X3J1bGUYBCABKAkSJAoFd3JpdGUYAiABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyLJAQoTTGlzdFJlcXVlc3RzUmVxdWVzdBINCgVhZnRlchgBIAEoBBIRCglwYWdlX3NpemUYAiABKAUSLAoFc3RhdGUYAyABKA4yHS5xdW9yYXRlLnYxLkxpbWl0UmVxdWVzdFN0YXRlEiAKBXBsYWNlGAQgASgLMhEucXVvcmF0ZS52MS5QbGFjZRINCgVhc2tlchgFIAEoCRIKCgJpZBgGIAEoBBIlCgRyZWFkGAcgASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucyJ0ChRMaXN0UmVxdWVzdHNSZXNwb25zZRIqCghyZXF1ZXN0cxgBIAMoCzIYLnF1b3JhdGUudjEuTGltaXRSZXF1ZXN0EgwKBG5leHQYAiABKAQSIgoEcmVhZBgDIAEoCzIULnF1b3JhdGUudjEuUmVhZEluZm8iRAoVQXBwcm92ZVJlcXVlc3RSZXF1ZXN0EgoKAmlkGAEgASgEEg4KBmRpZ2VzdBgCIAEoCRIPCgdkcnlfcnVuGAMgASgIIpoBChZBcHByb3ZlUmVxdWVzdFJlc3BvbnNlEikKB3JlcXVlc3QYASABKAsyGC5xdW9yYXRlLnYxLkxpbWl0UmVxdWVzdBIvCgZyZXN1bHQYAiABKAsyHy5xdW9yYXRlLnYxLkNvbmZpZ3VyYXRpb25SZXN1bHQSJAoFd3JpdGUYAyABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyIyChRSZWplY3RSZXF1ZXN0UmVxdWVzdBIKCgJpZBgBIAEoBBIOCgZyZWFzb24YAiABKAkiaAoVUmVqZWN0UmVxdWVzdFJlc3BvbnNlEikKB3JlcXVlc3QYASABKAsyGC5xdW9yYXRlLnYxLkxpbWl0UmVxdWVzdBIkCgV3cml0ZRgCIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvIiQKFldpdGhkcmF3UmVxdWVzdFJlcXVlc3QSCgoCaWQYASABKAQiagoXV2l0aGRyYXdSZXF1ZXN0UmVzcG9uc2USKQoHcmVxdWVzdBgBIAEoCzIYLnF1b3JhdGUudjEuTGltaXRSZXF1ZXN0EiQKBXdyaXRlGAIgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8q/AEKEUxpbWl0UmVxdWVzdFN0YXRlEiMKH0xJTUlUX1JFUVVFU1RfU1RBVEVfVU5TUEVDSUZJRUQQABIcChhMSU1JVF9SRVFVRVNUX1NUQVRFX09QRU4QARIfChtMSU1JVF9SRVFVRVNUX1NUQVRFX0FQUExJRUQQAhIgChxMSU1JVF9SRVFVRVNUX1NUQVRFX1JFSkVDVEVEEAMSIQodTElNSVRfUkVRVUVTVF9TVEFURV9XSVRIRFJBV04QBBIdChlMSU1JVF9SRVFVRVNUX1NUQVRFX1NUQUxFEAUSHwobTElNSVRfUkVRVUVTVF9TVEFURV9FWFBJUkVEEAYyzgMKE0xpbWl0UmVxdWVzdFNlcnZpY2USVAoNUmVxdWVzdExpbWl0cxIgLnF1b3JhdGUudjEuUmVxdWVzdExpbWl0c1JlcXVlc3QaIS5xdW9yYXRlLnYxLlJlcXVlc3RMaW1pdHNSZXNwb25zZRJWCgxMaXN0UmVxdWVzdHMSHy5xdW9yYXRlLnYxLkxpc3RSZXF1ZXN0c1JlcXVlc3QaIC5xdW9yYXRlLnYxLkxpc3RSZXF1ZXN0c1Jlc3BvbnNlIgOQAgESVwoOQXBwcm92ZVJlcXVlc3QSIS5xdW9yYXRlLnYxLkFwcHJvdmVSZXF1ZXN0UmVxdWVzdBoiLnF1b3JhdGUudjEuQXBwcm92ZVJlcXVlc3RSZXNwb25zZRJUCg1SZWplY3RSZXF1ZXN0EiAucXVvcmF0ZS52MS5SZWplY3RSZXF1ZXN0UmVxdWVzdBohLnF1b3JhdGUudjEuUmVqZWN0UmVxdWVzdFJlc3BvbnNlEloKD1dpdGhkcmF3UmVxdWVzdBIiLnF1b3JhdGUudjEuV2l0aGRyYXdSZXF1ZXN0UmVxdWVzdBojLnF1b3JhdGUudjEuV2l0aGRyYXdSZXF1ZXN0UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp, file_quorate_v1_access, file_quorate_v1_common, file_quorate_v1_tree]);
 
 /**
  * LimitRequest is a request for other limits of a node.
@@ -237,25 +237,18 @@ export type RequestLimitsResponse = Message<"quorate.v1.RequestLimitsResponse"> 
   request?: LimitRequest | undefined;
 
   /**
-   * True if an equal request was open already, or had been approved by the rule of the parent.
-   *
-   * @generated from field: bool repeated = 2;
-   */
-  repeated: boolean;
-
-  /**
-   * Log index that reflects this answer, for ReadOptions.min_index.
-   *
-   * @generated from field: uint64 index = 3;
-   */
-  index: bigint;
-
-  /**
    * Why the rule auto-approve of the parent has not approved the request; empty if it has, or if there is none.
    *
    * @generated from field: string not_by_rule = 4;
    */
   notByRule: string;
+
+  /**
+   * The write; a repetition if an equal request was open already, or had been approved by the rule of the parent.
+   *
+   * @generated from field: quorate.v1.WriteInfo write = 2;
+   */
+  write?: WriteInfo | undefined;
 };
 
 /**
@@ -419,11 +412,11 @@ export type ApproveRequestResponse = Message<"quorate.v1.ApproveRequestResponse"
   result?: ConfigurationResult | undefined;
 
   /**
-   * Log index that reflects this answer, for ReadOptions.min_index.
+   * The write.
    *
-   * @generated from field: uint64 index = 3;
+   * @generated from field: quorate.v1.WriteInfo write = 3;
    */
-  index: bigint;
+  write?: WriteInfo | undefined;
 };
 
 /**
@@ -475,11 +468,11 @@ export type RejectRequestResponse = Message<"quorate.v1.RejectRequestResponse"> 
   request?: LimitRequest | undefined;
 
   /**
-   * Log index that reflects this answer, for ReadOptions.min_index.
+   * The write.
    *
-   * @generated from field: uint64 index = 2;
+   * @generated from field: quorate.v1.WriteInfo write = 2;
    */
-  index: bigint;
+  write?: WriteInfo | undefined;
 };
 
 /**
@@ -524,11 +517,11 @@ export type WithdrawRequestResponse = Message<"quorate.v1.WithdrawRequestRespons
   request?: LimitRequest | undefined;
 
   /**
-   * Log index that reflects this answer, for ReadOptions.min_index.
+   * The write.
    *
-   * @generated from field: uint64 index = 2;
+   * @generated from field: quorate.v1.WriteInfo write = 2;
    */
-  index: bigint;
+  write?: WriteInfo | undefined;
 };
 
 /**

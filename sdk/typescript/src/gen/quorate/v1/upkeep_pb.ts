@@ -4,13 +4,15 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { WriteInfo } from "./common_pb.js";
+import { file_quorate_v1_common } from "./common_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file quorate/v1/upkeep.proto.
  */
 export const file_quorate_v1_upkeep: GenFile = /*@__PURE__*/
-  fileDesc("ChdxdW9yYXRlL3YxL3Vwa2VlcC5wcm90bxIKcXVvcmF0ZS52MSIRCg9HZXRMZXZlbFJlcXVlc3QiXQoQR2V0TGV2ZWxSZXNwb25zZRINCgVsZXZlbBgBIAEoDRIQCghwb3NzaWJsZRgCIAEoDRIoCgdtZW1iZXJzGAMgAygLMhcucXVvcmF0ZS52MS5NZW1iZXJMZXZlbCJQCgtNZW1iZXJMZXZlbBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhUKDWZlYXR1cmVfbGV2ZWwYAyABKA0SDQoFYWxpdmUYBCABKAgiEwoRUmFpc2VMZXZlbFJlcXVlc3QiMgoSUmFpc2VMZXZlbFJlc3BvbnNlEg0KBWxldmVsGAEgASgNEg0KBWluZGV4GAIgASgEIhMKEUNoZWNrcG9pbnRSZXF1ZXN0IiMKEkNoZWNrcG9pbnRSZXNwb25zZRINCgVpbmRleBgBIAEoBCITChFHZXREaWdlc3RzUmVxdWVzdCI/ChJHZXREaWdlc3RzUmVzcG9uc2USKQoHbWVtYmVycxgBIAMoCzIYLnF1b3JhdGUudjEuTWVtYmVyRGlnZXN0Il8KDE1lbWJlckRpZ2VzdBIKCgJpZBgBIAEoCRINCgVpbmRleBgCIAEoBBIOCgZkaWdlc3QYAyABKAkSJAoHZmluZGluZxgEIAEoDjITLnF1b3JhdGUudjEuRmluZGluZyphCgdGaW5kaW5nEhcKE0ZJTkRJTkdfVU5TUEVDSUZJRUQQABISCg5GSU5ESU5HX0FHUkVFUxABEhMKD0ZJTkRJTkdfRElGRkVSUxACEhQKEEZJTkRJTkdfRElTUFVURUQQA2IGcHJvdG8z");
+  fileDesc("ChdxdW9yYXRlL3YxL3Vwa2VlcC5wcm90bxIKcXVvcmF0ZS52MSIRCg9HZXRMZXZlbFJlcXVlc3QiXQoQR2V0TGV2ZWxSZXNwb25zZRINCgVsZXZlbBgBIAEoDRIQCghwb3NzaWJsZRgCIAEoDRIoCgdtZW1iZXJzGAMgAygLMhcucXVvcmF0ZS52MS5NZW1iZXJMZXZlbCJQCgtNZW1iZXJMZXZlbBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhUKDWZlYXR1cmVfbGV2ZWwYAyABKA0SDQoFYWxpdmUYBCABKAgiEwoRUmFpc2VMZXZlbFJlcXVlc3QiSQoSUmFpc2VMZXZlbFJlc3BvbnNlEg0KBWxldmVsGAEgASgNEiQKBXdyaXRlGAIgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iEwoRQ2hlY2twb2ludFJlcXVlc3QiOgoSQ2hlY2twb2ludFJlc3BvbnNlEiQKBXdyaXRlGAEgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iEwoRR2V0RGlnZXN0c1JlcXVlc3QiPwoSR2V0RGlnZXN0c1Jlc3BvbnNlEikKB21lbWJlcnMYASADKAsyGC5xdW9yYXRlLnYxLk1lbWJlckRpZ2VzdCJfCgxNZW1iZXJEaWdlc3QSCgoCaWQYASABKAkSDQoFaW5kZXgYAiABKAQSDgoGZGlnZXN0GAMgASgJEiQKB2ZpbmRpbmcYBCABKA4yEy5xdW9yYXRlLnYxLkZpbmRpbmcqYQoHRmluZGluZxIXChNGSU5ESU5HX1VOU1BFQ0lGSUVEEAASEgoORklORElOR19BR1JFRVMQARITCg9GSU5ESU5HX0RJRkZFUlMQAhIUChBGSU5ESU5HX0RJU1BVVEVEEANiBnByb3RvMw", [file_quorate_v1_common]);
 
 /**
  * GetLevelRequest asks any node.
@@ -133,11 +135,11 @@ export type RaiseLevelResponse = Message<"quorate.v1.RaiseLevelResponse"> & {
   level: number;
 
   /**
-   * Log index that reflects this answer, for ReadOptions.min_index.
+   * The write.
    *
-   * @generated from field: uint64 index = 2;
+   * @generated from field: quorate.v1.WriteInfo write = 2;
    */
-  index: bigint;
+  write?: WriteInfo | undefined;
 };
 
 /**
@@ -169,11 +171,11 @@ export const CheckpointRequestSchema: GenMessage<CheckpointRequest> = /*@__PURE_
  */
 export type CheckpointResponse = Message<"quorate.v1.CheckpointResponse"> & {
   /**
-   * The log index at which the members compare their states.
+   * The write; its index is the one at which the members compare their states.
    *
-   * @generated from field: uint64 index = 1;
+   * @generated from field: quorate.v1.WriteInfo write = 1;
    */
-  index: bigint;
+  write?: WriteInfo | undefined;
 };
 
 /**

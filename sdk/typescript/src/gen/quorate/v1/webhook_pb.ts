@@ -6,7 +6,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { ReadInfo, ReadOptions } from "./common_pb.js";
+import type { ReadInfo, ReadOptions, WriteInfo } from "./common_pb.js";
 import { file_quorate_v1_common } from "./common_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/webhook.proto.
  */
 export const file_quorate_v1_webhook: GenFile = /*@__PURE__*/
-  fileDesc("ChhxdW9yYXRlL3YxL3dlYmhvb2sucHJvdG8SCnF1b3JhdGUudjEieQoLV2ViaG9va1NwZWMSDAoEbmFtZRgBIAEoCRILCgN1cmwYAiABKAkSDgoGc2VjcmV0GAMgASgJEg0KBXR5cGVzGAQgAygJEgwKBHRyZWUYBSABKAkSDAoEbm9kZRgGIAEoCRIUCgxyZXRyeV9mb3JfbXMYByABKAMiLgoNRXZlbnRQb3NpdGlvbhINCgVpbmRleBgBIAEoBBIOCgZudW1iZXIYAiABKA0ioQIKB1dlYmhvb2sSJQoEc3BlYxgBIAEoCzIXLnF1b3JhdGUudjEuV2ViaG9va1NwZWMSJwoFc3RhdGUYAiABKA4yGC5xdW9yYXRlLnYxLldlYmhvb2tTdGF0ZRIpCgZjdXJzb3IYAyABKAsyGS5xdW9yYXRlLnYxLkV2ZW50UG9zaXRpb24SDgoGYmVoaW5kGAQgASgDEhEKCWZvcmdvdHRlbhgFIAEoCBIRCglkZWxpdmVyZWQYBiABKAQSDAoEZ2FwcxgHIAEoBBI0ChBmYWlsaW5nX3NpbmNlX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpsYXN0X2Vycm9yGAkgASgJEg0KBW93bmVyGAogASgJIjwKE0xpc3RXZWJob29rc1JlcXVlc3QSJQoEcmVhZBgBIAEoCzIXLnF1b3JhdGUudjEuUmVhZE9wdGlvbnMiYQoUTGlzdFdlYmhvb2tzUmVzcG9uc2USJQoId2ViaG9va3MYASADKAsyEy5xdW9yYXRlLnYxLldlYmhvb2sSIgoEcmVhZBgCIAEoCzIULnF1b3JhdGUudjEuUmVhZEluZm8iTQoRU2V0V2ViaG9va1JlcXVlc3QSKAoHd2ViaG9vaxgBIAEoCzIXLnF1b3JhdGUudjEuV2ViaG9va1NwZWMSDgoGcmVhc29uGAIgASgJIlsKElNldFdlYmhvb2tSZXNwb25zZRIkCgd3ZWJob29rGAEgASgLMhMucXVvcmF0ZS52MS5XZWJob29rEhAKCHJlcGVhdGVkGAIgASgIEg0KBWluZGV4GAMgASgEIjQKFFJlbW92ZVdlYmhvb2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSDgoGcmVhc29uGAIgASgJIkwKFVJlbW92ZVdlYmhvb2tSZXNwb25zZRIkCgd3ZWJob29rGAEgASgLMhMucXVvcmF0ZS52MS5XZWJob29rEg0KBWluZGV4GAIgASgEInAKFFJlc3VtZVdlYmhvb2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSKAoFYWZ0ZXIYAiABKAsyGS5xdW9yYXRlLnYxLkV2ZW50UG9zaXRpb24SEAoIZnJvbV9ub3cYAyABKAgSDgoGcmVhc29uGAQgASgJIl4KFVJlc3VtZVdlYmhvb2tSZXNwb25zZRIkCgd3ZWJob29rGAEgASgLMhMucXVvcmF0ZS52MS5XZWJob29rEhAKCHJlcGVhdGVkGAIgASgIEg0KBWluZGV4GAMgASgEKl8KDFdlYmhvb2tTdGF0ZRIdChlXRUJIT09LX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUV0VCSE9PS19TVEFURV9BQ1RJVkUQARIWChJXRUJIT09LX1NUQVRFX0RFQUQQAjLhAgoOV2ViaG9va1NlcnZpY2USVgoMTGlzdFdlYmhvb2tzEh8ucXVvcmF0ZS52MS5MaXN0V2ViaG9va3NSZXF1ZXN0GiAucXVvcmF0ZS52MS5MaXN0V2ViaG9va3NSZXNwb25zZSIDkAIBEksKClNldFdlYmhvb2sSHS5xdW9yYXRlLnYxLlNldFdlYmhvb2tSZXF1ZXN0Gh4ucXVvcmF0ZS52MS5TZXRXZWJob29rUmVzcG9uc2USVAoNUmVtb3ZlV2ViaG9vaxIgLnF1b3JhdGUudjEuUmVtb3ZlV2ViaG9va1JlcXVlc3QaIS5xdW9yYXRlLnYxLlJlbW92ZVdlYmhvb2tSZXNwb25zZRJUCg1SZXN1bWVXZWJob29rEiAucXVvcmF0ZS52MS5SZXN1bWVXZWJob29rUmVxdWVzdBohLnF1b3JhdGUudjEuUmVzdW1lV2ViaG9va1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_quorate_v1_common]);
+  fileDesc("ChhxdW9yYXRlL3YxL3dlYmhvb2sucHJvdG8SCnF1b3JhdGUudjEieQoLV2ViaG9va1NwZWMSDAoEbmFtZRgBIAEoCRILCgN1cmwYAiABKAkSDgoGc2VjcmV0GAMgASgJEg0KBXR5cGVzGAQgAygJEgwKBHRyZWUYBSABKAkSDAoEbm9kZRgGIAEoCRIUCgxyZXRyeV9mb3JfbXMYByABKAMiLgoNRXZlbnRQb3NpdGlvbhINCgVpbmRleBgBIAEoBBIOCgZudW1iZXIYAiABKA0ioQIKB1dlYmhvb2sSJQoEc3BlYxgBIAEoCzIXLnF1b3JhdGUudjEuV2ViaG9va1NwZWMSJwoFc3RhdGUYAiABKA4yGC5xdW9yYXRlLnYxLldlYmhvb2tTdGF0ZRIpCgZjdXJzb3IYAyABKAsyGS5xdW9yYXRlLnYxLkV2ZW50UG9zaXRpb24SDgoGYmVoaW5kGAQgASgDEhEKCWZvcmdvdHRlbhgFIAEoCBIRCglkZWxpdmVyZWQYBiABKAQSDAoEZ2FwcxgHIAEoBBI0ChBmYWlsaW5nX3NpbmNlX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpsYXN0X2Vycm9yGAkgASgJEg0KBW93bmVyGAogASgJIjwKE0xpc3RXZWJob29rc1JlcXVlc3QSJQoEcmVhZBgBIAEoCzIXLnF1b3JhdGUudjEuUmVhZE9wdGlvbnMiYQoUTGlzdFdlYmhvb2tzUmVzcG9uc2USJQoId2ViaG9va3MYASADKAsyEy5xdW9yYXRlLnYxLldlYmhvb2sSIgoEcmVhZBgCIAEoCzIULnF1b3JhdGUudjEuUmVhZEluZm8iTQoRU2V0V2ViaG9va1JlcXVlc3QSKAoHd2ViaG9vaxgBIAEoCzIXLnF1b3JhdGUudjEuV2ViaG9va1NwZWMSDgoGcmVhc29uGAIgASgJImAKElNldFdlYmhvb2tSZXNwb25zZRIkCgd3ZWJob29rGAEgASgLMhMucXVvcmF0ZS52MS5XZWJob29rEiQKBXdyaXRlGAIgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iNAoUUmVtb3ZlV2ViaG9va1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIOCgZyZWFzb24YAiABKAkiYwoVUmVtb3ZlV2ViaG9va1Jlc3BvbnNlEiQKB3dlYmhvb2sYASABKAsyEy5xdW9yYXRlLnYxLldlYmhvb2sSJAoFd3JpdGUYAiABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyJwChRSZXN1bWVXZWJob29rUmVxdWVzdBIMCgRuYW1lGAEgASgJEigKBWFmdGVyGAIgASgLMhkucXVvcmF0ZS52MS5FdmVudFBvc2l0aW9uEhAKCGZyb21fbm93GAMgASgIEg4KBnJlYXNvbhgEIAEoCSJjChVSZXN1bWVXZWJob29rUmVzcG9uc2USJAoHd2ViaG9vaxgBIAEoCzITLnF1b3JhdGUudjEuV2ViaG9vaxIkCgV3cml0ZRgCIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvKl8KDFdlYmhvb2tTdGF0ZRIdChlXRUJIT09LX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUV0VCSE9PS19TVEFURV9BQ1RJVkUQARIWChJXRUJIT09LX1NUQVRFX0RFQUQQAjLhAgoOV2ViaG9va1NlcnZpY2USVgoMTGlzdFdlYmhvb2tzEh8ucXVvcmF0ZS52MS5MaXN0V2ViaG9va3NSZXF1ZXN0GiAucXVvcmF0ZS52MS5MaXN0V2ViaG9va3NSZXNwb25zZSIDkAIBEksKClNldFdlYmhvb2sSHS5xdW9yYXRlLnYxLlNldFdlYmhvb2tSZXF1ZXN0Gh4ucXVvcmF0ZS52MS5TZXRXZWJob29rUmVzcG9uc2USVAoNUmVtb3ZlV2ViaG9vaxIgLnF1b3JhdGUudjEuUmVtb3ZlV2ViaG9va1JlcXVlc3QaIS5xdW9yYXRlLnYxLlJlbW92ZVdlYmhvb2tSZXNwb25zZRJUCg1SZXN1bWVXZWJob29rEiAucXVvcmF0ZS52MS5SZXN1bWVXZWJob29rUmVxdWVzdBohLnF1b3JhdGUudjEuUmVzdW1lV2ViaG9va1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_quorate_v1_common]);
 
 /**
  * WebhookSpec says which events go where.
@@ -284,18 +284,11 @@ export type SetWebhookResponse = Message<"quorate.v1.SetWebhookResponse"> & {
   webhook?: Webhook | undefined;
 
   /**
-   * True if it was like this before.
+   * The write; a repetition if it was like this before.
    *
-   * @generated from field: bool repeated = 2;
+   * @generated from field: quorate.v1.WriteInfo write = 2;
    */
-  repeated: boolean;
-
-  /**
-   * Log index that reflects this answer, for ReadOptions.min_index.
-   *
-   * @generated from field: uint64 index = 3;
-   */
-  index: bigint;
+  write?: WriteInfo | undefined;
 };
 
 /**
@@ -347,11 +340,11 @@ export type RemoveWebhookResponse = Message<"quorate.v1.RemoveWebhookResponse"> 
   webhook?: Webhook | undefined;
 
   /**
-   * Log index that reflects this answer, for ReadOptions.min_index.
+   * The write.
    *
-   * @generated from field: uint64 index = 2;
+   * @generated from field: quorate.v1.WriteInfo write = 2;
    */
-  index: bigint;
+  write?: WriteInfo | undefined;
 };
 
 /**
@@ -418,18 +411,11 @@ export type ResumeWebhookResponse = Message<"quorate.v1.ResumeWebhookResponse"> 
   webhook?: Webhook | undefined;
 
   /**
-   * True if it was active before, and continues where it was.
+   * The write; a repetition if it was active before, and continues where it was.
    *
-   * @generated from field: bool repeated = 2;
+   * @generated from field: quorate.v1.WriteInfo write = 2;
    */
-  repeated: boolean;
-
-  /**
-   * Log index that reflects this answer, for ReadOptions.min_index.
-   *
-   * @generated from field: uint64 index = 3;
-   */
-  index: bigint;
+  write?: WriteInfo | undefined;
 };
 
 /**
