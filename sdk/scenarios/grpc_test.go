@@ -16,22 +16,29 @@ import (
 	"github.com/quorate/quorate/internal/verify"
 )
 
+// debian is the Python that Debian's packages of grpcio and protobuf are for.
+const debian = "/usr/bin/python3"
+
 // grpcLevels is the depth of the tree in which clients of gRPC are denied.
 const grpcLevels = 7
 
 // TestDenialsReachPython and TestDenialsReachJava: the decision arrives through the gRPC libraries of these languages,
 // which drop a trailer of more than 8 KiB, however many limits are in the way, and from each server.
 func TestDenialsReachPython(t *testing.T) {
-	const debian = "/usr/bin/python3" // for which Debian's package of grpcio is
-	requireTools(t, debian)
-	// The folder grpc here is a package of that name, too, so import a name that only grpcio has.
-	if out, status := runIn(t, ".", nil, debian, "-c", "from grpc import StatusCode"); status != 0 {
-		if os.Getenv("QUORATE_SDKS") == "require" {
-			t.Fatalf("make sdks installs grpcio: %s", out)
-		}
-		t.Skip("this machine has no grpcio: make sdks installs it")
-	}
+	requirePython(t, "from grpc import StatusCode") // the folder grpc here is a package of that name, too
 	testDenialsOverGRPC(t, debian, "grpc/deny.py")
+}
+
+// requirePython requires that Debian's Python can execute an import.
+func requirePython(t *testing.T, imports string) {
+	t.Helper()
+	requireTools(t, debian)
+	if out, status := runIn(t, ".", nil, debian, "-c", imports); status != 0 {
+		if os.Getenv("QUORATE_SDKS") == "require" {
+			t.Fatalf("make sdks installs grpcio and protobuf: %s", out)
+		}
+		t.Skipf("%s fails on this machine: make sdks installs grpcio and protobuf", imports)
+	}
 }
 
 func TestDenialsReachJava(t *testing.T) {
