@@ -404,7 +404,7 @@ func TestWhoAmIAndCanI(t *testing.T) {
 
 	ask := func(verb, place string) *quoratev1.AccessQuestion {
 		tree, node, _ := strings.Cut(place, ":")
-		return &quoratev1.AccessQuestion{Verb: verb, Place: &quoratev1.Place{Tree: tree, Node: node}}
+		return &quoratev1.AccessQuestion{Verb: verb, Tree: tree, Node: node}
 	}
 	questions := []*quoratev1.AccessQuestion{
 		ask("limits.set", "guarded:physics/higgs"), ask("limits.set", "guarded:"), ask("usage.read", "guarded:physics"),
@@ -436,10 +436,10 @@ func TestWhoCan(t *testing.T) {
 	whoCan := func(a as, verb, place string) (string, error) {
 		tree, node, _ := strings.Cut(place, ":")
 		answer, err := d.accessAs(a).WhoCan(t.Context(),
-			&quoratev1.WhoCanRequest{Verb: verb, Place: &quoratev1.Place{Tree: tree, Node: node}})
+			&quoratev1.WhoCanRequest{Verb: verb, Tree: tree, Node: node})
 		var list []string
 		for _, b := range answer.GetBindings() {
-			list = append(list, fmt.Sprintf("%s:%s %s", b.GetPlace().GetTree(), b.GetPlace().GetNode(),
+			list = append(list, fmt.Sprintf("%s:%s %s", b.GetTree(), b.GetNode(),
 				strings.Join(b.GetBinding().GetTo(), ",")))
 		}
 		return strings.Join(list, "; "), err
@@ -463,7 +463,7 @@ func TestWhoCan(t *testing.T) {
 		}
 	}
 	_, err := whoCan(admin, "hold", "guarded:nowhere")
-	wantRefused(t, err, connect.CodeNotFound, "place", "no node")
+	wantRefused(t, err, connect.CodeNotFound, "node", "no node")
 	// Who may not see has the same answer for places that exist and that do not.
 	_, exists := whoCan(plain, "hold", "guarded:")
 	wantRefused(t, exists, connect.CodePermissionDenied, "", "bindings.grant")

@@ -167,8 +167,8 @@ func TestAuditRecordsInPages(t *testing.T) {
 		"all":     {&quoratev1.ListRecordsRequest{}, 2500},
 		"user":    {&quoratev1.ListRecordsRequest{User: "account/anna"}, 1250},
 		"action":  {&quoratev1.ListRecordsRequest{Action: "MoveNode", User: "account/peter"}, 625},
-		"place":   {&quoratev1.ListRecordsRequest{Place: &quoratev1.Place{Tree: "cern", Node: "cms"}}, 1250},
-		"nowhere": {&quoratev1.ListRecordsRequest{Place: &quoratev1.Place{Tree: "cern", Node: "cm"}}, 0},
+		"place":   {&quoratev1.ListRecordsRequest{Tree: "cern", Node: "cms"}, 1250},
+		"nowhere": {&quoratev1.ListRecordsRequest{Tree: "cern", Node: "cm"}, 0},
 		"since": {&quoratev1.ListRecordsRequest{
 			BeginsAt: timestamppb.New(since.Add(2490 * time.Millisecond)),
 		}, 10},

@@ -152,8 +152,8 @@ func TestAPastConfiguration(t *testing.T) {
 	}
 	_, err := get(&quoratev1.GetConfigurationRequest{Revision: 4})
 	wantRefused(t, err, connect.CodeNotFound, "revision", "there is no revision 4 yet; the configuration is at 3")
-	_, err = get(&quoratev1.GetConfigurationRequest{Revision: 1, At: &quoratev1.Subtree{Tree: "cern"}})
-	wantRefused(t, err, connect.CodeInvalidArgument, "revision", "leave out revision, or at")
+	_, err = get(&quoratev1.GetConfigurationRequest{Revision: 1, Tree: "cern"})
+	wantRefused(t, err, connect.CodeInvalidArgument, "revision", "leave out revision, or tree")
 }
 
 func TestTheWholeConfigurationCanBeAppliedAgain(t *testing.T) {

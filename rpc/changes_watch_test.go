@@ -334,7 +334,7 @@ func TestChangesTellOfLimitRequests(t *testing.T) {
 	begin := d.node.index
 	requests := quoratev1connect.NewLimitRequestServiceClient(admin, d.url)
 	_, err := requests.RequestLimits(t.Context(), &quoratev1.RequestLimitsRequest{
-		Place: &quoratev1.Place{Tree: "cern", Node: "physics"}, Reason: "a campaign",
+		Tree: "cern", Node: "physics", Reason: "a campaign",
 		Limits: map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: 90}}},
 	})
 	if err != nil {

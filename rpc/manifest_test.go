@@ -23,11 +23,12 @@ func (d *testServer) parsed(t *testing.T, text string) *quoratev1.ParseManifestR
 // nothing; and with one limit changed in the text, the plan of that request has that change.
 func TestManifestsGoBothWays(t *testing.T) {
 	d := oneNode(t)
-	for name, at := range map[string]*quoratev1.Subtree{
-		"all": nil, "a tree": {Tree: "cern"}, "a subtree": {Tree: "cern", Node: "physics"},
+	for name, asked := range map[string]*quoratev1.GetConfigurationRequest{
+		"all": {}, "a tree": {Tree: "cern"}, "a subtree": {Tree: "cern", Node: "physics"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shown, err := d.trees().GetConfiguration(t.Context(), &quoratev1.GetConfigurationRequest{At: at, Manifest: true})
+			asked.Manifest = true
+			shown, err := d.trees().GetConfiguration(t.Context(), asked)
 			if err != nil || shown.GetManifest() == "" || shown.GetTrees() != nil || shown.GetRevision() != 1 {
 				t.Fatalf("got %v, %v", shown, err)
 			}

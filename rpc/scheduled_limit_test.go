@@ -31,7 +31,7 @@ func setCores(n int64) map[string]*quoratev1.LimitAdjustment {
 
 func lessHiggs() *quoratev1.ScheduleLimitsRequest {
 	return &quoratev1.ScheduleLimitsRequest{
-		Id: "less", Place: &quoratev1.Place{Tree: "cern", Node: "physics/higgs"}, Adjustments: setCores(4),
+		Id: "less", Tree: "cern", Node: "physics/higgs", Adjustments: setCores(4),
 		BeginsAt: afterSecond(10), EndsAt: afterSecond(40), Actor: "ann", Reason: "repairs",
 	}
 }
@@ -162,11 +162,11 @@ func TestScheduledLimitsAreRefused(t *testing.T) {
 	}{
 		"it is over":  {func(*quoratev1.ScheduleLimitsRequest) {}, connect.CodeInvalidArgument, "ends_at"},
 		"no end":      {func(r *quoratev1.ScheduleLimitsRequest) { r.EndsAt = nil }, connect.CodeInvalidArgument, "ends_at"},
-		"no tree":     {func(r *quoratev1.ScheduleLimitsRequest) { r.Place.Tree = "" }, connect.CodeInvalidArgument, "place"},
+		"no tree":     {func(r *quoratev1.ScheduleLimitsRequest) { r.Tree = "" }, connect.CodeInvalidArgument, "tree"},
 		"nothing":     {func(r *quoratev1.ScheduleLimitsRequest) { r.Adjustments = nil }, connect.CodeInvalidArgument, "adjustments"},
 		"not a value": {func(r *quoratev1.ScheduleLimitsRequest) { r.Adjustments["cores"].Value = nil }, connect.CodeInvalidArgument, "adjustments"},
 		"no node": {func(r *quoratev1.ScheduleLimitsRequest) {
-			r.EndsAt, r.Place.Node = afterSecond(90), "x"
+			r.EndsAt, r.Node = afterSecond(90), "x"
 		}, connect.CodeNotFound, "x"},
 		"no rule": {func(r *quoratev1.ScheduleLimitsRequest) {
 			r.Every = "someday"

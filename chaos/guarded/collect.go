@@ -153,7 +153,7 @@ func toRecord(shown *quoratev1.AuditRecord) Record {
 		Previous: shown.GetPrevious(), Hash: shown.GetHash(),
 	}
 	for _, c := range shown.GetChanges() {
-		tree, node := c.GetPlace().GetTree(), c.GetPlace().GetNode()
+		tree, node := c.GetTree(), c.GetNode()
 		full.Changes = append(full.Changes, audit.Change{
 			Tree: tree, Node: node, Field: c.GetField(), Before: c.GetBefore(), After: c.GetAfter(),
 		})

@@ -58,7 +58,7 @@ func (c *caller) callSchedule(ctx context.Context, want history.ScheduledLimit) 
 	o.ID, o.Scheduled = want.ID, []history.ScheduledLimit{want}
 	err := c.withTimeout(ctx, func(ctx context.Context) error {
 		answer, err := s.trees.ScheduleLimits(ctx, &quoratev1.ScheduleLimitsRequest{
-			Id: want.ID, Place: &quoratev1.Place{Tree: want.Tree, Node: want.Node},
+			Id: want.ID, Tree: want.Tree, Node: want.Node,
 			Adjustments: map[string]*quoratev1.LimitAdjustment{
 				want.Resource: {Value: &quoratev1.LimitAdjustment_Set{Set: want.Amount}},
 			},

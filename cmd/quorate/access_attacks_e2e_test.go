@@ -432,7 +432,7 @@ func callsWithoutRights(ctx context.Context, c *client.Client) map[string]func()
 		},
 		"ApplyTrees": func() error { // what it needs is known only with its plan
 			_, err := c.Trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
-				At: &quoratev1.Subtree{Tree: "cern", Node: "cms"},
+				Tree: "cern", Node: "cms",
 				Subtree: &quoratev1.Tree{
 					Name: "cern", Resources: []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}},
 					Nodes: []*quoratev1.Node{{Path: "cms", Limits: limits}},

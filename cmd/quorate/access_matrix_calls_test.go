@@ -12,7 +12,7 @@ type matrixCall struct {
 // is one, and else changes what no other call depends on. WHO is a text for each column and run, NEW one for each call.
 var matrixCalls = []matrixCall{
 	{"AccessService/AllowCredential", "", `{"kind": "REFUSED_KIND_JTI", "issuer": "x", "name": "WHO"}`},
-	{"AccessService/CanI", "", `{"questions": [{"verb": "hold", "place": {"tree": "t"}}]}`},
+	{"AccessService/CanI", "", `{"questions": [{"verb": "hold", "tree": "t"}]}`},
 	{"AccessService/CreateAccount", "", `{"account": {"name": "dummy"}}`},
 	{"AccessService/CreateToken", "", `{"account": "nobody"}`},
 	{"AccessService/DeleteAccount", "", `{"name": "nobody"}`},
@@ -25,7 +25,7 @@ var matrixCalls = []matrixCall{
 	{"AccessService/SetAccessMode", "", `{"mode": "ACCESS_MODE_OPEN"}`},
 	{"AccessService/UpdateAccount", "", `{"account": {"name": "dummy"}}`},
 	{"AccessService/WhoAmI", "", `{}`},
-	{"AccessService/WhoCan", "a b root s other", `{"verb": "hold", "place": {PLACE}}`},
+	{"AccessService/WhoCan", "a b root s other", `{"verb": "hold", PLACE}`},
 	{
 		"AllocationService/Allocate", "a b root s other",
 		`{"id": "NEW", "claims": [{PLACE, "amounts": {"cores": 1}}]}`,
@@ -95,7 +95,7 @@ var matrixCalls = []matrixCall{
 	},
 	{
 		"LimitRequestService/RequestLimits", "a b root s other",
-		`{"place": {PLACE}, "limits": {"cores": {"amount": "900002"}}, "reason": "WHO"}`,
+		`{PLACE, "limits": {"cores": {"amount": "900002"}}, "reason": "WHO"}`,
 	},
 	{"LimitRequestService/ListRequests", "", `{"id": "1"}`},
 	{"LimitRequestService/ApproveRequest", "", `{"id": "1", "digest": "old", "dryRun": true}`},
@@ -127,7 +127,7 @@ var matrixCalls = []matrixCall{
 	{"TreeService/RollBack", "", `{"revision": "1", "dryRun": true}`},
 	{
 		"TreeService/ScheduleLimits", "a b root s other",
-		`{"id": "NEW", "place": {PLACE}, "adjustments": {"cores": {"set": "10"}}, "endsAt": "2100-01-01T00:00:00Z", "dryRun": true}`,
+		`{"id": "NEW", PLACE, "adjustments": {"cores": {"set": "10"}}, "endsAt": "2100-01-01T00:00:00Z", "dryRun": true}`,
 	},
 	{"TreeService/SetLimits", "a b root s other", `{PLACE, "limits": {"cores": {"amount": "10"}}, "dryRun": true}`},
 	{"TreeService/SetMaintenance", "root other", `{"tree": TREE, "on": true, "dryRun": true}`},

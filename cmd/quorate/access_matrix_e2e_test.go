@@ -296,7 +296,7 @@ func prepareMatrix(t *testing.T, owner *client.Client, run string, callers []mat
 	// The first run makes request 1, which stays open, and 2, which is withdrawn.
 	for _, amount := range []int64{700_001, 700_002} {
 		if _, err := owner.Requests.RequestLimits(t.Context(), &quoratev1.RequestLimitsRequest{
-			Place: &quoratev1.Place{Tree: "t", Node: "a/b"}, Reason: "matrix",
+			Tree: "t", Node: "a/b", Reason: "matrix",
 			Limits: map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: amount}}},
 		}); err != nil {
 			t.Fatal(err)

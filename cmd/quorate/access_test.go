@@ -143,7 +143,7 @@ func TestGuardIsNotForStrangers(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	question := &quoratev1.CanIRequest{Questions: []*quoratev1.AccessQuestion{{
-		Verb: "access.manage", Place: &quoratev1.Place{},
+		Verb: "access.manage",
 	}}}
 	if got := f.lastRequest(t); !proto.Equal(got, question) {
 		t.Errorf("the last request is %v", got)

@@ -39,7 +39,7 @@ func TestRequests(t *testing.T) {
 			Tree: "cern", Actor: "bob", Limits: map[string]*quoratev1.Limit{"cores": noLimit()},
 		},
 		"limits set cern:atlas/physics/higgs --applications 2 cores=1 --reason why": &quoratev1.ApplyTreesRequest{
-			At: &quoratev1.Subtree{Tree: "cern", Node: "atlas/physics/higgs"}, Actor: "alice", Reason: "why",
+			Tree: "cern", Node: "atlas/physics/higgs", Actor: "alice", Reason: "why",
 			ExpectedRevision: proto.Uint64(7),
 			Subtree: &quoratev1.Tree{
 				Name: "cern", Resources: []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}},
@@ -49,7 +49,7 @@ func TestRequests(t *testing.T) {
 			},
 		},
 		"limits set cern:atlas/physics/higgs cores=3 --user ada --dry-run --expected-revision 7": &quoratev1.ApplyTreesRequest{
-			At: &quoratev1.Subtree{Tree: "cern", Node: "atlas/physics/higgs"}, Actor: "alice", DryRun: true,
+			Tree: "cern", Node: "atlas/physics/higgs", Actor: "alice", DryRun: true,
 			ExpectedRevision: proto.Uint64(7),
 			Subtree: &quoratev1.Tree{
 				Name: "cern", Resources: []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}},
@@ -120,10 +120,10 @@ func TestRequests(t *testing.T) {
 		"status --local":             &quoratev1.GetStatusRequest{Local: true},
 		"access can-i hold cern:atlas/physics": &quoratev1.CanIRequest{
 			Questions: []*quoratev1.AccessQuestion{{
-				Verb: "hold", Place: &quoratev1.Place{Tree: "cern", Node: "atlas/physics"},
+				Verb: "hold", Tree: "cern", Node: "atlas/physics",
 			}},
 		},
-		"access who-can access.manage": &quoratev1.WhoCanRequest{Verb: "access.manage", Place: &quoratev1.Place{}},
+		"access who-can access.manage": &quoratev1.WhoCanRequest{Verb: "access.manage"},
 		"access account add a --group g,h --description d --disable --reason r --token-file testdata/admin.token": &quoratev1.CreateAccountRequest{
 			Account: &quoratev1.Account{Name: "a", Groups: []string{"g", "h"}, Description: "d", Disabled: true}, Reason: "r",
 		},

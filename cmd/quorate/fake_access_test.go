@@ -62,7 +62,7 @@ func (f *fake) CanI(ctx context.Context, r *quoratev1.CanIRequest) (*quoratev1.C
 	admin, err := f.admin(ctx)
 	answer := &quoratev1.CanIResponse{}
 	for _, q := range r.GetQuestions() {
-		answer.Allowed = append(answer.Allowed, admin || q.GetVerb() == "hold" && q.GetPlace().GetTree() == "cern")
+		answer.Allowed = append(answer.Allowed, admin || q.GetVerb() == "hold" && q.GetTree() == "cern")
 	}
 	return answer, err
 }
@@ -73,14 +73,14 @@ func (f *fake) WhoCan(_ context.Context, r *quoratev1.WhoCanRequest) (*quoratev1
 		return &quoratev1.WhoCanResponse{}, nil
 	}
 	return &quoratev1.WhoCanResponse{Bindings: []*quoratev1.PlacedBinding{
-		{Place: r.GetPlace(), Binding: &quoratev1.Binding{
+		{Tree: r.GetTree(), Node: r.GetNode(), Binding: &quoratev1.Binding{
 			Role: "broker", To: []string{"account sim-ci", "group ci"}, MaxPriority: 10, Unpreemptable: true,
 			HoldAs: &quoratev1.HoldAs{Names: []string{"corp/ann", "corp/bob"}}, EndsAt: farFuture,
 		}},
-		{Place: &quoratev1.Place{Tree: "cern"}, Binding: &quoratev1.Binding{
+		{Tree: "cern", Binding: &quoratev1.Binding{
 			Role: "node-admin", To: []string{"user corp/peter\x1b"}, HoldAs: &quoratev1.HoldAs{Any: true},
 		}},
-		{Place: &quoratev1.Place{}, Binding: &quoratev1.Binding{Role: "root", To: []string{"account admin"}}},
+		{Binding: &quoratev1.Binding{Role: "root", To: []string{"account admin"}}},
 	}}, nil
 }
 
@@ -267,10 +267,10 @@ func (f *fake) ListRequests(
 	}
 	if r.GetAfter() == 0 {
 		return &quoratev1.ListRequestsResponse{Next: 3, Requests: []*quoratev1.LimitRequest{
-			{Id: 3, Place: &quoratev1.Place{Tree: "cern"}, Asker: "account/ci", State: open},
+			{Id: 3, Tree: "cern", Asker: "account/ci", State: open},
 		}}, nil
 	}
 	return &quoratev1.ListRequestsResponse{Requests: []*quoratev1.LimitRequest{
-		{Id: 4, Place: &quoratev1.Place{Tree: "cern", Node: "cms"}, Asker: "account/old-ci", State: open},
+		{Id: 4, Tree: "cern", Node: "cms", Asker: "account/old-ci", State: open},
 	}}, nil
 }

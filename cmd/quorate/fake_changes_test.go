@@ -47,8 +47,8 @@ func (f *fake) GetConfiguration(
 ) (*quoratev1.GetConfigurationResponse, error) {
 	f.keepRequest(r)
 	answer := &quoratev1.GetConfigurationResponse{Revision: 7, Read: readInfo(r.GetRead())}
-	if r.GetAt() != nil {
-		tree, err := fakeSubtree(r.GetAt())
+	if r.GetTree() != "" {
+		tree, err := fakeSubtree(r)
 		answer.Trees = []*quoratev1.Tree{tree}
 		return answer, err
 	}
@@ -64,7 +64,7 @@ func (f *fake) GetConfiguration(
 	return answer, err
 }
 
-func fakeSubtree(at *quoratev1.Subtree) (*quoratev1.Tree, error) {
+func fakeSubtree(at *quoratev1.GetConfigurationRequest) (*quoratev1.Tree, error) {
 	tree, err := fakeTree(at.GetTree())
 	if err != nil || at.GetNode() == "" {
 		return tree, err

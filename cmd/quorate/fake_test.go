@@ -300,7 +300,7 @@ func (f *fake) ListRevisions(_ context.Context,
 		},
 		{
 			Revision: 6, Actor: "user corp/ann", Reason: "Peter leaves", AppliedAt: someDay, ChangeCount: 2,
-			Changes: fakeRights()[3:], Subtree: &quoratev1.Subtree{Tree: "laboratory", Node: "physics"},
+			Changes: fakeRights()[3:], Tree: "laboratory", Node: "physics",
 		},
 		{
 			Revision: 5, AppliedAt: someDay, ChangeCount: 300,

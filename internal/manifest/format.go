@@ -18,7 +18,7 @@ import (
 //
 // What Parse could not read back is an error, for example if the parent of a node is missing.
 func Format(m *Manifest) ([]byte, error) {
-	if m.At.GetNode() != "" {
+	if m.At != nil && m.At.Node != "" {
 		sections, err := subtreeEntries(m)
 		if err != nil {
 			return nil, fmt.Errorf("subtree: %w", err)

@@ -161,8 +161,11 @@ func Problems(err error) []Error {
 
 // ApplyRequest returns the request that applies the manifest. It shares the messages of the manifest.
 func (m *Manifest) ApplyRequest() *quoratev1.ApplyTreesRequest {
-	r := &quoratev1.ApplyTreesRequest{Access: m.Access, Policies: m.Policies, At: m.At, Trees: m.Trees}
-	if m.At.GetNode() != "" && len(m.Trees) == 1 {
+	r := &quoratev1.ApplyTreesRequest{Access: m.Access, Policies: m.Policies, Trees: m.Trees}
+	if m.At != nil {
+		r.Tree, r.Node = m.At.Tree, m.At.Node
+	}
+	if r.GetNode() != "" && len(m.Trees) == 1 {
 		r.Trees, r.Subtree = nil, m.Trees[0]
 	}
 	return r

@@ -14,7 +14,7 @@ import (
 type Manifest struct {
 	// At is set for the text of a subtree below a root: then there is one tree, with the nodes of the subtree, moves
 	// within it, and the resources that it names with their units, and nothing else. Format writes a root as a tree.
-	At *quoratev1.Subtree
+	At *Subtree
 	// Access is the access section; nil if the manifest has none, which leaves that of the server as it is.
 	Access   *quoratev1.AccessSection
 	Policies []*quoratev1.Policy

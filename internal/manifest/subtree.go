@@ -10,6 +10,14 @@ import (
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
+// Subtree names a node and everything below it.
+type Subtree struct {
+	// The tree.
+	Tree string
+	// The node at the top; empty for the root.
+	Node string
+}
+
 func isSubtree(root value) bool {
 	return slices.ContainsFunc(root.entries, func(e entry) bool { return e.key == "at" })
 }
@@ -31,7 +39,7 @@ func (p *parser) parseSubtree(root value) *Manifest {
 		p.addProblem(at.line, at.column, "the subtree has %d nodes; a tree may have %d", len(t.GetNodes()), maxNodes)
 	}
 	slices.SortFunc(t.GetNodes(), func(a, b *quoratev1.Node) int { return cmp.Compare(a.GetPath(), b.GetPath()) })
-	return &Manifest{At: &quoratev1.Subtree{Tree: name, Node: path}, Trees: []*quoratev1.Tree{t}}
+	return &Manifest{At: &Subtree{Tree: name, Node: path}, Trees: []*quoratev1.Tree{t}}
 }
 
 // parseUnits reads the units of the resources that the text names. What is registered is the tree's business, but
@@ -66,10 +74,10 @@ func unitOf(v value) (quoratev1.Unit, bool) {
 }
 
 func subtreeEntries(m *Manifest) ([]entry, error) {
-	if m.Access != nil || len(m.Policies) > 0 || len(m.Trees) != 1 || m.Trees[0].GetName() != m.At.GetTree() {
+	if m.Access != nil || len(m.Policies) > 0 || len(m.Trees) != 1 || m.Trees[0].GetName() != m.At.Tree {
 		return nil, errors.New("the text of a subtree has one tree, its own, and nothing else")
 	}
-	t, path := m.Trees[0], m.At.GetNode()
+	t, path := m.Trees[0], m.At.Node
 	top := slices.IndexFunc(t.GetNodes(), func(n *quoratev1.Node) bool { return n.GetPath() == path })
 	if top < 0 {
 		return nil, fmt.Errorf("node %q of tree %q is not listed", path, t.GetName())

@@ -43,7 +43,7 @@ func TestTheTextOfASubtree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (&quoratev1.Subtree{Tree: "cern", Node: "atlas/physics"}); !proto.Equal(want, got.At) {
+	if want := (Subtree{Tree: "cern", Node: "atlas/physics"}); *got.At != want {
 		t.Errorf("at is %v", got.At)
 	}
 	tree := got.Trees[0]
@@ -107,7 +107,7 @@ func TestParseSaysWhatIsWrongWithSubtrees(t *testing.T) {
 }
 
 func TestFormatRefusesSubtrees(t *testing.T) {
-	at := &quoratev1.Subtree{Tree: "t", Node: "a"}
+	at := &Subtree{Tree: "t", Node: "a"}
 	node := func(paths ...string) []*quoratev1.Tree {
 		tree := &quoratev1.Tree{Name: "t"}
 		for _, path := range paths {
@@ -119,7 +119,7 @@ func TestFormatRefusesSubtrees(t *testing.T) {
 	limited[0].Nodes[0].Limits = map[string]*quoratev1.Limit{"c": amount(1)}
 	for name, m := range map[string]*Manifest{
 		"no tree":        {At: at},
-		"another tree":   {At: &quoratev1.Subtree{Tree: "u", Node: "a"}, Trees: node("a")},
+		"another tree":   {At: &Subtree{Tree: "u", Node: "a"}, Trees: node("a")},
 		"policies":       {At: at, Trees: node("a"), Policies: []*quoratev1.Policy{{Name: "p", Base: "open"}}},
 		"access":         {At: at, Trees: node("a"), Access: &quoratev1.AccessSection{}},
 		"no node":        {At: at, Trees: node("a/b")},
@@ -147,7 +147,7 @@ func TestEverySubtreeIsReadBack(t *testing.T) {
 		for _, r := range tree.GetResources() {
 			text.Resources = append(text.Resources, &quoratev1.Resource{Name: r.GetName(), Unit: r.GetUnit()})
 		}
-		m := &Manifest{At: &quoratev1.Subtree{Tree: tree.GetName(), Node: top}, Trees: []*quoratev1.Tree{text}}
+		m := &Manifest{At: &Subtree{Tree: tree.GetName(), Node: top}, Trees: []*quoratev1.Tree{text}}
 		written, err := Format(m)
 		if err != nil {
 			t.Fatal(err)
@@ -156,7 +156,7 @@ func TestEverySubtreeIsReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, written)
 		}
-		if !proto.Equal(m.At, again.At) || !proto.Equal(sorted(text), sorted(again.Trees[0])) {
+		if *m.At != *again.At || !proto.Equal(sorted(text), sorted(again.Trees[0])) {
 			t.Fatalf("want (-), got (+):\n%s", cmp.Diff(sorted(text), sorted(again.Trees[0]), protocmp.Transform()))
 		}
 	})

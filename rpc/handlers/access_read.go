@@ -150,7 +150,7 @@ func (s AccessService) CanI(ctx context.Context, r *quoratev1.CanIRequest) (*quo
 			return err
 		}
 		for i, q := range r.GetQuestions() {
-			path, exists := v.AccessPath(q.GetPlace().GetTree(), q.GetPlace().GetNode())
+			path, exists := v.AccessPath(q.GetTree(), q.GetNode())
 			answer.Allowed[i] = exists && access.Allows(id, verbs[i], wall, path)
 		}
 		return nil
@@ -168,7 +168,7 @@ func (s AccessService) WhoCan(ctx context.Context, r *quoratev1.WhoCanRequest) (
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	tree, node := r.GetPlace().GetTree(), r.GetPlace().GetNode()
+	tree, node := r.GetTree(), r.GetNode()
 	wall := s.Access.Now().UnixMilli()
 	answer := &quoratev1.WhoCanResponse{}
 	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
@@ -180,7 +180,7 @@ func (s AccessService) WhoCan(ctx context.Context, r *quoratev1.WhoCanRequest) (
 		for _, placed := range v.BindingsAbove(tree, node) {
 			for _, b := range gives.filter(placed.Bindings, access.NodeScope) {
 				answer.Bindings = append(answer.Bindings, &quoratev1.PlacedBinding{
-					Place: wire.FromPlace(tree, placed.Path), Binding: wire.FromBinding(b),
+					Tree: tree, Node: placed.Path, Binding: wire.FromBinding(b),
 				})
 			}
 		}
@@ -189,7 +189,7 @@ func (s AccessService) WhoCan(ctx context.Context, r *quoratev1.WhoCanRequest) (
 		}
 		for _, b := range gives.filter(v.Book().Section().Bindings, access.ClusterScope) {
 			answer.Bindings = append(answer.Bindings, &quoratev1.PlacedBinding{
-				Place: wire.FromPlace("", ""), Binding: wire.FromBinding(b),
+				Tree: "", Node: "", Binding: wire.FromBinding(b),
 			})
 		}
 		return nil
@@ -210,7 +210,7 @@ func (s AccessService) seesBindings(ctx context.Context, v ledger.Reader, tree, 
 	err := s.Access.RequireClusterIn(ctx, book, access.AccessRead)
 	if err == nil {
 		if !exists {
-			return false, quota.Errorf(quota.NotFound, "place", "there is no node %q of a tree %q", quota.Clip(node),
+			return false, quota.Errorf(quota.NotFound, "node", "there is no node %q of a tree %q", quota.Clip(node),
 				quota.Clip(tree))
 		}
 		return true, nil

@@ -73,13 +73,15 @@ func manifestProblem(line, column int, message string) *quoratev1.ManifestProble
 
 // writeManifest has a configuration, or that of a subtree, as text.
 func writeManifest(
-	c *quoratev1.GetConfigurationResponse, at *quoratev1.Subtree,
+	c *quoratev1.GetConfigurationResponse, tree, node string,
 ) (*quoratev1.GetConfigurationResponse, error) {
-	text, err := manifest.Format(&manifest.Manifest{
-		At: at, Access: c.GetAccess(), Policies: c.GetPolicies(), Trees: c.GetTrees(),
-	})
+	m := &manifest.Manifest{Access: c.GetAccess(), Policies: c.GetPolicies(), Trees: c.GetTrees()}
+	if tree != "" {
+		m.At = &manifest.Subtree{Tree: tree, Node: node}
+	}
+	text, err := manifest.Format(m)
 	if err != nil {
-		return nil, wire.ToError(wire.InvalidField("manifest", "%v; ask for single trees with the field at, "+
+		return nil, wire.ToError(wire.InvalidField("manifest", "%v; ask for single trees with the field tree, "+
 			"or leave out manifest", err))
 	}
 	return &quoratev1.GetConfigurationResponse{Manifest: string(text), Revision: c.GetRevision(), Read: c.GetRead()}, nil

@@ -63,7 +63,7 @@ func (s TreeService) ListScheduledLimits(
 ) (*quoratev1.ListScheduledLimitsResponse, error) {
 	answer := &quoratev1.ListScheduledLimitsResponse{}
 	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
-		list := v.ScheduledLimits(r.GetPlace().GetTree(), r.GetPlace().GetNode())
+		list := v.ScheduledLimits(r.GetTree(), r.GetNode())
 		for i := range list {
 			answer.Limits = append(answer.Limits, wire.FromScheduledLimit(&list[i]))
 		}

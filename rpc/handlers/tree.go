@@ -46,21 +46,21 @@ func (s TreeService) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (
 func (s TreeService) GetConfiguration(
 	ctx context.Context, r *quoratev1.GetConfigurationRequest,
 ) (*quoratev1.GetConfigurationResponse, error) {
-	if r.GetAt() != nil && r.GetRevision() != 0 {
+	if r.GetTree() != "" && r.GetRevision() != 0 {
 		return nil, wire.InvalidField("revision",
-			"a past configuration is shown as a whole; leave out revision, or at")
+			"a past configuration is shown as a whole; leave out revision, or tree")
 	}
 	answer, err := s.readConfiguration(ctx, r)
 	if err != nil || !r.GetManifest() {
 		return answer, err
 	}
-	return writeManifest(answer, r.GetAt())
+	return writeManifest(answer, r.GetTree(), r.GetNode())
 }
 
 func (s TreeService) readConfiguration(
 	ctx context.Context, r *quoratev1.GetConfigurationRequest,
 ) (*quoratev1.GetConfigurationResponse, error) {
-	if at := wire.ToSubtree(r.GetAt()); at != nil {
+	if at := wire.ToSubtree(r); at != nil {
 		return s.getSubtree(ctx, r.GetRead(), *at)
 	}
 	answer := &quoratev1.GetConfigurationResponse{}
@@ -211,8 +211,8 @@ func (s TreeService) ListRevisions(
 }
 
 func revisionsOf(v ledger.Reader, r *quoratev1.ListRevisionsRequest, most int) []quota.Revision {
-	if at := r.GetAt(); at != nil {
-		return v.RevisionsOf(at.GetTree(), at.GetNode(), r.GetBefore(), most)
+	if r.GetTree() != "" {
+		return v.RevisionsOf(r.GetTree(), r.GetNode(), r.GetBefore(), most)
 	}
 	return v.Revisions(r.GetBefore(), most)
 }

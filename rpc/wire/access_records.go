@@ -132,9 +132,6 @@ func FromRefused(r access.Refused) *quoratev1.RefusedCredential {
 	return shown
 }
 
-// FromPlace shows where a binding stands; both are empty for the cluster.
-func FromPlace(tree, node string) *quoratev1.Place { return &quoratev1.Place{Tree: tree, Node: node} }
-
 // AccountPageToken continues after an account; there is more only after a page that has one.
 func AccountPageToken(page []access.Account, more bool) string {
 	if !more || len(page) == 0 {

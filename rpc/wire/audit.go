@@ -7,13 +7,12 @@ import (
 
 // MatchesAudit reports whether a record passes the filters of a request.
 func MatchesAudit(r *quoratev1.ListRecordsRequest, record *audit.Record) bool {
-	place := r.GetPlace()
 	switch {
 	case r.GetUser() != "" && record.Actor.User != r.GetUser(),
 		r.GetAction() != "" && record.Action != r.GetAction(),
 		r.GetRefused() && record.Outcome != audit.Refused,
 		r.GetBeginsAt() != nil && record.WallMs < r.GetBeginsAt().AsTime().UnixMilli(),
-		place.GetTree() != "" && !record.IsAt(place.GetTree(), place.GetNode()):
+		r.GetTree() != "" && !record.IsAt(r.GetTree(), r.GetNode()):
 		return false
 	}
 	return true
@@ -36,7 +35,7 @@ func FromAuditRecord(r *audit.Record) *quoratev1.AuditRecord {
 	}
 	for _, c := range r.Changes {
 		shown.Changes = append(shown.Changes, &quoratev1.AuditChange{
-			Place: FromPlace(c.Tree, c.Node), Field: c.Field, Before: c.Before, After: c.After,
+			Tree: c.Tree, Node: c.Node, Field: c.Field, Before: c.Before, After: c.After,
 		})
 	}
 	return shown

@@ -97,7 +97,10 @@ func fromRooms(rooms []quota.RoomChange) []*quoratev1.RoomChange {
 func FromRevision(r quota.Revision) *quoratev1.Revision {
 	shown := &quoratev1.Revision{
 		Revision: r.Number, Actor: r.Actor, Reason: r.Reason, AppliedAt: FromWall(r.Wall), RequestId: r.RequestID,
-		Changes: fromChanges(r.Changes), ChangeCount: int32(r.ChangeCount), Subtree: fromSubtree(r.Subtree),
+		Changes: fromChanges(r.Changes), ChangeCount: int32(r.ChangeCount),
+	}
+	if r.Subtree != nil {
+		shown.Tree, shown.Node = r.Subtree.Tree, r.Subtree.Node
 	}
 	if r.Request != nil {
 		shown.Request = &quoratev1.ApprovedRequest{
@@ -145,34 +148,33 @@ func requestFingerprint(r configurationRequest) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// ToSubtree is nil for none.
-func ToSubtree(s *quoratev1.Subtree) *quota.Subtree {
-	if s == nil {
-		return nil
-	}
-	return &quota.Subtree{Tree: s.GetTree(), Node: s.GetNode()}
+// nodeNames are the fields of a message that name a node.
+type nodeNames interface {
+	GetTree() string
+	GetNode() string
 }
 
-func fromSubtree(s *quota.Subtree) *quoratev1.Subtree {
-	if s == nil {
+// ToSubtree is the subtree that a request names, or nil if it names no tree.
+func ToSubtree(r nodeNames) *quota.Subtree {
+	if r.GetTree() == "" {
 		return nil
 	}
-	return &quoratev1.Subtree{Tree: s.Tree, Node: s.Node}
+	return &quota.Subtree{Tree: r.GetTree(), Node: r.GetNode()}
 }
 
 // toSubtreeText makes the text of a subtree the tree of a command. The ledger names its fields by that tree.
 func toSubtreeText(r *quoratev1.ApplyTreesRequest, command *quota.ApplyTrees, moved FieldPaths) error {
 	const inCommand, inRequest = "trees[0]", "subtree"
-	isText := r.GetAt().GetNode() != ""
+	isText := r.GetNode() != ""
 	switch {
 	case !isText && r.GetSubtree() != nil:
-		return InvalidField(inRequest, "it is the text of a node below a root; name that node in at")
+		return InvalidField(inRequest, "it is the text of a node below a root; name that node in tree and node")
 	case !isText:
 		return nil
 	case len(r.GetTrees()) > 0:
-		return InvalidField("trees", "with a node in at the text is in the field subtree, and trees is empty")
+		return InvalidField("trees", "with a node the text is in the field subtree, and trees is empty")
 	case r.GetSubtree() == nil:
-		return InvalidField(inRequest, "it is missing: with a node in at it has the text of that node")
+		return InvalidField(inRequest, "it is missing: with a node it has the text of that node")
 	}
 	paths := FieldPaths{}
 	spec, err := toTreeSpec(r.GetSubtree(), inRequest, paths)
@@ -197,7 +199,7 @@ func ToApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, FieldPaths,
 	command := quota.ApplyTrees{
 		Meta: meta, Trees: make([]quota.TreeSpec, len(r.GetTrees())), Prune: r.GetPrune(),
 		Policies:       toPolicySpecs(r.GetPolicies(), "policies", moved),
-		RemovePolicies: toSortedNames(r.GetRemovePolicies(), "remove_policies", moved), At: ToSubtree(r.GetAt()),
+		RemovePolicies: toSortedNames(r.GetRemovePolicies(), "remove_policies", moved), At: ToSubtree(r),
 		KeepAccess: r.GetKeepAccess(),
 	}
 	if err := toSubtreeText(r, &command, moved); err != nil {

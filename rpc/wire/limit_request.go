@@ -23,11 +23,8 @@ func ToRequestLimits(r *quoratev1.RequestLimitsRequest) (quota.RequestLimits, er
 	if err != nil {
 		return quota.RequestLimits{}, err
 	}
-	if r.GetPlace().GetTree() == "" {
-		return quota.RequestLimits{}, InvalidField("place.tree", "name the tree of the node whose limits are asked for")
-	}
 	return quota.RequestLimits{
-		Tree: r.GetPlace().GetTree(), Node: r.GetPlace().GetNode(), Limits: limits, Reason: r.GetReason(),
+		Tree: r.GetTree(), Node: r.GetNode(), Limits: limits, Reason: r.GetReason(),
 		Open: quota.Span(r.GetOpenMs()),
 	}, nil
 }
@@ -35,7 +32,7 @@ func ToRequestLimits(r *quoratev1.RequestLimitsRequest) (quota.RequestLimits, er
 // ToLimitRequestFilter converts the filters of a list.
 func ToLimitRequestFilter(r *quoratev1.ListRequestsRequest) quota.LimitRequestFilter {
 	f := quota.LimitRequestFilter{
-		Number: r.GetId(), Tree: r.GetPlace().GetTree(), Node: r.GetPlace().GetNode(), Asker: r.GetAsker(),
+		Number: r.GetId(), Tree: r.GetTree(), Node: r.GetNode(), Asker: r.GetAsker(),
 	}
 	for state, number := range requestStates {
 		if number == r.GetState() {
@@ -48,7 +45,7 @@ func ToLimitRequestFilter(r *quoratev1.ListRequestsRequest) quota.LimitRequestFi
 // FromLimitRequest shows a request for limits.
 func FromLimitRequest(r *quota.LimitRequestInfo) *quoratev1.LimitRequest {
 	shown := &quoratev1.LimitRequest{
-		Id: r.Number, Place: FromPlace(r.Tree, r.Node), Limits: fromAllLimits(r.Limits), Asker: r.Asker,
+		Id: r.Number, Tree: r.Tree, Node: r.Node, Limits: fromAllLimits(r.Limits), Asker: r.Asker,
 		Reason: r.Reason, MadeAt: FromWall(r.Made.Wall), EndsAt: FromWall(r.Made.Wall + int64(r.Ends-r.Made.At)),
 		ApprovalsNeeded: int32(r.Needed), State: requestStates[r.State], ClosedBy: r.ClosedBy,
 		ClosedReason: r.ClosedReason, Revision: r.Revision, Present: fromAllLimits(r.Present), Digest: r.Digest,

@@ -17,11 +17,8 @@ import (
 func ToScheduleLimits(
 	r *quoratev1.ScheduleLimitsRequest, now quota.CivilTime, zones *recurrence.Zones,
 ) (quota.ScheduleLimits, error) {
-	if r.GetPlace().GetTree() == "" {
-		return quota.ScheduleLimits{}, InvalidField("place.tree", "name the tree of the node whose limits are scheduled")
-	}
 	c := quota.ScheduleLimits{
-		ID: r.GetId(), Tree: r.GetPlace().GetTree(), Node: r.GetPlace().GetNode(), Actor: r.GetActor(),
+		ID: r.GetId(), Tree: r.GetTree(), Node: r.GetNode(), Actor: r.GetActor(),
 		Reason: r.GetReason(),
 	}
 	if err := setWindows(&c, r, now, zones); err != nil {

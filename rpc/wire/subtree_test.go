@@ -14,7 +14,7 @@ import (
 func TestTheTextOfASubtree(t *testing.T) {
 	bind := func(to ...string) *quoratev1.Binding { return &quoratev1.Binding{Role: "viewer", To: to} }
 	command, moved, err := ToApplyTrees(&quoratev1.ApplyTreesRequest{
-		At: &quoratev1.Subtree{Tree: "t", Node: "a"},
+		Tree: "t", Node: "a",
 		Subtree: &quoratev1.Tree{
 			Name:      "t",
 			Resources: []*quoratev1.Resource{{Name: "d"}, {Name: "c", Unit: quoratev1.Unit_UNIT_ITEMS}},
@@ -53,26 +53,25 @@ func TestTheTextOfASubtree(t *testing.T) {
 }
 
 func TestRefusedSubtrees(t *testing.T) {
-	at, root := &quoratev1.Subtree{Tree: "t", Node: "a"}, &quoratev1.Subtree{Tree: "t"}
 	text := &quoratev1.Tree{Name: "t"}
 	me := []*quoratev1.Binding{{To: []string{"me"}}}
 	wrong := &quoratev1.Tree{Name: "t", Nodes: []*quoratev1.Node{{Path: "a", Bindings: me}}}
 	for want, request := range map[string]*quoratev1.ApplyTreesRequest{
-		"subtree: it is missing":                    {At: at},
-		"trees: with a node in at the text is in":   {At: at, Trees: []*quoratev1.Tree{text}, Subtree: text},
-		"subtree: it is the text of a node below a": {At: root, Subtree: text},
+		"subtree: it is missing":                    {Tree: "t", Node: "a"},
+		"trees: with a node the text is in":         {Tree: "t", Node: "a", Trees: []*quoratev1.Tree{text}, Subtree: text},
+		"subtree: it is the text of a node below a": {Tree: "t", Subtree: text},
 		"subtree: it is the text of a node below":   {Subtree: text},
-		`subtree.nodes[0].bindings[0].to[0]: "me"`:  {At: at, Subtree: wrong},
+		`subtree.nodes[0].bindings[0].to[0]: "me"`:  {Tree: "t", Node: "a", Subtree: wrong},
 	} {
 		if _, _, err := ToApplyTrees(request); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	command, _, err := ToApplyTrees(&quoratev1.ApplyTreesRequest{At: root, Trees: []*quoratev1.Tree{text}})
+	command, _, err := ToApplyTrees(&quoratev1.ApplyTreesRequest{Tree: "t", Trees: []*quoratev1.Tree{text}})
 	if err != nil || command.At == nil || command.At.Node != "" || len(command.Trees) != 1 {
 		t.Errorf("a whole tree is %+v, %v", command, err)
 	}
-	if got := FromRevision(quota.Revision{Subtree: command.At}).GetSubtree(); got.GetTree() != "t" {
+	if got := FromRevision(quota.Revision{Subtree: command.At}); got.GetTree() != "t" {
 		t.Errorf("the history shows %v", got)
 	}
 }

@@ -264,7 +264,7 @@ func (s *server) showLimit(r *http.Request) (int, any, error) {
 // read the history.
 func (s *server) lastReason(ctx context.Context, v *view, tree, node, field string) string {
 	found, err := s.trees.ListRevisions(ctx, &quoratev1.ListRevisionsRequest{
-		At: &quoratev1.Place{Tree: tree, Node: node}, PageSize: revisionsPage, Read: atIndex(v.index),
+		Tree: tree, Node: node, PageSize: revisionsPage, Read: atIndex(v.index),
 	})
 	if err != nil {
 		return "" // a description is not worth an error

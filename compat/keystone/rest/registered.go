@@ -259,8 +259,7 @@ func (s *server) changeTree(
 func (s *server) tryChangeTree(
 	ctx context.Context, v *view, name string, edit func(*quoratev1.Tree) error, made change,
 ) error {
-	at := &quoratev1.Subtree{Tree: name}
-	found, err := s.trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{At: at, Read: atIndex(v.index)})
+	found, err := s.trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Tree: name, Read: atIndex(v.index)})
 	if err != nil {
 		return err
 	}
@@ -276,7 +275,7 @@ func (s *server) tryChangeTree(
 	}
 	revision := found.GetRevision()
 	_, err = s.trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
-		Trees: []*quoratev1.Tree{tree}, At: at, ExpectedRevision: &revision, Actor: made.actor, Reason: made.reason,
+		Trees: []*quoratev1.Tree{tree}, Tree: name, ExpectedRevision: &revision, Actor: made.actor, Reason: made.reason,
 		RequestId: made.requestID,
 	})
 	if err != nil {

@@ -108,7 +108,7 @@ var itemCalls = []call{
 var limitCalls = []call{
 	{
 		procedure: "LimitRequestService/RequestLimits", token: "hans", keep: []string{"first=request.id"},
-		body: `{"place": {"tree": "cern", "node": "atlas/physics"},
+		body: `{"tree": "cern", "node": "atlas/physics",
 			"limits": {"cores": {"amount": 45}}, "reason": "more jobs"}`,
 	},
 	{procedure: "LimitRequestService/ListRequests", body: `{}`, keep: []string{"digest=requests.0.digest"}},
@@ -116,13 +116,13 @@ var limitCalls = []call{
 	{procedure: "LimitRequestService/ApproveRequest", body: `{"id": "{{first}}", "digest": "{{digest}}"}`},
 	{
 		procedure: "LimitRequestService/RequestLimits", token: "hans", keep: []string{"second=request.id"},
-		body: `{"place": {"tree": "cern", "node": "atlas/physics"},
+		body: `{"tree": "cern", "node": "atlas/physics",
 			"limits": {"cores": {"amount": "46"}}, "reason": "still more"}`,
 	},
 	{procedure: "LimitRequestService/RejectRequest", body: `{"id": "{{second}}", "reason": "no room"}`},
 	{
 		procedure: "LimitRequestService/RequestLimits", token: "hans", keep: []string{"third=request.id"},
-		body: `{"place": {"tree": "cern", "node": "atlas/physics"},
+		body: `{"tree": "cern", "node": "atlas/physics",
 			"limits": {"cores": {"amount": 47}}, "reason": "please"}`,
 	},
 	{procedure: "LimitRequestService/WithdrawRequest", body: `{"id": {{third}}}`, token: "hans"},

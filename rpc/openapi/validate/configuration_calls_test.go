@@ -48,7 +48,7 @@ var accessCalls = []call{
 	{procedure: "AccessService/ListRefusedCredentials", body: `{}`},
 	{procedure: "AccessService/AllowCredential", body: `{"kind": "REFUSED_KIND_USER", "name": "account/anna"}`},
 	{procedure: "AccessService/DeleteAccount", body: `{"name": "anna"}`},
-	{procedure: "AccessService/CanI", body: `{"questions": [{"verb": "hold", "place": {"tree": "cern"}}]}`},
+	{procedure: "AccessService/CanI", body: `{"questions": [{"verb": "hold", "tree": "cern"}]}`},
 	{procedure: "AccessService/WhoCan", body: `{"verb": "access.manage"}`},
 	{procedure: "AuditService/ListRecords", body: `{"newestFirst": true}`},
 	{procedure: "AuditService/ListRecords", body: `{"source": "AUDIT_SOURCE_SERVER"}`},
@@ -81,7 +81,7 @@ var treeCalls = []call{
 	{procedure: "TreeService/ListHolds", body: `{"tree": "cern"}`},
 	{procedure: "TreeService/ResumeNode", body: `{"tree": "cern", "node": "cms"}`},
 	{procedure: "TreeService/GetConfiguration", body: `{"manifest": true}`},
-	{procedure: "TreeService/GetConfiguration", body: `{"at": {"tree": "cern", "node": "atlas"}}`},
+	{procedure: "TreeService/GetConfiguration", body: `{"tree": "cern", "node": "atlas"}`},
 	{
 		procedure: "TreeService/ParseManifest",
 		body:      `{"text": "trees: {other: {policy: open, resources: {gpus: {unit: count}}, limits: {gpus: 4}}}"}`,
@@ -89,7 +89,7 @@ var treeCalls = []call{
 	{procedure: "TreeService/ParseManifest", body: `{"text": "tree: {}"}`},
 	{
 		procedure: "TreeService/ScheduleLimits",
-		body: `{"id": "night", "place": {"tree": "cern", "node": "atlas"}, "adjustments": {"cores": {"cap": 50}},
+		body: `{"id": "night", "tree": "cern", "node": "atlas", "adjustments": {"cores": {"cap": 50}},
 			"beginsAt": "2090-01-01T00:00:00Z", "endsAt": "2090-02-01T00:00:00Z", "reason": "maintenance"}`,
 	},
 	{procedure: "TreeService/ListScheduledLimits", body: `{}`},

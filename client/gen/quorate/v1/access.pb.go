@@ -1065,61 +1065,6 @@ func (x *WhoAmIResponse) GetNamespace() string {
 	return ""
 }
 
-// Place is a node of a tree, or the cluster if tree is empty.
-type Place struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tree; empty for the cluster.
-	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node; empty for the root.
-	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Place) Reset() {
-	*x = Place{}
-	mi := &file_quorate_v1_access_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Place) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Place) ProtoMessage() {}
-
-func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Place.ProtoReflect.Descriptor instead.
-func (*Place) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *Place) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *Place) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
 // CanIRequest asks for verbs at places.
 type CanIRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1133,7 +1078,7 @@ type CanIRequest struct {
 
 func (x *CanIRequest) Reset() {
 	*x = CanIRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[13]
+	mi := &file_quorate_v1_access_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1090,7 @@ func (x *CanIRequest) String() string {
 func (*CanIRequest) ProtoMessage() {}
 
 func (x *CanIRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[13]
+	mi := &file_quorate_v1_access_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1103,7 @@ func (x *CanIRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CanIRequest.ProtoReflect.Descriptor instead.
 func (*CanIRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CanIRequest) GetQuestions() []*AccessQuestion {
@@ -1180,15 +1125,17 @@ type AccessQuestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of a verb, such as "limits.set".
 	Verb string `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
-	// Where; absent means the cluster.
-	Place         *Place `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
+	// Where: the tree; empty means the cluster.
+	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty means the root.
+	Node          string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AccessQuestion) Reset() {
 	*x = AccessQuestion{}
-	mi := &file_quorate_v1_access_proto_msgTypes[14]
+	mi := &file_quorate_v1_access_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1200,7 +1147,7 @@ func (x *AccessQuestion) String() string {
 func (*AccessQuestion) ProtoMessage() {}
 
 func (x *AccessQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[14]
+	mi := &file_quorate_v1_access_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1213,7 +1160,7 @@ func (x *AccessQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessQuestion.ProtoReflect.Descriptor instead.
 func (*AccessQuestion) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AccessQuestion) GetVerb() string {
@@ -1223,11 +1170,18 @@ func (x *AccessQuestion) GetVerb() string {
 	return ""
 }
 
-func (x *AccessQuestion) GetPlace() *Place {
+func (x *AccessQuestion) GetTree() string {
 	if x != nil {
-		return x.Place
+		return x.Tree
 	}
-	return nil
+	return ""
+}
+
+func (x *AccessQuestion) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 // CanIResponse answers in the order of the questions.
@@ -1243,7 +1197,7 @@ type CanIResponse struct {
 
 func (x *CanIResponse) Reset() {
 	*x = CanIResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[15]
+	mi := &file_quorate_v1_access_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1255,7 +1209,7 @@ func (x *CanIResponse) String() string {
 func (*CanIResponse) ProtoMessage() {}
 
 func (x *CanIResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[15]
+	mi := &file_quorate_v1_access_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1268,7 +1222,7 @@ func (x *CanIResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CanIResponse.ProtoReflect.Descriptor instead.
 func (*CanIResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CanIResponse) GetAllowed() []bool {
@@ -1290,8 +1244,10 @@ type WhoCanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of a verb.
 	Verb string `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
-	// Where; absent means the cluster.
-	Place *Place `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
+	// Where: the tree; empty means the cluster.
+	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty means the root.
+	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
 	// Freshness of the answer; linearizable by default.
 	Read          *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1300,7 +1256,7 @@ type WhoCanRequest struct {
 
 func (x *WhoCanRequest) Reset() {
 	*x = WhoCanRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[16]
+	mi := &file_quorate_v1_access_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1312,7 +1268,7 @@ func (x *WhoCanRequest) String() string {
 func (*WhoCanRequest) ProtoMessage() {}
 
 func (x *WhoCanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[16]
+	mi := &file_quorate_v1_access_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1325,7 +1281,7 @@ func (x *WhoCanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoCanRequest.ProtoReflect.Descriptor instead.
 func (*WhoCanRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WhoCanRequest) GetVerb() string {
@@ -1335,11 +1291,18 @@ func (x *WhoCanRequest) GetVerb() string {
 	return ""
 }
 
-func (x *WhoCanRequest) GetPlace() *Place {
+func (x *WhoCanRequest) GetTree() string {
 	if x != nil {
-		return x.Place
+		return x.Tree
 	}
-	return nil
+	return ""
+}
+
+func (x *WhoCanRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 func (x *WhoCanRequest) GetRead() *ReadOptions {
@@ -1362,7 +1325,7 @@ type WhoCanResponse struct {
 
 func (x *WhoCanResponse) Reset() {
 	*x = WhoCanResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[17]
+	mi := &file_quorate_v1_access_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1374,7 +1337,7 @@ func (x *WhoCanResponse) String() string {
 func (*WhoCanResponse) ProtoMessage() {}
 
 func (x *WhoCanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[17]
+	mi := &file_quorate_v1_access_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1387,7 +1350,7 @@ func (x *WhoCanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoCanResponse.ProtoReflect.Descriptor instead.
 func (*WhoCanResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WhoCanResponse) GetBindings() []*PlacedBinding {
@@ -1407,8 +1370,10 @@ func (x *WhoCanResponse) GetRead() *ReadInfo {
 // PlacedBinding is a binding and where it stands.
 type PlacedBinding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where it stands.
-	Place *Place `protobuf:"bytes,1,opt,name=place,proto3" json:"place,omitempty"`
+	// The tree where it stands; empty for the cluster.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node where it stands; empty for the root.
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The binding.
 	Binding       *Binding `protobuf:"bytes,2,opt,name=binding,proto3" json:"binding,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1417,7 +1382,7 @@ type PlacedBinding struct {
 
 func (x *PlacedBinding) Reset() {
 	*x = PlacedBinding{}
-	mi := &file_quorate_v1_access_proto_msgTypes[18]
+	mi := &file_quorate_v1_access_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1429,7 +1394,7 @@ func (x *PlacedBinding) String() string {
 func (*PlacedBinding) ProtoMessage() {}
 
 func (x *PlacedBinding) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[18]
+	mi := &file_quorate_v1_access_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1442,14 +1407,21 @@ func (x *PlacedBinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacedBinding.ProtoReflect.Descriptor instead.
 func (*PlacedBinding) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{17}
 }
 
-func (x *PlacedBinding) GetPlace() *Place {
+func (x *PlacedBinding) GetTree() string {
 	if x != nil {
-		return x.Place
+		return x.Tree
 	}
-	return nil
+	return ""
+}
+
+func (x *PlacedBinding) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 func (x *PlacedBinding) GetBinding() *Binding {
@@ -1472,7 +1444,7 @@ type BootstrapRequest struct {
 
 func (x *BootstrapRequest) Reset() {
 	*x = BootstrapRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[19]
+	mi := &file_quorate_v1_access_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1484,7 +1456,7 @@ func (x *BootstrapRequest) String() string {
 func (*BootstrapRequest) ProtoMessage() {}
 
 func (x *BootstrapRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[19]
+	mi := &file_quorate_v1_access_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1497,7 +1469,7 @@ func (x *BootstrapRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BootstrapRequest.ProtoReflect.Descriptor instead.
 func (*BootstrapRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BootstrapRequest) GetSecret() string {
@@ -1529,7 +1501,7 @@ type BootstrapResponse struct {
 
 func (x *BootstrapResponse) Reset() {
 	*x = BootstrapResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[20]
+	mi := &file_quorate_v1_access_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1541,7 +1513,7 @@ func (x *BootstrapResponse) String() string {
 func (*BootstrapResponse) ProtoMessage() {}
 
 func (x *BootstrapResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[20]
+	mi := &file_quorate_v1_access_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1554,7 +1526,7 @@ func (x *BootstrapResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BootstrapResponse.ProtoReflect.Descriptor instead.
 func (*BootstrapResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BootstrapResponse) GetSecret() string {
@@ -1591,7 +1563,7 @@ type CreateAccountRequest struct {
 
 func (x *CreateAccountRequest) Reset() {
 	*x = CreateAccountRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[21]
+	mi := &file_quorate_v1_access_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +1575,7 @@ func (x *CreateAccountRequest) String() string {
 func (*CreateAccountRequest) ProtoMessage() {}
 
 func (x *CreateAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[21]
+	mi := &file_quorate_v1_access_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +1588,7 @@ func (x *CreateAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAccountRequest.ProtoReflect.Descriptor instead.
 func (*CreateAccountRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CreateAccountRequest) GetAccount() *Account {
@@ -1644,7 +1616,7 @@ type CreateAccountResponse struct {
 
 func (x *CreateAccountResponse) Reset() {
 	*x = CreateAccountResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[22]
+	mi := &file_quorate_v1_access_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1656,7 +1628,7 @@ func (x *CreateAccountResponse) String() string {
 func (*CreateAccountResponse) ProtoMessage() {}
 
 func (x *CreateAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[22]
+	mi := &file_quorate_v1_access_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1669,7 +1641,7 @@ func (x *CreateAccountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAccountResponse.ProtoReflect.Descriptor instead.
 func (*CreateAccountResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CreateAccountResponse) GetWrite() *WriteInfo {
@@ -1692,7 +1664,7 @@ type UpdateAccountRequest struct {
 
 func (x *UpdateAccountRequest) Reset() {
 	*x = UpdateAccountRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[23]
+	mi := &file_quorate_v1_access_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1676,7 @@ func (x *UpdateAccountRequest) String() string {
 func (*UpdateAccountRequest) ProtoMessage() {}
 
 func (x *UpdateAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[23]
+	mi := &file_quorate_v1_access_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1689,7 @@ func (x *UpdateAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAccountRequest.ProtoReflect.Descriptor instead.
 func (*UpdateAccountRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UpdateAccountRequest) GetAccount() *Account {
@@ -1745,7 +1717,7 @@ type UpdateAccountResponse struct {
 
 func (x *UpdateAccountResponse) Reset() {
 	*x = UpdateAccountResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[24]
+	mi := &file_quorate_v1_access_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +1729,7 @@ func (x *UpdateAccountResponse) String() string {
 func (*UpdateAccountResponse) ProtoMessage() {}
 
 func (x *UpdateAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[24]
+	mi := &file_quorate_v1_access_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +1742,7 @@ func (x *UpdateAccountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAccountResponse.ProtoReflect.Descriptor instead.
 func (*UpdateAccountResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UpdateAccountResponse) GetWrite() *WriteInfo {
@@ -1793,7 +1765,7 @@ type DeleteAccountRequest struct {
 
 func (x *DeleteAccountRequest) Reset() {
 	*x = DeleteAccountRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[25]
+	mi := &file_quorate_v1_access_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1805,7 +1777,7 @@ func (x *DeleteAccountRequest) String() string {
 func (*DeleteAccountRequest) ProtoMessage() {}
 
 func (x *DeleteAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[25]
+	mi := &file_quorate_v1_access_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1818,7 +1790,7 @@ func (x *DeleteAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAccountRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAccountRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DeleteAccountRequest) GetName() string {
@@ -1846,7 +1818,7 @@ type DeleteAccountResponse struct {
 
 func (x *DeleteAccountResponse) Reset() {
 	*x = DeleteAccountResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[26]
+	mi := &file_quorate_v1_access_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1858,7 +1830,7 @@ func (x *DeleteAccountResponse) String() string {
 func (*DeleteAccountResponse) ProtoMessage() {}
 
 func (x *DeleteAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[26]
+	mi := &file_quorate_v1_access_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1871,7 +1843,7 @@ func (x *DeleteAccountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAccountResponse.ProtoReflect.Descriptor instead.
 func (*DeleteAccountResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DeleteAccountResponse) GetWrite() *WriteInfo {
@@ -1896,7 +1868,7 @@ type ListAccountsRequest struct {
 
 func (x *ListAccountsRequest) Reset() {
 	*x = ListAccountsRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[27]
+	mi := &file_quorate_v1_access_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1908,7 +1880,7 @@ func (x *ListAccountsRequest) String() string {
 func (*ListAccountsRequest) ProtoMessage() {}
 
 func (x *ListAccountsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[27]
+	mi := &file_quorate_v1_access_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1921,7 +1893,7 @@ func (x *ListAccountsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAccountsRequest.ProtoReflect.Descriptor instead.
 func (*ListAccountsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListAccountsRequest) GetPageSize() int32 {
@@ -1960,7 +1932,7 @@ type ListAccountsResponse struct {
 
 func (x *ListAccountsResponse) Reset() {
 	*x = ListAccountsResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[28]
+	mi := &file_quorate_v1_access_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +1944,7 @@ func (x *ListAccountsResponse) String() string {
 func (*ListAccountsResponse) ProtoMessage() {}
 
 func (x *ListAccountsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[28]
+	mi := &file_quorate_v1_access_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +1957,7 @@ func (x *ListAccountsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAccountsResponse.ProtoReflect.Descriptor instead.
 func (*ListAccountsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{28}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListAccountsResponse) GetAccounts() []*Account {
@@ -2028,7 +2000,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[29]
+	mi := &file_quorate_v1_access_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2040,7 +2012,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[29]
+	mi := &file_quorate_v1_access_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2053,7 +2025,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{29}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CreateTokenRequest) GetAccount() string {
@@ -2106,7 +2078,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[30]
+	mi := &file_quorate_v1_access_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2118,7 +2090,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[30]
+	mi := &file_quorate_v1_access_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2131,7 +2103,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CreateTokenResponse) GetSecret() string {
@@ -2172,7 +2144,7 @@ type RotateTokenRequest struct {
 
 func (x *RotateTokenRequest) Reset() {
 	*x = RotateTokenRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[31]
+	mi := &file_quorate_v1_access_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2184,7 +2156,7 @@ func (x *RotateTokenRequest) String() string {
 func (*RotateTokenRequest) ProtoMessage() {}
 
 func (x *RotateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[31]
+	mi := &file_quorate_v1_access_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2197,7 +2169,7 @@ func (x *RotateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateTokenRequest.ProtoReflect.Descriptor instead.
 func (*RotateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RotateTokenRequest) GetId() string {
@@ -2243,7 +2215,7 @@ type RotateTokenResponse struct {
 
 func (x *RotateTokenResponse) Reset() {
 	*x = RotateTokenResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[32]
+	mi := &file_quorate_v1_access_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2255,7 +2227,7 @@ func (x *RotateTokenResponse) String() string {
 func (*RotateTokenResponse) ProtoMessage() {}
 
 func (x *RotateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[32]
+	mi := &file_quorate_v1_access_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2268,7 +2240,7 @@ func (x *RotateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateTokenResponse.ProtoReflect.Descriptor instead.
 func (*RotateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{32}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RotateTokenResponse) GetSecret() string {
@@ -2305,7 +2277,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[33]
+	mi := &file_quorate_v1_access_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2317,7 +2289,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[33]
+	mi := &file_quorate_v1_access_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2330,7 +2302,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{33}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -2358,7 +2330,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[34]
+	mi := &file_quorate_v1_access_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2370,7 +2342,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[34]
+	mi := &file_quorate_v1_access_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2383,7 +2355,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RevokeTokenResponse) GetWrite() *WriteInfo {
@@ -2406,7 +2378,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[35]
+	mi := &file_quorate_v1_access_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2418,7 +2390,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[35]
+	mi := &file_quorate_v1_access_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2431,7 +2403,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListTokensRequest) GetAccount() string {
@@ -2461,7 +2433,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[36]
+	mi := &file_quorate_v1_access_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2473,7 +2445,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[36]
+	mi := &file_quorate_v1_access_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2486,7 +2458,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{36}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -2524,7 +2496,7 @@ type RefusedCredential struct {
 
 func (x *RefusedCredential) Reset() {
 	*x = RefusedCredential{}
-	mi := &file_quorate_v1_access_proto_msgTypes[37]
+	mi := &file_quorate_v1_access_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2536,7 +2508,7 @@ func (x *RefusedCredential) String() string {
 func (*RefusedCredential) ProtoMessage() {}
 
 func (x *RefusedCredential) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[37]
+	mi := &file_quorate_v1_access_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2549,7 +2521,7 @@ func (x *RefusedCredential) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefusedCredential.ProtoReflect.Descriptor instead.
 func (*RefusedCredential) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{37}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RefusedCredential) GetKind() RefusedKind {
@@ -2605,7 +2577,7 @@ type RefuseCredentialRequest struct {
 
 func (x *RefuseCredentialRequest) Reset() {
 	*x = RefuseCredentialRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[38]
+	mi := &file_quorate_v1_access_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2617,7 +2589,7 @@ func (x *RefuseCredentialRequest) String() string {
 func (*RefuseCredentialRequest) ProtoMessage() {}
 
 func (x *RefuseCredentialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[38]
+	mi := &file_quorate_v1_access_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2630,7 +2602,7 @@ func (x *RefuseCredentialRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefuseCredentialRequest.ProtoReflect.Descriptor instead.
 func (*RefuseCredentialRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RefuseCredentialRequest) GetRefused() *RefusedCredential {
@@ -2651,7 +2623,7 @@ type RefuseCredentialResponse struct {
 
 func (x *RefuseCredentialResponse) Reset() {
 	*x = RefuseCredentialResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[39]
+	mi := &file_quorate_v1_access_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2663,7 +2635,7 @@ func (x *RefuseCredentialResponse) String() string {
 func (*RefuseCredentialResponse) ProtoMessage() {}
 
 func (x *RefuseCredentialResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[39]
+	mi := &file_quorate_v1_access_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2676,7 +2648,7 @@ func (x *RefuseCredentialResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefuseCredentialResponse.ProtoReflect.Descriptor instead.
 func (*RefuseCredentialResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RefuseCredentialResponse) GetWrite() *WriteInfo {
@@ -2703,7 +2675,7 @@ type AllowCredentialRequest struct {
 
 func (x *AllowCredentialRequest) Reset() {
 	*x = AllowCredentialRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[40]
+	mi := &file_quorate_v1_access_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2715,7 +2687,7 @@ func (x *AllowCredentialRequest) String() string {
 func (*AllowCredentialRequest) ProtoMessage() {}
 
 func (x *AllowCredentialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[40]
+	mi := &file_quorate_v1_access_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2728,7 +2700,7 @@ func (x *AllowCredentialRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllowCredentialRequest.ProtoReflect.Descriptor instead.
 func (*AllowCredentialRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AllowCredentialRequest) GetKind() RefusedKind {
@@ -2770,7 +2742,7 @@ type AllowCredentialResponse struct {
 
 func (x *AllowCredentialResponse) Reset() {
 	*x = AllowCredentialResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[41]
+	mi := &file_quorate_v1_access_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +2754,7 @@ func (x *AllowCredentialResponse) String() string {
 func (*AllowCredentialResponse) ProtoMessage() {}
 
 func (x *AllowCredentialResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[41]
+	mi := &file_quorate_v1_access_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +2767,7 @@ func (x *AllowCredentialResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllowCredentialResponse.ProtoReflect.Descriptor instead.
 func (*AllowCredentialResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{41}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AllowCredentialResponse) GetWrite() *WriteInfo {
@@ -2816,7 +2788,7 @@ type ListRefusedCredentialsRequest struct {
 
 func (x *ListRefusedCredentialsRequest) Reset() {
 	*x = ListRefusedCredentialsRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[42]
+	mi := &file_quorate_v1_access_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +2800,7 @@ func (x *ListRefusedCredentialsRequest) String() string {
 func (*ListRefusedCredentialsRequest) ProtoMessage() {}
 
 func (x *ListRefusedCredentialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[42]
+	mi := &file_quorate_v1_access_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +2813,7 @@ func (x *ListRefusedCredentialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRefusedCredentialsRequest.ProtoReflect.Descriptor instead.
 func (*ListRefusedCredentialsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{42}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListRefusedCredentialsRequest) GetRead() *ReadOptions {
@@ -2864,7 +2836,7 @@ type ListRefusedCredentialsResponse struct {
 
 func (x *ListRefusedCredentialsResponse) Reset() {
 	*x = ListRefusedCredentialsResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[43]
+	mi := &file_quorate_v1_access_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2876,7 +2848,7 @@ func (x *ListRefusedCredentialsResponse) String() string {
 func (*ListRefusedCredentialsResponse) ProtoMessage() {}
 
 func (x *ListRefusedCredentialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[43]
+	mi := &file_quorate_v1_access_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2889,7 +2861,7 @@ func (x *ListRefusedCredentialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRefusedCredentialsResponse.ProtoReflect.Descriptor instead.
 func (*ListRefusedCredentialsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{43}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListRefusedCredentialsResponse) GetRefused() []*RefusedCredential {
@@ -2919,7 +2891,7 @@ type SetAccessModeRequest struct {
 
 func (x *SetAccessModeRequest) Reset() {
 	*x = SetAccessModeRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[44]
+	mi := &file_quorate_v1_access_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2931,7 +2903,7 @@ func (x *SetAccessModeRequest) String() string {
 func (*SetAccessModeRequest) ProtoMessage() {}
 
 func (x *SetAccessModeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[44]
+	mi := &file_quorate_v1_access_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2944,7 +2916,7 @@ func (x *SetAccessModeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAccessModeRequest.ProtoReflect.Descriptor instead.
 func (*SetAccessModeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{44}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SetAccessModeRequest) GetMode() AccessMode {
@@ -2974,7 +2946,7 @@ type SetAccessModeResponse struct {
 
 func (x *SetAccessModeResponse) Reset() {
 	*x = SetAccessModeResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[45]
+	mi := &file_quorate_v1_access_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2986,7 +2958,7 @@ func (x *SetAccessModeResponse) String() string {
 func (*SetAccessModeResponse) ProtoMessage() {}
 
 func (x *SetAccessModeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[45]
+	mi := &file_quorate_v1_access_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2999,7 +2971,7 @@ func (x *SetAccessModeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAccessModeResponse.ProtoReflect.Descriptor instead.
 func (*SetAccessModeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{45}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SetAccessModeResponse) GetBefore() AccessMode {
@@ -3027,7 +2999,7 @@ type GetGuardReportRequest struct {
 
 func (x *GetGuardReportRequest) Reset() {
 	*x = GetGuardReportRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[46]
+	mi := &file_quorate_v1_access_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3039,7 +3011,7 @@ func (x *GetGuardReportRequest) String() string {
 func (*GetGuardReportRequest) ProtoMessage() {}
 
 func (x *GetGuardReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[46]
+	mi := &file_quorate_v1_access_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3052,7 +3024,7 @@ func (x *GetGuardReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGuardReportRequest.ProtoReflect.Descriptor instead.
 func (*GetGuardReportRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{46}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *GetGuardReportRequest) GetRead() *ReadOptions {
@@ -3082,7 +3054,7 @@ type GetGuardReportResponse struct {
 
 func (x *GetGuardReportResponse) Reset() {
 	*x = GetGuardReportResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[47]
+	mi := &file_quorate_v1_access_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3094,7 +3066,7 @@ func (x *GetGuardReportResponse) String() string {
 func (*GetGuardReportResponse) ProtoMessage() {}
 
 func (x *GetGuardReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[47]
+	mi := &file_quorate_v1_access_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3107,7 +3079,7 @@ func (x *GetGuardReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGuardReportResponse.ProtoReflect.Descriptor instead.
 func (*GetGuardReportResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{47}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetGuardReportResponse) GetTreesWithAdmins() []*TreeAdmins {
@@ -3158,7 +3130,7 @@ type TreeAdmins struct {
 
 func (x *TreeAdmins) Reset() {
 	*x = TreeAdmins{}
-	mi := &file_quorate_v1_access_proto_msgTypes[48]
+	mi := &file_quorate_v1_access_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3170,7 +3142,7 @@ func (x *TreeAdmins) String() string {
 func (*TreeAdmins) ProtoMessage() {}
 
 func (x *TreeAdmins) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[48]
+	mi := &file_quorate_v1_access_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3183,7 +3155,7 @@ func (x *TreeAdmins) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeAdmins.ProtoReflect.Descriptor instead.
 func (*TreeAdmins) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{48}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TreeAdmins) GetTree() string {
@@ -3213,7 +3185,7 @@ type WouldRefuse struct {
 
 func (x *WouldRefuse) Reset() {
 	*x = WouldRefuse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[49]
+	mi := &file_quorate_v1_access_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3225,7 +3197,7 @@ func (x *WouldRefuse) String() string {
 func (*WouldRefuse) ProtoMessage() {}
 
 func (x *WouldRefuse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[49]
+	mi := &file_quorate_v1_access_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3238,7 +3210,7 @@ func (x *WouldRefuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WouldRefuse.ProtoReflect.Descriptor instead.
 func (*WouldRefuse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{49}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *WouldRefuse) GetVerb() string {
@@ -3340,29 +3312,29 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\rcluster_verbs\x18\x05 \x03(\tR\fclusterVerbs\x123\n" +
 	"\aends_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12(\n" +
 	"\x04read\x18\a \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1c\n" +
-	"\tnamespace\x18\b \x01(\tR\tnamespace\"B\n" +
-	"\x05Place\x12\x1b\n" +
-	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\x80\x01\n" +
+	"\tnamespace\x18\b \x01(\tR\tnamespace\"\x80\x01\n" +
 	"\vCanIRequest\x12D\n" +
 	"\tquestions\x18\x01 \x03(\v2\x1a.quorate.v1.AccessQuestionB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10dR\tquestions\x12+\n" +
-	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"X\n" +
+	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"j\n" +
 	"\x0eAccessQuestion\x12\x1d\n" +
-	"\x04verb\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04verb\x12'\n" +
-	"\x05place\x18\x02 \x01(\v2\x11.quorate.v1.PlaceR\x05place\"R\n" +
+	"\x04verb\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04verb\x12\x1b\n" +
+	"\x04tree\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"R\n" +
 	"\fCanIResponse\x12\x18\n" +
 	"\aallowed\x18\x01 \x03(\bR\aallowed\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\x84\x01\n" +
+	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\x96\x01\n" +
 	"\rWhoCanRequest\x12\x1d\n" +
-	"\x04verb\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04verb\x12'\n" +
-	"\x05place\x18\x02 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x12+\n" +
+	"\x04verb\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04verb\x12\x1b\n" +
+	"\x04tree\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12+\n" +
 	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"q\n" +
 	"\x0eWhoCanResponse\x125\n" +
 	"\bbindings\x18\x01 \x03(\v2\x19.quorate.v1.PlacedBindingR\bbindings\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"g\n" +
-	"\rPlacedBinding\x12'\n" +
-	"\x05place\x18\x01 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x12-\n" +
+	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"f\n" +
+	"\rPlacedBinding\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12-\n" +
 	"\abinding\x18\x02 \x01(\v2\x13.quorate.v1.BindingR\abinding\"Y\n" +
 	"\x10BootstrapRequest\x12\"\n" +
 	"\x06secret\x18\x01 \x01(\tB\n" +
@@ -3528,7 +3500,7 @@ func file_quorate_v1_access_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_access_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorate_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_quorate_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_quorate_v1_access_proto_goTypes = []any{
 	(AccessMode)(0),                        // 0: quorate.v1.AccessMode
 	(RefusedKind)(0),                       // 1: quorate.v1.RefusedKind
@@ -3544,52 +3516,51 @@ var file_quorate_v1_access_proto_goTypes = []any{
 	(*Token)(nil),                          // 11: quorate.v1.Token
 	(*WhoAmIRequest)(nil),                  // 12: quorate.v1.WhoAmIRequest
 	(*WhoAmIResponse)(nil),                 // 13: quorate.v1.WhoAmIResponse
-	(*Place)(nil),                          // 14: quorate.v1.Place
-	(*CanIRequest)(nil),                    // 15: quorate.v1.CanIRequest
-	(*AccessQuestion)(nil),                 // 16: quorate.v1.AccessQuestion
-	(*CanIResponse)(nil),                   // 17: quorate.v1.CanIResponse
-	(*WhoCanRequest)(nil),                  // 18: quorate.v1.WhoCanRequest
-	(*WhoCanResponse)(nil),                 // 19: quorate.v1.WhoCanResponse
-	(*PlacedBinding)(nil),                  // 20: quorate.v1.PlacedBinding
-	(*BootstrapRequest)(nil),               // 21: quorate.v1.BootstrapRequest
-	(*BootstrapResponse)(nil),              // 22: quorate.v1.BootstrapResponse
-	(*CreateAccountRequest)(nil),           // 23: quorate.v1.CreateAccountRequest
-	(*CreateAccountResponse)(nil),          // 24: quorate.v1.CreateAccountResponse
-	(*UpdateAccountRequest)(nil),           // 25: quorate.v1.UpdateAccountRequest
-	(*UpdateAccountResponse)(nil),          // 26: quorate.v1.UpdateAccountResponse
-	(*DeleteAccountRequest)(nil),           // 27: quorate.v1.DeleteAccountRequest
-	(*DeleteAccountResponse)(nil),          // 28: quorate.v1.DeleteAccountResponse
-	(*ListAccountsRequest)(nil),            // 29: quorate.v1.ListAccountsRequest
-	(*ListAccountsResponse)(nil),           // 30: quorate.v1.ListAccountsResponse
-	(*CreateTokenRequest)(nil),             // 31: quorate.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),            // 32: quorate.v1.CreateTokenResponse
-	(*RotateTokenRequest)(nil),             // 33: quorate.v1.RotateTokenRequest
-	(*RotateTokenResponse)(nil),            // 34: quorate.v1.RotateTokenResponse
-	(*RevokeTokenRequest)(nil),             // 35: quorate.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),            // 36: quorate.v1.RevokeTokenResponse
-	(*ListTokensRequest)(nil),              // 37: quorate.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),             // 38: quorate.v1.ListTokensResponse
-	(*RefusedCredential)(nil),              // 39: quorate.v1.RefusedCredential
-	(*RefuseCredentialRequest)(nil),        // 40: quorate.v1.RefuseCredentialRequest
-	(*RefuseCredentialResponse)(nil),       // 41: quorate.v1.RefuseCredentialResponse
-	(*AllowCredentialRequest)(nil),         // 42: quorate.v1.AllowCredentialRequest
-	(*AllowCredentialResponse)(nil),        // 43: quorate.v1.AllowCredentialResponse
-	(*ListRefusedCredentialsRequest)(nil),  // 44: quorate.v1.ListRefusedCredentialsRequest
-	(*ListRefusedCredentialsResponse)(nil), // 45: quorate.v1.ListRefusedCredentialsResponse
-	(*SetAccessModeRequest)(nil),           // 46: quorate.v1.SetAccessModeRequest
-	(*SetAccessModeResponse)(nil),          // 47: quorate.v1.SetAccessModeResponse
-	(*GetGuardReportRequest)(nil),          // 48: quorate.v1.GetGuardReportRequest
-	(*GetGuardReportResponse)(nil),         // 49: quorate.v1.GetGuardReportResponse
-	(*TreeAdmins)(nil),                     // 50: quorate.v1.TreeAdmins
-	(*WouldRefuse)(nil),                    // 51: quorate.v1.WouldRefuse
-	(*timestamppb.Timestamp)(nil),          // 52: google.protobuf.Timestamp
-	(*ReadOptions)(nil),                    // 53: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                       // 54: quorate.v1.ReadInfo
-	(*WriteInfo)(nil),                      // 55: quorate.v1.WriteInfo
+	(*CanIRequest)(nil),                    // 14: quorate.v1.CanIRequest
+	(*AccessQuestion)(nil),                 // 15: quorate.v1.AccessQuestion
+	(*CanIResponse)(nil),                   // 16: quorate.v1.CanIResponse
+	(*WhoCanRequest)(nil),                  // 17: quorate.v1.WhoCanRequest
+	(*WhoCanResponse)(nil),                 // 18: quorate.v1.WhoCanResponse
+	(*PlacedBinding)(nil),                  // 19: quorate.v1.PlacedBinding
+	(*BootstrapRequest)(nil),               // 20: quorate.v1.BootstrapRequest
+	(*BootstrapResponse)(nil),              // 21: quorate.v1.BootstrapResponse
+	(*CreateAccountRequest)(nil),           // 22: quorate.v1.CreateAccountRequest
+	(*CreateAccountResponse)(nil),          // 23: quorate.v1.CreateAccountResponse
+	(*UpdateAccountRequest)(nil),           // 24: quorate.v1.UpdateAccountRequest
+	(*UpdateAccountResponse)(nil),          // 25: quorate.v1.UpdateAccountResponse
+	(*DeleteAccountRequest)(nil),           // 26: quorate.v1.DeleteAccountRequest
+	(*DeleteAccountResponse)(nil),          // 27: quorate.v1.DeleteAccountResponse
+	(*ListAccountsRequest)(nil),            // 28: quorate.v1.ListAccountsRequest
+	(*ListAccountsResponse)(nil),           // 29: quorate.v1.ListAccountsResponse
+	(*CreateTokenRequest)(nil),             // 30: quorate.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),            // 31: quorate.v1.CreateTokenResponse
+	(*RotateTokenRequest)(nil),             // 32: quorate.v1.RotateTokenRequest
+	(*RotateTokenResponse)(nil),            // 33: quorate.v1.RotateTokenResponse
+	(*RevokeTokenRequest)(nil),             // 34: quorate.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),            // 35: quorate.v1.RevokeTokenResponse
+	(*ListTokensRequest)(nil),              // 36: quorate.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),             // 37: quorate.v1.ListTokensResponse
+	(*RefusedCredential)(nil),              // 38: quorate.v1.RefusedCredential
+	(*RefuseCredentialRequest)(nil),        // 39: quorate.v1.RefuseCredentialRequest
+	(*RefuseCredentialResponse)(nil),       // 40: quorate.v1.RefuseCredentialResponse
+	(*AllowCredentialRequest)(nil),         // 41: quorate.v1.AllowCredentialRequest
+	(*AllowCredentialResponse)(nil),        // 42: quorate.v1.AllowCredentialResponse
+	(*ListRefusedCredentialsRequest)(nil),  // 43: quorate.v1.ListRefusedCredentialsRequest
+	(*ListRefusedCredentialsResponse)(nil), // 44: quorate.v1.ListRefusedCredentialsResponse
+	(*SetAccessModeRequest)(nil),           // 45: quorate.v1.SetAccessModeRequest
+	(*SetAccessModeResponse)(nil),          // 46: quorate.v1.SetAccessModeResponse
+	(*GetGuardReportRequest)(nil),          // 47: quorate.v1.GetGuardReportRequest
+	(*GetGuardReportResponse)(nil),         // 48: quorate.v1.GetGuardReportResponse
+	(*TreeAdmins)(nil),                     // 49: quorate.v1.TreeAdmins
+	(*WouldRefuse)(nil),                    // 50: quorate.v1.WouldRefuse
+	(*timestamppb.Timestamp)(nil),          // 51: google.protobuf.Timestamp
+	(*ReadOptions)(nil),                    // 52: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                       // 53: quorate.v1.ReadInfo
+	(*WriteInfo)(nil),                      // 54: quorate.v1.WriteInfo
 }
 var file_quorate_v1_access_proto_depIdxs = []int32{
 	3,  // 0: quorate.v1.Binding.hold_as:type_name -> quorate.v1.HoldAs
-	52, // 1: quorate.v1.Binding.ends_at:type_name -> google.protobuf.Timestamp
+	51, // 1: quorate.v1.Binding.ends_at:type_name -> google.protobuf.Timestamp
 	5,  // 2: quorate.v1.AccessSection.roles:type_name -> quorate.v1.AccessRole
 	6,  // 3: quorate.v1.AccessSection.issuers:type_name -> quorate.v1.Issuer
 	9,  // 4: quorate.v1.AccessSection.certificates:type_name -> quorate.v1.CertificateRule
@@ -3597,96 +3568,93 @@ var file_quorate_v1_access_proto_depIdxs = []int32{
 	7,  // 6: quorate.v1.Issuer.require:type_name -> quorate.v1.ClaimRule
 	8,  // 7: quorate.v1.Issuer.groups:type_name -> quorate.v1.GroupRule
 	7,  // 8: quorate.v1.GroupRule.when:type_name -> quorate.v1.ClaimRule
-	52, // 9: quorate.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	52, // 10: quorate.v1.Token.ends_at:type_name -> google.protobuf.Timestamp
-	53, // 11: quorate.v1.WhoAmIRequest.read:type_name -> quorate.v1.ReadOptions
+	51, // 9: quorate.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	51, // 10: quorate.v1.Token.ends_at:type_name -> google.protobuf.Timestamp
+	52, // 11: quorate.v1.WhoAmIRequest.read:type_name -> quorate.v1.ReadOptions
 	0,  // 12: quorate.v1.WhoAmIResponse.mode:type_name -> quorate.v1.AccessMode
-	52, // 13: quorate.v1.WhoAmIResponse.ends_at:type_name -> google.protobuf.Timestamp
-	54, // 14: quorate.v1.WhoAmIResponse.read:type_name -> quorate.v1.ReadInfo
-	16, // 15: quorate.v1.CanIRequest.questions:type_name -> quorate.v1.AccessQuestion
-	53, // 16: quorate.v1.CanIRequest.read:type_name -> quorate.v1.ReadOptions
-	14, // 17: quorate.v1.AccessQuestion.place:type_name -> quorate.v1.Place
-	54, // 18: quorate.v1.CanIResponse.read:type_name -> quorate.v1.ReadInfo
-	14, // 19: quorate.v1.WhoCanRequest.place:type_name -> quorate.v1.Place
-	53, // 20: quorate.v1.WhoCanRequest.read:type_name -> quorate.v1.ReadOptions
-	20, // 21: quorate.v1.WhoCanResponse.bindings:type_name -> quorate.v1.PlacedBinding
-	54, // 22: quorate.v1.WhoCanResponse.read:type_name -> quorate.v1.ReadInfo
-	14, // 23: quorate.v1.PlacedBinding.place:type_name -> quorate.v1.Place
-	2,  // 24: quorate.v1.PlacedBinding.binding:type_name -> quorate.v1.Binding
-	11, // 25: quorate.v1.BootstrapResponse.token:type_name -> quorate.v1.Token
-	55, // 26: quorate.v1.BootstrapResponse.write:type_name -> quorate.v1.WriteInfo
-	10, // 27: quorate.v1.CreateAccountRequest.account:type_name -> quorate.v1.Account
-	55, // 28: quorate.v1.CreateAccountResponse.write:type_name -> quorate.v1.WriteInfo
-	10, // 29: quorate.v1.UpdateAccountRequest.account:type_name -> quorate.v1.Account
-	55, // 30: quorate.v1.UpdateAccountResponse.write:type_name -> quorate.v1.WriteInfo
-	55, // 31: quorate.v1.DeleteAccountResponse.write:type_name -> quorate.v1.WriteInfo
-	53, // 32: quorate.v1.ListAccountsRequest.read:type_name -> quorate.v1.ReadOptions
-	10, // 33: quorate.v1.ListAccountsResponse.accounts:type_name -> quorate.v1.Account
-	54, // 34: quorate.v1.ListAccountsResponse.read:type_name -> quorate.v1.ReadInfo
-	11, // 35: quorate.v1.CreateTokenResponse.token:type_name -> quorate.v1.Token
-	55, // 36: quorate.v1.CreateTokenResponse.write:type_name -> quorate.v1.WriteInfo
-	11, // 37: quorate.v1.RotateTokenResponse.token:type_name -> quorate.v1.Token
-	55, // 38: quorate.v1.RotateTokenResponse.write:type_name -> quorate.v1.WriteInfo
-	55, // 39: quorate.v1.RevokeTokenResponse.write:type_name -> quorate.v1.WriteInfo
-	53, // 40: quorate.v1.ListTokensRequest.read:type_name -> quorate.v1.ReadOptions
-	11, // 41: quorate.v1.ListTokensResponse.tokens:type_name -> quorate.v1.Token
-	54, // 42: quorate.v1.ListTokensResponse.read:type_name -> quorate.v1.ReadInfo
-	1,  // 43: quorate.v1.RefusedCredential.kind:type_name -> quorate.v1.RefusedKind
-	52, // 44: quorate.v1.RefusedCredential.issue_cutoff_at:type_name -> google.protobuf.Timestamp
-	52, // 45: quorate.v1.RefusedCredential.ends_at:type_name -> google.protobuf.Timestamp
-	39, // 46: quorate.v1.RefuseCredentialRequest.refused:type_name -> quorate.v1.RefusedCredential
-	55, // 47: quorate.v1.RefuseCredentialResponse.write:type_name -> quorate.v1.WriteInfo
-	1,  // 48: quorate.v1.AllowCredentialRequest.kind:type_name -> quorate.v1.RefusedKind
-	55, // 49: quorate.v1.AllowCredentialResponse.write:type_name -> quorate.v1.WriteInfo
-	53, // 50: quorate.v1.ListRefusedCredentialsRequest.read:type_name -> quorate.v1.ReadOptions
-	39, // 51: quorate.v1.ListRefusedCredentialsResponse.refused:type_name -> quorate.v1.RefusedCredential
-	54, // 52: quorate.v1.ListRefusedCredentialsResponse.read:type_name -> quorate.v1.ReadInfo
-	0,  // 53: quorate.v1.SetAccessModeRequest.mode:type_name -> quorate.v1.AccessMode
-	0,  // 54: quorate.v1.SetAccessModeResponse.before:type_name -> quorate.v1.AccessMode
-	55, // 55: quorate.v1.SetAccessModeResponse.write:type_name -> quorate.v1.WriteInfo
-	53, // 56: quorate.v1.GetGuardReportRequest.read:type_name -> quorate.v1.ReadOptions
-	50, // 57: quorate.v1.GetGuardReportResponse.trees_with_admins:type_name -> quorate.v1.TreeAdmins
-	51, // 58: quorate.v1.GetGuardReportResponse.would_refuse:type_name -> quorate.v1.WouldRefuse
-	54, // 59: quorate.v1.GetGuardReportResponse.read:type_name -> quorate.v1.ReadInfo
-	12, // 60: quorate.v1.AccessService.WhoAmI:input_type -> quorate.v1.WhoAmIRequest
-	15, // 61: quorate.v1.AccessService.CanI:input_type -> quorate.v1.CanIRequest
-	18, // 62: quorate.v1.AccessService.WhoCan:input_type -> quorate.v1.WhoCanRequest
-	21, // 63: quorate.v1.AccessService.Bootstrap:input_type -> quorate.v1.BootstrapRequest
-	23, // 64: quorate.v1.AccessService.CreateAccount:input_type -> quorate.v1.CreateAccountRequest
-	25, // 65: quorate.v1.AccessService.UpdateAccount:input_type -> quorate.v1.UpdateAccountRequest
-	27, // 66: quorate.v1.AccessService.DeleteAccount:input_type -> quorate.v1.DeleteAccountRequest
-	29, // 67: quorate.v1.AccessService.ListAccounts:input_type -> quorate.v1.ListAccountsRequest
-	31, // 68: quorate.v1.AccessService.CreateToken:input_type -> quorate.v1.CreateTokenRequest
-	33, // 69: quorate.v1.AccessService.RotateToken:input_type -> quorate.v1.RotateTokenRequest
-	35, // 70: quorate.v1.AccessService.RevokeToken:input_type -> quorate.v1.RevokeTokenRequest
-	37, // 71: quorate.v1.AccessService.ListTokens:input_type -> quorate.v1.ListTokensRequest
-	40, // 72: quorate.v1.AccessService.RefuseCredential:input_type -> quorate.v1.RefuseCredentialRequest
-	42, // 73: quorate.v1.AccessService.AllowCredential:input_type -> quorate.v1.AllowCredentialRequest
-	44, // 74: quorate.v1.AccessService.ListRefusedCredentials:input_type -> quorate.v1.ListRefusedCredentialsRequest
-	46, // 75: quorate.v1.AccessService.SetAccessMode:input_type -> quorate.v1.SetAccessModeRequest
-	48, // 76: quorate.v1.AccessService.GetGuardReport:input_type -> quorate.v1.GetGuardReportRequest
-	13, // 77: quorate.v1.AccessService.WhoAmI:output_type -> quorate.v1.WhoAmIResponse
-	17, // 78: quorate.v1.AccessService.CanI:output_type -> quorate.v1.CanIResponse
-	19, // 79: quorate.v1.AccessService.WhoCan:output_type -> quorate.v1.WhoCanResponse
-	22, // 80: quorate.v1.AccessService.Bootstrap:output_type -> quorate.v1.BootstrapResponse
-	24, // 81: quorate.v1.AccessService.CreateAccount:output_type -> quorate.v1.CreateAccountResponse
-	26, // 82: quorate.v1.AccessService.UpdateAccount:output_type -> quorate.v1.UpdateAccountResponse
-	28, // 83: quorate.v1.AccessService.DeleteAccount:output_type -> quorate.v1.DeleteAccountResponse
-	30, // 84: quorate.v1.AccessService.ListAccounts:output_type -> quorate.v1.ListAccountsResponse
-	32, // 85: quorate.v1.AccessService.CreateToken:output_type -> quorate.v1.CreateTokenResponse
-	34, // 86: quorate.v1.AccessService.RotateToken:output_type -> quorate.v1.RotateTokenResponse
-	36, // 87: quorate.v1.AccessService.RevokeToken:output_type -> quorate.v1.RevokeTokenResponse
-	38, // 88: quorate.v1.AccessService.ListTokens:output_type -> quorate.v1.ListTokensResponse
-	41, // 89: quorate.v1.AccessService.RefuseCredential:output_type -> quorate.v1.RefuseCredentialResponse
-	43, // 90: quorate.v1.AccessService.AllowCredential:output_type -> quorate.v1.AllowCredentialResponse
-	45, // 91: quorate.v1.AccessService.ListRefusedCredentials:output_type -> quorate.v1.ListRefusedCredentialsResponse
-	47, // 92: quorate.v1.AccessService.SetAccessMode:output_type -> quorate.v1.SetAccessModeResponse
-	49, // 93: quorate.v1.AccessService.GetGuardReport:output_type -> quorate.v1.GetGuardReportResponse
-	77, // [77:94] is the sub-list for method output_type
-	60, // [60:77] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	51, // 13: quorate.v1.WhoAmIResponse.ends_at:type_name -> google.protobuf.Timestamp
+	53, // 14: quorate.v1.WhoAmIResponse.read:type_name -> quorate.v1.ReadInfo
+	15, // 15: quorate.v1.CanIRequest.questions:type_name -> quorate.v1.AccessQuestion
+	52, // 16: quorate.v1.CanIRequest.read:type_name -> quorate.v1.ReadOptions
+	53, // 17: quorate.v1.CanIResponse.read:type_name -> quorate.v1.ReadInfo
+	52, // 18: quorate.v1.WhoCanRequest.read:type_name -> quorate.v1.ReadOptions
+	19, // 19: quorate.v1.WhoCanResponse.bindings:type_name -> quorate.v1.PlacedBinding
+	53, // 20: quorate.v1.WhoCanResponse.read:type_name -> quorate.v1.ReadInfo
+	2,  // 21: quorate.v1.PlacedBinding.binding:type_name -> quorate.v1.Binding
+	11, // 22: quorate.v1.BootstrapResponse.token:type_name -> quorate.v1.Token
+	54, // 23: quorate.v1.BootstrapResponse.write:type_name -> quorate.v1.WriteInfo
+	10, // 24: quorate.v1.CreateAccountRequest.account:type_name -> quorate.v1.Account
+	54, // 25: quorate.v1.CreateAccountResponse.write:type_name -> quorate.v1.WriteInfo
+	10, // 26: quorate.v1.UpdateAccountRequest.account:type_name -> quorate.v1.Account
+	54, // 27: quorate.v1.UpdateAccountResponse.write:type_name -> quorate.v1.WriteInfo
+	54, // 28: quorate.v1.DeleteAccountResponse.write:type_name -> quorate.v1.WriteInfo
+	52, // 29: quorate.v1.ListAccountsRequest.read:type_name -> quorate.v1.ReadOptions
+	10, // 30: quorate.v1.ListAccountsResponse.accounts:type_name -> quorate.v1.Account
+	53, // 31: quorate.v1.ListAccountsResponse.read:type_name -> quorate.v1.ReadInfo
+	11, // 32: quorate.v1.CreateTokenResponse.token:type_name -> quorate.v1.Token
+	54, // 33: quorate.v1.CreateTokenResponse.write:type_name -> quorate.v1.WriteInfo
+	11, // 34: quorate.v1.RotateTokenResponse.token:type_name -> quorate.v1.Token
+	54, // 35: quorate.v1.RotateTokenResponse.write:type_name -> quorate.v1.WriteInfo
+	54, // 36: quorate.v1.RevokeTokenResponse.write:type_name -> quorate.v1.WriteInfo
+	52, // 37: quorate.v1.ListTokensRequest.read:type_name -> quorate.v1.ReadOptions
+	11, // 38: quorate.v1.ListTokensResponse.tokens:type_name -> quorate.v1.Token
+	53, // 39: quorate.v1.ListTokensResponse.read:type_name -> quorate.v1.ReadInfo
+	1,  // 40: quorate.v1.RefusedCredential.kind:type_name -> quorate.v1.RefusedKind
+	51, // 41: quorate.v1.RefusedCredential.issue_cutoff_at:type_name -> google.protobuf.Timestamp
+	51, // 42: quorate.v1.RefusedCredential.ends_at:type_name -> google.protobuf.Timestamp
+	38, // 43: quorate.v1.RefuseCredentialRequest.refused:type_name -> quorate.v1.RefusedCredential
+	54, // 44: quorate.v1.RefuseCredentialResponse.write:type_name -> quorate.v1.WriteInfo
+	1,  // 45: quorate.v1.AllowCredentialRequest.kind:type_name -> quorate.v1.RefusedKind
+	54, // 46: quorate.v1.AllowCredentialResponse.write:type_name -> quorate.v1.WriteInfo
+	52, // 47: quorate.v1.ListRefusedCredentialsRequest.read:type_name -> quorate.v1.ReadOptions
+	38, // 48: quorate.v1.ListRefusedCredentialsResponse.refused:type_name -> quorate.v1.RefusedCredential
+	53, // 49: quorate.v1.ListRefusedCredentialsResponse.read:type_name -> quorate.v1.ReadInfo
+	0,  // 50: quorate.v1.SetAccessModeRequest.mode:type_name -> quorate.v1.AccessMode
+	0,  // 51: quorate.v1.SetAccessModeResponse.before:type_name -> quorate.v1.AccessMode
+	54, // 52: quorate.v1.SetAccessModeResponse.write:type_name -> quorate.v1.WriteInfo
+	52, // 53: quorate.v1.GetGuardReportRequest.read:type_name -> quorate.v1.ReadOptions
+	49, // 54: quorate.v1.GetGuardReportResponse.trees_with_admins:type_name -> quorate.v1.TreeAdmins
+	50, // 55: quorate.v1.GetGuardReportResponse.would_refuse:type_name -> quorate.v1.WouldRefuse
+	53, // 56: quorate.v1.GetGuardReportResponse.read:type_name -> quorate.v1.ReadInfo
+	12, // 57: quorate.v1.AccessService.WhoAmI:input_type -> quorate.v1.WhoAmIRequest
+	14, // 58: quorate.v1.AccessService.CanI:input_type -> quorate.v1.CanIRequest
+	17, // 59: quorate.v1.AccessService.WhoCan:input_type -> quorate.v1.WhoCanRequest
+	20, // 60: quorate.v1.AccessService.Bootstrap:input_type -> quorate.v1.BootstrapRequest
+	22, // 61: quorate.v1.AccessService.CreateAccount:input_type -> quorate.v1.CreateAccountRequest
+	24, // 62: quorate.v1.AccessService.UpdateAccount:input_type -> quorate.v1.UpdateAccountRequest
+	26, // 63: quorate.v1.AccessService.DeleteAccount:input_type -> quorate.v1.DeleteAccountRequest
+	28, // 64: quorate.v1.AccessService.ListAccounts:input_type -> quorate.v1.ListAccountsRequest
+	30, // 65: quorate.v1.AccessService.CreateToken:input_type -> quorate.v1.CreateTokenRequest
+	32, // 66: quorate.v1.AccessService.RotateToken:input_type -> quorate.v1.RotateTokenRequest
+	34, // 67: quorate.v1.AccessService.RevokeToken:input_type -> quorate.v1.RevokeTokenRequest
+	36, // 68: quorate.v1.AccessService.ListTokens:input_type -> quorate.v1.ListTokensRequest
+	39, // 69: quorate.v1.AccessService.RefuseCredential:input_type -> quorate.v1.RefuseCredentialRequest
+	41, // 70: quorate.v1.AccessService.AllowCredential:input_type -> quorate.v1.AllowCredentialRequest
+	43, // 71: quorate.v1.AccessService.ListRefusedCredentials:input_type -> quorate.v1.ListRefusedCredentialsRequest
+	45, // 72: quorate.v1.AccessService.SetAccessMode:input_type -> quorate.v1.SetAccessModeRequest
+	47, // 73: quorate.v1.AccessService.GetGuardReport:input_type -> quorate.v1.GetGuardReportRequest
+	13, // 74: quorate.v1.AccessService.WhoAmI:output_type -> quorate.v1.WhoAmIResponse
+	16, // 75: quorate.v1.AccessService.CanI:output_type -> quorate.v1.CanIResponse
+	18, // 76: quorate.v1.AccessService.WhoCan:output_type -> quorate.v1.WhoCanResponse
+	21, // 77: quorate.v1.AccessService.Bootstrap:output_type -> quorate.v1.BootstrapResponse
+	23, // 78: quorate.v1.AccessService.CreateAccount:output_type -> quorate.v1.CreateAccountResponse
+	25, // 79: quorate.v1.AccessService.UpdateAccount:output_type -> quorate.v1.UpdateAccountResponse
+	27, // 80: quorate.v1.AccessService.DeleteAccount:output_type -> quorate.v1.DeleteAccountResponse
+	29, // 81: quorate.v1.AccessService.ListAccounts:output_type -> quorate.v1.ListAccountsResponse
+	31, // 82: quorate.v1.AccessService.CreateToken:output_type -> quorate.v1.CreateTokenResponse
+	33, // 83: quorate.v1.AccessService.RotateToken:output_type -> quorate.v1.RotateTokenResponse
+	35, // 84: quorate.v1.AccessService.RevokeToken:output_type -> quorate.v1.RevokeTokenResponse
+	37, // 85: quorate.v1.AccessService.ListTokens:output_type -> quorate.v1.ListTokensResponse
+	40, // 86: quorate.v1.AccessService.RefuseCredential:output_type -> quorate.v1.RefuseCredentialResponse
+	42, // 87: quorate.v1.AccessService.AllowCredential:output_type -> quorate.v1.AllowCredentialResponse
+	44, // 88: quorate.v1.AccessService.ListRefusedCredentials:output_type -> quorate.v1.ListRefusedCredentialsResponse
+	46, // 89: quorate.v1.AccessService.SetAccessMode:output_type -> quorate.v1.SetAccessModeResponse
+	48, // 90: quorate.v1.AccessService.GetGuardReport:output_type -> quorate.v1.GetGuardReportResponse
+	74, // [74:91] is the sub-list for method output_type
+	57, // [57:74] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_access_proto_init() }
@@ -3696,14 +3664,14 @@ func file_quorate_v1_access_proto_init() {
 	}
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_rule_proto_init()
-	file_quorate_v1_access_proto_msgTypes[31].OneofWrappers = []any{}
+	file_quorate_v1_access_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_access_proto_rawDesc), len(file_quorate_v1_access_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   50,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

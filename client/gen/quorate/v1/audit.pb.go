@@ -90,8 +90,10 @@ type ListRecordsRequest struct {
 	User string `protobuf:"bytes,4,opt,name=user,proto3" json:"user,omitempty"`
 	// Only records of this action: a command such as "SetLimits", or a method such as "AccessService/Bootstrap".
 	Action string `protobuf:"bytes,5,opt,name=action,proto3" json:"action,omitempty"`
-	// Only records with a change at this node or below it.
-	Place *Place `protobuf:"bytes,6,opt,name=place,proto3" json:"place,omitempty"`
+	// Only records with a change in this tree; empty for all.
+	Tree string `protobuf:"bytes,6,opt,name=tree,proto3" json:"tree,omitempty"`
+	// With tree: only those at this node or below it; empty for the whole tree.
+	Node string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
 	// Only records of this wall time or later.
 	BeginsAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=begins_at,json=beginsAt,proto3" json:"begins_at,omitempty"`
 	// Only calls that were refused.
@@ -169,11 +171,18 @@ func (x *ListRecordsRequest) GetAction() string {
 	return ""
 }
 
-func (x *ListRecordsRequest) GetPlace() *Place {
+func (x *ListRecordsRequest) GetTree() string {
 	if x != nil {
-		return x.Place
+		return x.Tree
 	}
-	return nil
+	return ""
+}
+
+func (x *ListRecordsRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 func (x *ListRecordsRequest) GetBeginsAt() *timestamppb.Timestamp {
@@ -587,8 +596,10 @@ func (x *AuditActor) GetVia() string {
 // AuditChange is one difference.
 type AuditChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The place; the cluster if the tree is empty.
-	Place *Place `protobuf:"bytes,1,opt,name=place,proto3" json:"place,omitempty"`
+	// The tree; empty for the cluster.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty for the root.
+	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
 	// What is different there.
 	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`
 	// Texts; empty where it did not or does not exist.
@@ -628,11 +639,18 @@ func (*AuditChange) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_audit_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *AuditChange) GetPlace() *Place {
+func (x *AuditChange) GetTree() string {
 	if x != nil {
-		return x.Place
+		return x.Tree
 	}
-	return nil
+	return ""
+}
+
+func (x *AuditChange) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 func (x *AuditChange) GetField() string {
@@ -661,15 +679,16 @@ var File_quorate_v1_audit_proto protoreflect.FileDescriptor
 const file_quorate_v1_audit_proto_rawDesc = "" +
 	"\n" +
 	"\x16quorate/v1/audit.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\x9a\x03\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\xac\x03\n" +
 	"\x12ListRecordsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x129\n" +
 	"\x06source\x18\x03 \x01(\x0e2\x17.quorate.v1.AuditSourceB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06source\x12\x1c\n" +
 	"\x04user\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\xc0\x02R\x04user\x12 \n" +
-	"\x06action\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x06action\x12'\n" +
-	"\x05place\x18\x06 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x127\n" +
+	"\x06action\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x06action\x12\x1b\n" +
+	"\x04tree\x18\x06 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\v \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x127\n" +
 	"\tbegins_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\bbeginsAt\x12\x18\n" +
 	"\arefused\x18\b \x01(\bR\arefused\x12+\n" +
 	"\x04read\x18\t \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12!\n" +
@@ -713,9 +732,10 @@ const file_quorate_v1_audit_proto_rawDesc = "" +
 	"\n" +
 	"credential\x18\x03 \x01(\tR\n" +
 	"credential\x12\x10\n" +
-	"\x03via\x18\x04 \x01(\tR\x03via\"z\n" +
-	"\vAuditChange\x12'\n" +
-	"\x05place\x18\x01 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x12\x14\n" +
+	"\x03via\x18\x04 \x01(\tR\x03via\"y\n" +
+	"\vAuditChange\x12\x12\n" +
+	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12\x16\n" +
 	"\x06before\x18\x03 \x01(\tR\x06before\x12\x14\n" +
 	"\x05after\x18\x04 \x01(\tR\x05after*]\n" +
@@ -752,29 +772,26 @@ var file_quorate_v1_audit_proto_goTypes = []any{
 	(*AuditRecord)(nil),           // 3: quorate.v1.AuditRecord
 	(*AuditActor)(nil),            // 4: quorate.v1.AuditActor
 	(*AuditChange)(nil),           // 5: quorate.v1.AuditChange
-	(*Place)(nil),                 // 6: quorate.v1.Place
-	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
-	(*ReadOptions)(nil),           // 8: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),              // 9: quorate.v1.ReadInfo
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*ReadOptions)(nil),           // 7: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),              // 8: quorate.v1.ReadInfo
 }
 var file_quorate_v1_audit_proto_depIdxs = []int32{
-	0,  // 0: quorate.v1.ListRecordsRequest.source:type_name -> quorate.v1.AuditSource
-	6,  // 1: quorate.v1.ListRecordsRequest.place:type_name -> quorate.v1.Place
-	7,  // 2: quorate.v1.ListRecordsRequest.begins_at:type_name -> google.protobuf.Timestamp
-	8,  // 3: quorate.v1.ListRecordsRequest.read:type_name -> quorate.v1.ReadOptions
-	3,  // 4: quorate.v1.ListRecordsResponse.records:type_name -> quorate.v1.AuditRecord
-	9,  // 5: quorate.v1.ListRecordsResponse.read:type_name -> quorate.v1.ReadInfo
-	7,  // 6: quorate.v1.AuditRecord.recorded_at:type_name -> google.protobuf.Timestamp
-	4,  // 7: quorate.v1.AuditRecord.actor:type_name -> quorate.v1.AuditActor
-	5,  // 8: quorate.v1.AuditRecord.changes:type_name -> quorate.v1.AuditChange
-	6,  // 9: quorate.v1.AuditChange.place:type_name -> quorate.v1.Place
-	1,  // 10: quorate.v1.AuditService.ListRecords:input_type -> quorate.v1.ListRecordsRequest
-	2,  // 11: quorate.v1.AuditService.ListRecords:output_type -> quorate.v1.ListRecordsResponse
-	11, // [11:12] is the sub-list for method output_type
-	10, // [10:11] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	0, // 0: quorate.v1.ListRecordsRequest.source:type_name -> quorate.v1.AuditSource
+	6, // 1: quorate.v1.ListRecordsRequest.begins_at:type_name -> google.protobuf.Timestamp
+	7, // 2: quorate.v1.ListRecordsRequest.read:type_name -> quorate.v1.ReadOptions
+	3, // 3: quorate.v1.ListRecordsResponse.records:type_name -> quorate.v1.AuditRecord
+	8, // 4: quorate.v1.ListRecordsResponse.read:type_name -> quorate.v1.ReadInfo
+	6, // 5: quorate.v1.AuditRecord.recorded_at:type_name -> google.protobuf.Timestamp
+	4, // 6: quorate.v1.AuditRecord.actor:type_name -> quorate.v1.AuditActor
+	5, // 7: quorate.v1.AuditRecord.changes:type_name -> quorate.v1.AuditChange
+	1, // 8: quorate.v1.AuditService.ListRecords:input_type -> quorate.v1.ListRecordsRequest
+	2, // 9: quorate.v1.AuditService.ListRecords:output_type -> quorate.v1.ListRecordsResponse
+	9, // [9:10] is the sub-list for method output_type
+	8, // [8:9] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_audit_proto_init() }

@@ -97,8 +97,10 @@ type LimitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Counts the requests from 1.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The node.
-	Place *Place `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
+	// The tree.
+	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty for the root.
+	Node string `protobuf:"bytes,18,opt,name=node,proto3" json:"node,omitempty"`
 	// The limits that are asked for, by resource.
 	Limits map[string]*Limit `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The user who asked.
@@ -170,11 +172,18 @@ func (x *LimitRequest) GetId() uint64 {
 	return 0
 }
 
-func (x *LimitRequest) GetPlace() *Place {
+func (x *LimitRequest) GetTree() string {
 	if x != nil {
-		return x.Place
+		return x.Tree
 	}
-	return nil
+	return ""
+}
+
+func (x *LimitRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 func (x *LimitRequest) GetLimits() map[string]*Limit {
@@ -340,8 +349,10 @@ func (x *LimitApproval) GetGivenAt() *timestamppb.Timestamp {
 // RequestLimitsRequest asks for limits.
 type RequestLimitsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node; its tree must not be empty.
-	Place *Place `protobuf:"bytes,1,opt,name=place,proto3" json:"place,omitempty"`
+	// The tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty for the root.
+	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
 	// New limits; resources that are not named keep theirs.
 	Limits map[string]*Limit `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Why; up to 512 bytes.
@@ -382,11 +393,18 @@ func (*RequestLimitsRequest) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_limit_request_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *RequestLimitsRequest) GetPlace() *Place {
+func (x *RequestLimitsRequest) GetTree() string {
 	if x != nil {
-		return x.Place
+		return x.Tree
 	}
-	return nil
+	return ""
+}
+
+func (x *RequestLimitsRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 func (x *RequestLimitsRequest) GetLimits() map[string]*Limit {
@@ -483,8 +501,10 @@ type ListRequestsRequest struct {
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Only requests in this state.
 	State LimitRequestState `protobuf:"varint,3,opt,name=state,proto3,enum=quorate.v1.LimitRequestState" json:"state,omitempty"`
-	// Only requests for this node or a node below it.
-	Place *Place `protobuf:"bytes,4,opt,name=place,proto3" json:"place,omitempty"`
+	// Only requests for nodes of this tree; empty for all.
+	Tree string `protobuf:"bytes,4,opt,name=tree,proto3" json:"tree,omitempty"`
+	// With tree: only those for this node or a node below it; empty for the whole tree.
+	Node string `protobuf:"bytes,8,opt,name=node,proto3" json:"node,omitempty"`
 	// Only requests of this user.
 	Asker string `protobuf:"bytes,5,opt,name=asker,proto3" json:"asker,omitempty"`
 	// Only the request of this id.
@@ -546,11 +566,18 @@ func (x *ListRequestsRequest) GetState() LimitRequestState {
 	return LimitRequestState_LIMIT_REQUEST_STATE_UNSPECIFIED
 }
 
-func (x *ListRequestsRequest) GetPlace() *Place {
+func (x *ListRequestsRequest) GetTree() string {
 	if x != nil {
-		return x.Place
+		return x.Tree
 	}
-	return nil
+	return ""
+}
+
+func (x *ListRequestsRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 func (x *ListRequestsRequest) GetAsker() string {
@@ -982,10 +1009,11 @@ var File_quorate_v1_limit_request_proto protoreflect.FileDescriptor
 const file_quorate_v1_limit_request_proto_rawDesc = "" +
 	"\n" +
 	"\x1equorate/v1/limit_request.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\x1a\x15quorate/v1/tree.proto\"\xe2\x06\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\x1a\x15quorate/v1/tree.proto\"\xe1\x06\n" +
 	"\fLimitRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\x04R\x02id\x12'\n" +
-	"\x05place\x18\x02 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x12<\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x12 \x01(\tR\x04node\x12<\n" +
 	"\x06limits\x18\x03 \x03(\v2$.quorate.v1.LimitRequest.LimitsEntryR\x06limits\x12\x14\n" +
 	"\x05asker\x18\x04 \x01(\tR\x05asker\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x123\n" +
@@ -1011,9 +1039,10 @@ const file_quorate_v1_limit_request_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"Z\n" +
 	"\rLimitApproval\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x125\n" +
-	"\bgiven_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\agivenAt\"\xb3\x02\n" +
-	"\x14RequestLimitsRequest\x12/\n" +
-	"\x05place\x18\x01 \x01(\v2\x11.quorate.v1.PlaceB\x06\xbaH\x03\xc8\x01\x01R\x05place\x12P\n" +
+	"\bgiven_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\agivenAt\"\xbf\x02\n" +
+	"\x14RequestLimitsRequest\x12\x1d\n" +
+	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12P\n" +
 	"\x06limits\x18\x02 \x03(\v2,.quorate.v1.RequestLimitsRequest.LimitsEntryB\n" +
 	"\xbaH\a\x9a\x01\x04\b\x01\x10@R\x06limits\x12\"\n" +
 	"\x06reason\x18\x03 \x01(\tB\n" +
@@ -1026,13 +1055,14 @@ const file_quorate_v1_limit_request_proto_rawDesc = "" +
 	"\x15RequestLimitsResponse\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.v1.LimitRequestR\arequest\x12\x1e\n" +
 	"\vnot_by_rule\x18\x04 \x01(\tR\tnotByRule\x12+\n" +
-	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x99\x02\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xab\x02\n" +
 	"\x13ListRequestsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12=\n" +
-	"\x05state\x18\x03 \x01(\x0e2\x1d.quorate.v1.LimitRequestStateB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05state\x12'\n" +
-	"\x05place\x18\x04 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x12\x1e\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x1d.quorate.v1.LimitRequestStateB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05state\x12\x1b\n" +
+	"\x04tree\x18\x04 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\b \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x1e\n" +
 	"\x05asker\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\xc0\x02R\x05asker\x12\x0e\n" +
 	"\x02id\x18\x06 \x01(\x04R\x02id\x12+\n" +
 	"\x04read\x18\a \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x8a\x01\n" +
@@ -1112,58 +1142,54 @@ var file_quorate_v1_limit_request_proto_goTypes = []any{
 	nil,                             // 13: quorate.v1.LimitRequest.LimitsEntry
 	nil,                             // 14: quorate.v1.LimitRequest.PresentEntry
 	nil,                             // 15: quorate.v1.RequestLimitsRequest.LimitsEntry
-	(*Place)(nil),                   // 16: quorate.v1.Place
-	(*timestamppb.Timestamp)(nil),   // 17: google.protobuf.Timestamp
-	(*WriteInfo)(nil),               // 18: quorate.v1.WriteInfo
-	(*ReadOptions)(nil),             // 19: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                // 20: quorate.v1.ReadInfo
-	(*ConfigurationResult)(nil),     // 21: quorate.v1.ConfigurationResult
-	(*Limit)(nil),                   // 22: quorate.v1.Limit
+	(*timestamppb.Timestamp)(nil),   // 16: google.protobuf.Timestamp
+	(*WriteInfo)(nil),               // 17: quorate.v1.WriteInfo
+	(*ReadOptions)(nil),             // 18: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                // 19: quorate.v1.ReadInfo
+	(*ConfigurationResult)(nil),     // 20: quorate.v1.ConfigurationResult
+	(*Limit)(nil),                   // 21: quorate.v1.Limit
 }
 var file_quorate_v1_limit_request_proto_depIdxs = []int32{
-	16, // 0: quorate.v1.LimitRequest.place:type_name -> quorate.v1.Place
-	13, // 1: quorate.v1.LimitRequest.limits:type_name -> quorate.v1.LimitRequest.LimitsEntry
-	17, // 2: quorate.v1.LimitRequest.made_at:type_name -> google.protobuf.Timestamp
-	17, // 3: quorate.v1.LimitRequest.ends_at:type_name -> google.protobuf.Timestamp
-	2,  // 4: quorate.v1.LimitRequest.approvals:type_name -> quorate.v1.LimitApproval
-	0,  // 5: quorate.v1.LimitRequest.state:type_name -> quorate.v1.LimitRequestState
-	17, // 6: quorate.v1.LimitRequest.closed_at:type_name -> google.protobuf.Timestamp
-	14, // 7: quorate.v1.LimitRequest.present:type_name -> quorate.v1.LimitRequest.PresentEntry
-	17, // 8: quorate.v1.LimitApproval.given_at:type_name -> google.protobuf.Timestamp
-	16, // 9: quorate.v1.RequestLimitsRequest.place:type_name -> quorate.v1.Place
-	15, // 10: quorate.v1.RequestLimitsRequest.limits:type_name -> quorate.v1.RequestLimitsRequest.LimitsEntry
-	1,  // 11: quorate.v1.RequestLimitsResponse.request:type_name -> quorate.v1.LimitRequest
-	18, // 12: quorate.v1.RequestLimitsResponse.write:type_name -> quorate.v1.WriteInfo
-	0,  // 13: quorate.v1.ListRequestsRequest.state:type_name -> quorate.v1.LimitRequestState
-	16, // 14: quorate.v1.ListRequestsRequest.place:type_name -> quorate.v1.Place
-	19, // 15: quorate.v1.ListRequestsRequest.read:type_name -> quorate.v1.ReadOptions
-	1,  // 16: quorate.v1.ListRequestsResponse.requests:type_name -> quorate.v1.LimitRequest
-	20, // 17: quorate.v1.ListRequestsResponse.read:type_name -> quorate.v1.ReadInfo
-	1,  // 18: quorate.v1.ApproveRequestResponse.request:type_name -> quorate.v1.LimitRequest
-	21, // 19: quorate.v1.ApproveRequestResponse.result:type_name -> quorate.v1.ConfigurationResult
-	18, // 20: quorate.v1.ApproveRequestResponse.write:type_name -> quorate.v1.WriteInfo
-	1,  // 21: quorate.v1.RejectRequestResponse.request:type_name -> quorate.v1.LimitRequest
-	18, // 22: quorate.v1.RejectRequestResponse.write:type_name -> quorate.v1.WriteInfo
-	1,  // 23: quorate.v1.WithdrawRequestResponse.request:type_name -> quorate.v1.LimitRequest
-	18, // 24: quorate.v1.WithdrawRequestResponse.write:type_name -> quorate.v1.WriteInfo
-	22, // 25: quorate.v1.LimitRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	22, // 26: quorate.v1.LimitRequest.PresentEntry.value:type_name -> quorate.v1.Limit
-	22, // 27: quorate.v1.RequestLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	3,  // 28: quorate.v1.LimitRequestService.RequestLimits:input_type -> quorate.v1.RequestLimitsRequest
-	5,  // 29: quorate.v1.LimitRequestService.ListRequests:input_type -> quorate.v1.ListRequestsRequest
-	7,  // 30: quorate.v1.LimitRequestService.ApproveRequest:input_type -> quorate.v1.ApproveRequestRequest
-	9,  // 31: quorate.v1.LimitRequestService.RejectRequest:input_type -> quorate.v1.RejectRequestRequest
-	11, // 32: quorate.v1.LimitRequestService.WithdrawRequest:input_type -> quorate.v1.WithdrawRequestRequest
-	4,  // 33: quorate.v1.LimitRequestService.RequestLimits:output_type -> quorate.v1.RequestLimitsResponse
-	6,  // 34: quorate.v1.LimitRequestService.ListRequests:output_type -> quorate.v1.ListRequestsResponse
-	8,  // 35: quorate.v1.LimitRequestService.ApproveRequest:output_type -> quorate.v1.ApproveRequestResponse
-	10, // 36: quorate.v1.LimitRequestService.RejectRequest:output_type -> quorate.v1.RejectRequestResponse
-	12, // 37: quorate.v1.LimitRequestService.WithdrawRequest:output_type -> quorate.v1.WithdrawRequestResponse
-	33, // [33:38] is the sub-list for method output_type
-	28, // [28:33] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	13, // 0: quorate.v1.LimitRequest.limits:type_name -> quorate.v1.LimitRequest.LimitsEntry
+	16, // 1: quorate.v1.LimitRequest.made_at:type_name -> google.protobuf.Timestamp
+	16, // 2: quorate.v1.LimitRequest.ends_at:type_name -> google.protobuf.Timestamp
+	2,  // 3: quorate.v1.LimitRequest.approvals:type_name -> quorate.v1.LimitApproval
+	0,  // 4: quorate.v1.LimitRequest.state:type_name -> quorate.v1.LimitRequestState
+	16, // 5: quorate.v1.LimitRequest.closed_at:type_name -> google.protobuf.Timestamp
+	14, // 6: quorate.v1.LimitRequest.present:type_name -> quorate.v1.LimitRequest.PresentEntry
+	16, // 7: quorate.v1.LimitApproval.given_at:type_name -> google.protobuf.Timestamp
+	15, // 8: quorate.v1.RequestLimitsRequest.limits:type_name -> quorate.v1.RequestLimitsRequest.LimitsEntry
+	1,  // 9: quorate.v1.RequestLimitsResponse.request:type_name -> quorate.v1.LimitRequest
+	17, // 10: quorate.v1.RequestLimitsResponse.write:type_name -> quorate.v1.WriteInfo
+	0,  // 11: quorate.v1.ListRequestsRequest.state:type_name -> quorate.v1.LimitRequestState
+	18, // 12: quorate.v1.ListRequestsRequest.read:type_name -> quorate.v1.ReadOptions
+	1,  // 13: quorate.v1.ListRequestsResponse.requests:type_name -> quorate.v1.LimitRequest
+	19, // 14: quorate.v1.ListRequestsResponse.read:type_name -> quorate.v1.ReadInfo
+	1,  // 15: quorate.v1.ApproveRequestResponse.request:type_name -> quorate.v1.LimitRequest
+	20, // 16: quorate.v1.ApproveRequestResponse.result:type_name -> quorate.v1.ConfigurationResult
+	17, // 17: quorate.v1.ApproveRequestResponse.write:type_name -> quorate.v1.WriteInfo
+	1,  // 18: quorate.v1.RejectRequestResponse.request:type_name -> quorate.v1.LimitRequest
+	17, // 19: quorate.v1.RejectRequestResponse.write:type_name -> quorate.v1.WriteInfo
+	1,  // 20: quorate.v1.WithdrawRequestResponse.request:type_name -> quorate.v1.LimitRequest
+	17, // 21: quorate.v1.WithdrawRequestResponse.write:type_name -> quorate.v1.WriteInfo
+	21, // 22: quorate.v1.LimitRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	21, // 23: quorate.v1.LimitRequest.PresentEntry.value:type_name -> quorate.v1.Limit
+	21, // 24: quorate.v1.RequestLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	3,  // 25: quorate.v1.LimitRequestService.RequestLimits:input_type -> quorate.v1.RequestLimitsRequest
+	5,  // 26: quorate.v1.LimitRequestService.ListRequests:input_type -> quorate.v1.ListRequestsRequest
+	7,  // 27: quorate.v1.LimitRequestService.ApproveRequest:input_type -> quorate.v1.ApproveRequestRequest
+	9,  // 28: quorate.v1.LimitRequestService.RejectRequest:input_type -> quorate.v1.RejectRequestRequest
+	11, // 29: quorate.v1.LimitRequestService.WithdrawRequest:input_type -> quorate.v1.WithdrawRequestRequest
+	4,  // 30: quorate.v1.LimitRequestService.RequestLimits:output_type -> quorate.v1.RequestLimitsResponse
+	6,  // 31: quorate.v1.LimitRequestService.ListRequests:output_type -> quorate.v1.ListRequestsResponse
+	8,  // 32: quorate.v1.LimitRequestService.ApproveRequest:output_type -> quorate.v1.ApproveRequestResponse
+	10, // 33: quorate.v1.LimitRequestService.RejectRequest:output_type -> quorate.v1.RejectRequestResponse
+	12, // 34: quorate.v1.LimitRequestService.WithdrawRequest:output_type -> quorate.v1.WithdrawRequestResponse
+	30, // [30:35] is the sub-list for method output_type
+	25, // [25:30] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_limit_request_proto_init() }

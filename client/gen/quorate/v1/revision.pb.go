@@ -174,61 +174,6 @@ func (x *Change) GetAfter() string {
 	return ""
 }
 
-// Subtree names a node and everything below it.
-type Subtree struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tree.
-	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node; empty for the root: then the subtree is the whole tree with its settings.
-	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Subtree) Reset() {
-	*x = Subtree{}
-	mi := &file_quorate_v1_revision_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Subtree) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Subtree) ProtoMessage() {}
-
-func (x *Subtree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_revision_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Subtree.ProtoReflect.Descriptor instead.
-func (*Subtree) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_revision_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *Subtree) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *Subtree) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
 // Revision is one change of configuration.
 type Revision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -246,8 +191,10 @@ type Revision struct {
 	ChangeCount int32 `protobuf:"varint,6,opt,name=change_count,json=changeCount,proto3" json:"change_count,omitempty"`
 	// The request id of the change.
 	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// The subtree that the change was limited to; absent if it was not.
-	Subtree *Subtree `protobuf:"bytes,8,opt,name=subtree,proto3" json:"subtree,omitempty"`
+	// The tree of the subtree that the change was limited to; empty if it was not.
+	Tree string `protobuf:"bytes,8,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node at the top of that subtree; empty for the root.
+	Node string `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
 	// The request for limits that the change carried out; absent if it carried out none.
 	Request       *ApprovedRequest `protobuf:"bytes,9,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -256,7 +203,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_quorate_v1_revision_proto_msgTypes[2]
+	mi := &file_quorate_v1_revision_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -268,7 +215,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_revision_proto_msgTypes[2]
+	mi := &file_quorate_v1_revision_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -281,7 +228,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_revision_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_revision_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Revision) GetRevision() uint64 {
@@ -333,11 +280,18 @@ func (x *Revision) GetRequestId() string {
 	return ""
 }
 
-func (x *Revision) GetSubtree() *Subtree {
+func (x *Revision) GetTree() string {
 	if x != nil {
-		return x.Subtree
+		return x.Tree
 	}
-	return nil
+	return ""
+}
+
+func (x *Revision) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 func (x *Revision) GetRequest() *ApprovedRequest {
@@ -362,7 +316,7 @@ type ApprovedRequest struct {
 
 func (x *ApprovedRequest) Reset() {
 	*x = ApprovedRequest{}
-	mi := &file_quorate_v1_revision_proto_msgTypes[3]
+	mi := &file_quorate_v1_revision_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -374,7 +328,7 @@ func (x *ApprovedRequest) String() string {
 func (*ApprovedRequest) ProtoMessage() {}
 
 func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_revision_proto_msgTypes[3]
+	mi := &file_quorate_v1_revision_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -387,7 +341,7 @@ func (x *ApprovedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedRequest.ProtoReflect.Descriptor instead.
 func (*ApprovedRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_revision_proto_rawDescGZIP(), []int{3}
+	return file_quorate_v1_revision_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ApprovedRequest) GetId() uint64 {
@@ -423,10 +377,7 @@ const file_quorate_v1_revision_proto_rawDesc = "" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12\x16\n" +
 	"\x06before\x18\x05 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x06 \x01(\tR\x05after\"F\n" +
-	"\aSubtree\x12\x1d\n" +
-	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\xe5\x02\n" +
+	"\x05after\x18\x06 \x01(\tR\x05after\"\xde\x02\n" +
 	"\bRevision\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05actor\x18\x02 \x01(\tR\x05actor\x12\x16\n" +
@@ -436,8 +387,10 @@ const file_quorate_v1_revision_proto_rawDesc = "" +
 	"\achanges\x18\x05 \x03(\v2\x12.quorate.v1.ChangeR\achanges\x12!\n" +
 	"\fchange_count\x18\x06 \x01(\x05R\vchangeCount\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\a \x01(\tR\trequestId\x12-\n" +
-	"\asubtree\x18\b \x01(\v2\x13.quorate.v1.SubtreeR\asubtree\x125\n" +
+	"request_id\x18\a \x01(\tR\trequestId\x12\x12\n" +
+	"\x04tree\x18\b \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\n" +
+	" \x01(\tR\x04node\x125\n" +
 	"\arequest\x18\t \x01(\v2\x1b.quorate.v1.ApprovedRequestR\arequest\"U\n" +
 	"\x0fApprovedRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
@@ -466,26 +419,24 @@ func file_quorate_v1_revision_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_revision_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quorate_v1_revision_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_quorate_v1_revision_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_quorate_v1_revision_proto_goTypes = []any{
 	(ChangeKind)(0),               // 0: quorate.v1.ChangeKind
 	(*Change)(nil),                // 1: quorate.v1.Change
-	(*Subtree)(nil),               // 2: quorate.v1.Subtree
-	(*Revision)(nil),              // 3: quorate.v1.Revision
-	(*ApprovedRequest)(nil),       // 4: quorate.v1.ApprovedRequest
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*Revision)(nil),              // 2: quorate.v1.Revision
+	(*ApprovedRequest)(nil),       // 3: quorate.v1.ApprovedRequest
+	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
 }
 var file_quorate_v1_revision_proto_depIdxs = []int32{
 	0, // 0: quorate.v1.Change.kind:type_name -> quorate.v1.ChangeKind
-	5, // 1: quorate.v1.Revision.applied_at:type_name -> google.protobuf.Timestamp
+	4, // 1: quorate.v1.Revision.applied_at:type_name -> google.protobuf.Timestamp
 	1, // 2: quorate.v1.Revision.changes:type_name -> quorate.v1.Change
-	2, // 3: quorate.v1.Revision.subtree:type_name -> quorate.v1.Subtree
-	4, // 4: quorate.v1.Revision.request:type_name -> quorate.v1.ApprovedRequest
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	3, // 3: quorate.v1.Revision.request:type_name -> quorate.v1.ApprovedRequest
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_revision_proto_init() }
@@ -499,7 +450,7 @@ func file_quorate_v1_revision_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_revision_proto_rawDesc), len(file_quorate_v1_revision_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   4,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1321,9 +1321,12 @@ type ApplyTreesRequest struct {
 	RemovePolicies []string `protobuf:"bytes,9,rep,name=remove_policies,json=removePolicies,proto3" json:"remove_policies,omitempty"`
 	// The access section, complete; absent leaves it as it is. Then trees may be empty.
 	Access *AccessSection `protobuf:"bytes,10,opt,name=access,proto3" json:"access,omitempty"`
-	// Changes one subtree only, whose node must exist; nothing else changes. Its text is in subtree, or, for a whole
-	// tree, the only element of trees. Prune, policies, remove_policies and access are refused then.
-	At *Subtree `protobuf:"bytes,11,opt,name=at,proto3" json:"at,omitempty"`
+	// With tree: changes one subtree only, whose node must exist; nothing else changes. Its text is in subtree, or, for a
+	// whole tree, the only element of trees. Prune, policies, remove_policies and access are refused then. Empty changes
+	// everything that the request names.
+	Tree string `protobuf:"bytes,11,opt,name=tree,proto3" json:"tree,omitempty"`
+	// With tree: the node at the top of the subtree; empty for the root.
+	Node string `protobuf:"bytes,14,opt,name=node,proto3" json:"node,omitempty"`
 	// The text of the subtree of a node below the root; then trees is empty, so that a server that does not know this
 	// field refuses the request. It has the name of the tree, the units of the resources that it names, without items, the
 	// nodes of the subtree, the node itself included, moves within it, and nothing else.
@@ -1435,11 +1438,18 @@ func (x *ApplyTreesRequest) GetAccess() *AccessSection {
 	return nil
 }
 
-func (x *ApplyTreesRequest) GetAt() *Subtree {
+func (x *ApplyTreesRequest) GetTree() string {
 	if x != nil {
-		return x.At
+		return x.Tree
 	}
-	return nil
+	return ""
+}
+
+func (x *ApplyTreesRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 func (x *ApplyTreesRequest) GetSubtree() *Tree {
@@ -3253,9 +3263,11 @@ type ListRevisionsRequest struct {
 	Before uint64 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"`
 	// Freshness of the answer; linearizable by default.
 	Read *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
-	// Only revisions with changes of this node itself, and only these changes; leave it out for all. Nodes below do not
+	// Only revisions with changes of a node of this tree itself, and only these changes; empty for all. Nodes below do not
 	// count, nor changes beyond the 200 that a revision keeps, nor those made while the node had another path.
-	At            *Place `protobuf:"bytes,4,opt,name=at,proto3" json:"at,omitempty"`
+	Tree string `protobuf:"bytes,4,opt,name=tree,proto3" json:"tree,omitempty"`
+	// With tree: the node; empty for the root.
+	Node          string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3311,11 +3323,18 @@ func (x *ListRevisionsRequest) GetRead() *ReadOptions {
 	return nil
 }
 
-func (x *ListRevisionsRequest) GetAt() *Place {
+func (x *ListRevisionsRequest) GetTree() string {
 	if x != nil {
-		return x.At
+		return x.Tree
 	}
-	return nil
+	return ""
+}
+
+func (x *ListRevisionsRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 // ListRevisionsResponse is one page.
@@ -4335,8 +4354,11 @@ type GetConfigurationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Freshness of the answer; linearizable by default.
 	Read *ReadOptions `protobuf:"bytes,1,opt,name=read,proto3" json:"read,omitempty"`
-	// Only this subtree, in the form that ApplyTrees takes with the same field. It needs config.read there.
-	At *Subtree `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	// Only a subtree of this tree, in the form that ApplyTrees takes with the same fields. It needs config.read there. Empty
+	// for all trees.
+	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	// With tree: the node at the top of the subtree; empty for the root.
+	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
 	// The configuration as it was after this revision, as far as the history reaches back (ListRevisions, undoable);
 	// 0 for the present one. It needs config.read on the cluster, and does not go together with at. A node ignores it
 	// until it runs a version that knows it, and then the revision of the answer is the present one.
@@ -4384,11 +4406,18 @@ func (x *GetConfigurationRequest) GetRead() *ReadOptions {
 	return nil
 }
 
-func (x *GetConfigurationRequest) GetAt() *Subtree {
+func (x *GetConfigurationRequest) GetTree() string {
 	if x != nil {
-		return x.At
+		return x.Tree
 	}
-	return nil
+	return ""
+}
+
+func (x *GetConfigurationRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 func (x *GetConfigurationRequest) GetRevision() uint64 {
@@ -5082,8 +5111,10 @@ type ScheduleLimitsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names the scheduled limit; chosen by the caller, so that a repetition changes nothing.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The node.
-	Place *Place `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
+	// The tree.
+	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node; empty for the root.
+	Node string `protobuf:"bytes,9,opt,name=node,proto3" json:"node,omitempty"`
 	// What it does, by resource.
 	Adjustments map[string]*LimitAdjustment `protobuf:"bytes,3,rep,name=adjustments,proto3" json:"adjustments,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Civil time at which it begins; now or earlier for at once. Leave it out for now.
@@ -5142,11 +5173,18 @@ func (x *ScheduleLimitsRequest) GetId() string {
 	return ""
 }
 
-func (x *ScheduleLimitsRequest) GetPlace() *Place {
+func (x *ScheduleLimitsRequest) GetTree() string {
 	if x != nil {
-		return x.Place
+		return x.Tree
 	}
-	return nil
+	return ""
+}
+
+func (x *ScheduleLimitsRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 func (x *ScheduleLimitsRequest) GetAdjustments() map[string]*LimitAdjustment {
@@ -5384,8 +5422,10 @@ func (x *CancelScheduledLimitResponse) GetWrite() *WriteInfo {
 // ListScheduledLimitsRequest selects scheduled limits.
 type ListScheduledLimitsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At this node and below; leave it out for all trees.
-	Place *Place `protobuf:"bytes,1,opt,name=place,proto3" json:"place,omitempty"`
+	// Only those at nodes of this tree; empty for all trees.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// With tree: only those at this node and below; empty for the whole tree.
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// How to read; the default is an exact read.
 	Read          *ReadOptions `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -5422,11 +5462,18 @@ func (*ListScheduledLimitsRequest) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{60}
 }
 
-func (x *ListScheduledLimitsRequest) GetPlace() *Place {
+func (x *ListScheduledLimitsRequest) GetTree() string {
 	if x != nil {
-		return x.Place
+		return x.Tree
 	}
-	return nil
+	return ""
+}
+
+func (x *ListScheduledLimitsRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 func (x *ListScheduledLimitsRequest) GetRead() *ReadOptions {
@@ -5650,7 +5697,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"max_ttl_ms\x18\x02 \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\bmaxTtlMs\x12'\n" +
-	"\bgrace_ms\x18\x03 \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\agraceMs\"\xce\x04\n" +
+	"\bgrace_ms\x18\x03 \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\agraceMs\"\xe4\x04\n" +
 	"\x11ApplyTreesRequest\x120\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeB\b\xbaH\x05\x92\x01\x02\x10dR\x05trees\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
@@ -5664,8 +5711,9 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x0fremove_policies\x18\t \x03(\tB\x10\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01(?R\x0eremovePolicies\x121\n" +
 	"\x06access\x18\n" +
-	" \x01(\v2\x19.quorate.v1.AccessSectionR\x06access\x12#\n" +
-	"\x02at\x18\v \x01(\v2\x13.quorate.v1.SubtreeR\x02at\x12*\n" +
+	" \x01(\v2\x19.quorate.v1.AccessSectionR\x06access\x12\x1b\n" +
+	"\x04tree\x18\v \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x0e \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12*\n" +
 	"\asubtree\x18\f \x01(\v2\x10.quorate.v1.TreeR\asubtree\x12\x1f\n" +
 	"\vkeep_access\x18\r \x01(\bR\n" +
 	"keepAccessB\x14\n" +
@@ -5827,13 +5875,14 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05nodes\x18\x01 \x03(\v2\x15.quorate.v1.NodeUsageR\x05nodes\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\xa7\x01\n" +
+	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\xbf\x01\n" +
 	"\x14ListRevisionsRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x16\n" +
 	"\x06before\x18\x02 \x01(\x04R\x06before\x12+\n" +
-	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12!\n" +
-	"\x02at\x18\x04 \x01(\v2\x11.quorate.v1.PlaceR\x02at\"\x91\x01\n" +
+	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1b\n" +
+	"\x04tree\x18\x04 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\x91\x01\n" +
 	"\x15ListRevisionsResponse\x122\n" +
 	"\trevisions\x18\x01 \x03(\v2\x14.quorate.v1.RevisionR\trevisions\x12(\n" +
 	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
@@ -5918,10 +5967,11 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x12_expected_revision\"x\n" +
 	"\x10RollBackResponse\x127\n" +
 	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
-	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xa3\x01\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xb9\x01\n" +
 	"\x17GetConfigurationRequest\x12+\n" +
-	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12#\n" +
-	"\x02at\x18\x02 \x01(\v2\x13.quorate.v1.SubtreeR\x02at\x12\x1a\n" +
+	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1b\n" +
+	"\x04tree\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x04R\brevision\x12\x1a\n" +
 	"\bmanifest\x18\x04 \x01(\bR\bmanifest\"\x87\x02\n" +
 	"\x18GetConfigurationResponse\x12&\n" +
@@ -5986,10 +6036,11 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\fapplications\x18\x03 \x03(\tR\fapplications\x1a7\n" +
 	"\tUsedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x97\x04\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xa3\x04\n" +
 	"\x15ScheduleLimitsRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12/\n" +
-	"\x05place\x18\x02 \x01(\v2\x11.quorate.v1.PlaceB\x06\xbaH\x03\xc8\x01\x01R\x05place\x12`\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x1d\n" +
+	"\x04tree\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\t \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12`\n" +
 	"\vadjustments\x18\x03 \x03(\v22.quorate.v1.ScheduleLimitsRequest.AdjustmentsEntryB\n" +
 	"\xbaH\a\x9a\x01\x04\b\x01\x10@R\vadjustments\x127\n" +
 	"\tbegins_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bbeginsAt\x123\n" +
@@ -6011,9 +6062,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"}\n" +
 	"\x1cCancelScheduledLimitResponse\x120\n" +
 	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\x12+\n" +
-	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"r\n" +
-	"\x1aListScheduledLimitsRequest\x12'\n" +
-	"\x05place\x18\x01 \x01(\v2\x11.quorate.v1.PlaceR\x05place\x12+\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x84\x01\n" +
+	"\x1aListScheduledLimitsRequest\x12\x1b\n" +
+	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12+\n" +
 	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xb2\x01\n" +
 	"\x1bListScheduledLimitsResponse\x122\n" +
 	"\x06limits\x18\x01 \x03(\v2\x1a.quorate.v1.ScheduledLimitR\x06limits\x125\n" +
@@ -6164,20 +6216,18 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	(*Binding)(nil),                      // 80: quorate.v1.Binding
 	(TenantsSee)(0),                      // 81: quorate.v1.TenantsSee
 	(*AccessSection)(nil),                // 82: quorate.v1.AccessSection
-	(*Subtree)(nil),                      // 83: quorate.v1.Subtree
-	(*WriteInfo)(nil),                    // 84: quorate.v1.WriteInfo
-	(*Change)(nil),                       // 85: quorate.v1.Change
-	(*Overuse)(nil),                      // 86: quorate.v1.Overuse
-	(*AllocationRef)(nil),                // 87: quorate.v1.AllocationRef
-	(*ReadOptions)(nil),                  // 88: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                     // 89: quorate.v1.ReadInfo
-	(*timestamppb.Timestamp)(nil),        // 90: google.protobuf.Timestamp
-	(*Limit)(nil),                        // 91: quorate.v1.Limit
-	(*Place)(nil),                        // 92: quorate.v1.Place
-	(*Revision)(nil),                     // 93: quorate.v1.Revision
-	(HolderKind)(0),                      // 94: quorate.v1.HolderKind
-	(*ScheduledLimit)(nil),               // 95: quorate.v1.ScheduledLimit
-	(*LimitAdjustment)(nil),              // 96: quorate.v1.LimitAdjustment
+	(*WriteInfo)(nil),                    // 83: quorate.v1.WriteInfo
+	(*Change)(nil),                       // 84: quorate.v1.Change
+	(*Overuse)(nil),                      // 85: quorate.v1.Overuse
+	(*AllocationRef)(nil),                // 86: quorate.v1.AllocationRef
+	(*ReadOptions)(nil),                  // 87: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                     // 88: quorate.v1.ReadInfo
+	(*timestamppb.Timestamp)(nil),        // 89: google.protobuf.Timestamp
+	(*Limit)(nil),                        // 90: quorate.v1.Limit
+	(*Revision)(nil),                     // 91: quorate.v1.Revision
+	(HolderKind)(0),                      // 92: quorate.v1.HolderKind
+	(*ScheduledLimit)(nil),               // 93: quorate.v1.ScheduledLimit
+	(*LimitAdjustment)(nil),              // 94: quorate.v1.LimitAdjustment
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	3,   // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
@@ -6211,147 +6261,142 @@ var file_quorate_v1_tree_proto_depIdxs = []int32{
 	11,  // 28: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
 	9,   // 29: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
 	82,  // 30: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
-	83,  // 31: quorate.v1.ApplyTreesRequest.at:type_name -> quorate.v1.Subtree
-	11,  // 32: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
-	15,  // 33: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	84,  // 34: quorate.v1.ApplyTreesResponse.write:type_name -> quorate.v1.WriteInfo
-	85,  // 35: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	86,  // 36: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
-	19,  // 37: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	87,  // 38: quorate.v1.ConfigurationResult.admitted:type_name -> quorate.v1.AllocationRef
-	16,  // 39: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
-	17,  // 40: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
-	17,  // 41: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
-	17,  // 42: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
-	17,  // 43: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
-	17,  // 44: quorate.v1.QueueEffects.set_aside:type_name -> quorate.v1.AffectedRequests
-	18,  // 45: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
-	87,  // 46: quorate.v1.AffectedRequest.by:type_name -> quorate.v1.AllocationRef
-	73,  // 47: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	15,  // 48: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	84,  // 49: quorate.v1.SetLimitsResponse.write:type_name -> quorate.v1.WriteInfo
-	15,  // 50: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	84,  // 51: quorate.v1.DeleteTreeResponse.write:type_name -> quorate.v1.WriteInfo
-	88,  // 52: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	11,  // 53: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	89,  // 54: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 55: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	88,  // 56: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	4,   // 57: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	27,  // 58: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	89,  // 59: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 60: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	88,  // 61: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	32,  // 62: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	31,  // 63: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
-	90,  // 64: quorate.v1.NodeHold.began_at:type_name -> google.protobuf.Timestamp
-	74,  // 65: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
-	0,   // 66: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	91,  // 67: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	91,  // 68: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	90,  // 69: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
-	30,  // 70: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	89,  // 71: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	88,  // 72: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	92,  // 73: quorate.v1.ListRevisionsRequest.at:type_name -> quorate.v1.Place
-	93,  // 74: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	89,  // 75: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	15,  // 76: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	84,  // 77: quorate.v1.MoveNodeResponse.write:type_name -> quorate.v1.WriteInfo
-	15,  // 78: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	84,  // 79: quorate.v1.HoldNodeResponse.write:type_name -> quorate.v1.WriteInfo
-	15,  // 80: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	84,  // 81: quorate.v1.ResumeNodeResponse.write:type_name -> quorate.v1.WriteInfo
-	88,  // 82: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
-	31,  // 83: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
-	89,  // 84: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
-	15,  // 85: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	84,  // 86: quorate.v1.SetMaintenanceResponse.write:type_name -> quorate.v1.WriteInfo
-	15,  // 87: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	84,  // 88: quorate.v1.RollBackResponse.write:type_name -> quorate.v1.WriteInfo
-	88,  // 89: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	83,  // 90: quorate.v1.GetConfigurationRequest.at:type_name -> quorate.v1.Subtree
-	11,  // 91: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	89,  // 92: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 93: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	82,  // 94: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	13,  // 95: quorate.v1.ParseManifestResponse.request:type_name -> quorate.v1.ApplyTreesRequest
-	52,  // 96: quorate.v1.ParseManifestResponse.problems:type_name -> quorate.v1.ManifestProblem
-	52,  // 97: quorate.v1.ParseManifestResponse.warnings:type_name -> quorate.v1.ManifestProblem
-	94,  // 98: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	88,  // 99: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	55,  // 100: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	89,  // 101: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	75,  // 102: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	56,  // 103: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	76,  // 104: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	77,  // 105: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	57,  // 106: quorate.v1.PrincipalNode.members:type_name -> quorate.v1.GroupMember
-	78,  // 107: quorate.v1.GroupMember.used:type_name -> quorate.v1.GroupMember.UsedEntry
-	92,  // 108: quorate.v1.ScheduleLimitsRequest.place:type_name -> quorate.v1.Place
-	79,  // 109: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
-	90,  // 110: quorate.v1.ScheduleLimitsRequest.begins_at:type_name -> google.protobuf.Timestamp
-	90,  // 111: quorate.v1.ScheduleLimitsRequest.ends_at:type_name -> google.protobuf.Timestamp
-	95,  // 112: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
-	84,  // 113: quorate.v1.ScheduleLimitsResponse.write:type_name -> quorate.v1.WriteInfo
-	95,  // 114: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
-	84,  // 115: quorate.v1.CancelScheduledLimitResponse.write:type_name -> quorate.v1.WriteInfo
-	92,  // 116: quorate.v1.ListScheduledLimitsRequest.place:type_name -> quorate.v1.Place
-	88,  // 117: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
-	95,  // 118: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
-	90,  // 119: quorate.v1.ListScheduledLimitsResponse.civil_at:type_name -> google.protobuf.Timestamp
-	89,  // 120: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
-	91,  // 121: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	91,  // 122: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	91,  // 123: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	91,  // 124: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	91,  // 125: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	91,  // 126: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	91,  // 127: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	96,  // 128: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
-	13,  // 129: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	20,  // 130: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	36,  // 131: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	44,  // 132: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	38,  // 133: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
-	40,  // 134: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
-	42,  // 135: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
-	46,  // 136: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	48,  // 137: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	50,  // 138: quorate.v1.TreeService.ParseManifest:input_type -> quorate.v1.ParseManifestRequest
-	53,  // 139: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	22,  // 140: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	24,  // 141: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	26,  // 142: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	29,  // 143: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	58,  // 144: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
-	60,  // 145: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
-	62,  // 146: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
-	34,  // 147: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	14,  // 148: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	21,  // 149: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	37,  // 150: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	45,  // 151: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	39,  // 152: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
-	41,  // 153: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
-	43,  // 154: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
-	47,  // 155: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	49,  // 156: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	51,  // 157: quorate.v1.TreeService.ParseManifest:output_type -> quorate.v1.ParseManifestResponse
-	54,  // 158: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	23,  // 159: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	25,  // 160: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	28,  // 161: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	33,  // 162: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	59,  // 163: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
-	61,  // 164: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
-	63,  // 165: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
-	35,  // 166: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	148, // [148:167] is the sub-list for method output_type
-	129, // [129:148] is the sub-list for method input_type
-	129, // [129:129] is the sub-list for extension type_name
-	129, // [129:129] is the sub-list for extension extendee
-	0,   // [0:129] is the sub-list for field type_name
+	11,  // 31: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
+	15,  // 32: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
+	83,  // 33: quorate.v1.ApplyTreesResponse.write:type_name -> quorate.v1.WriteInfo
+	84,  // 34: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	85,  // 35: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	19,  // 36: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
+	86,  // 37: quorate.v1.ConfigurationResult.admitted:type_name -> quorate.v1.AllocationRef
+	16,  // 38: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
+	17,  // 39: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
+	17,  // 40: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
+	17,  // 41: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
+	17,  // 42: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
+	17,  // 43: quorate.v1.QueueEffects.set_aside:type_name -> quorate.v1.AffectedRequests
+	18,  // 44: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
+	86,  // 45: quorate.v1.AffectedRequest.by:type_name -> quorate.v1.AllocationRef
+	73,  // 46: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	15,  // 47: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	83,  // 48: quorate.v1.SetLimitsResponse.write:type_name -> quorate.v1.WriteInfo
+	15,  // 49: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	83,  // 50: quorate.v1.DeleteTreeResponse.write:type_name -> quorate.v1.WriteInfo
+	87,  // 51: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	11,  // 52: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	88,  // 53: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 54: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
+	87,  // 55: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	4,   // 56: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	27,  // 57: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	88,  // 58: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 59: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
+	87,  // 60: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	32,  // 61: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	31,  // 62: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
+	89,  // 63: quorate.v1.NodeHold.began_at:type_name -> google.protobuf.Timestamp
+	74,  // 64: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
+	0,   // 65: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	90,  // 66: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	90,  // 67: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	89,  // 68: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
+	30,  // 69: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	88,  // 70: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	87,  // 71: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	91,  // 72: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	88,  // 73: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	15,  // 74: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	83,  // 75: quorate.v1.MoveNodeResponse.write:type_name -> quorate.v1.WriteInfo
+	15,  // 76: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	83,  // 77: quorate.v1.HoldNodeResponse.write:type_name -> quorate.v1.WriteInfo
+	15,  // 78: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	83,  // 79: quorate.v1.ResumeNodeResponse.write:type_name -> quorate.v1.WriteInfo
+	87,  // 80: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
+	31,  // 81: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
+	88,  // 82: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
+	15,  // 83: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
+	83,  // 84: quorate.v1.SetMaintenanceResponse.write:type_name -> quorate.v1.WriteInfo
+	15,  // 85: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	83,  // 86: quorate.v1.RollBackResponse.write:type_name -> quorate.v1.WriteInfo
+	87,  // 87: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	11,  // 88: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	88,  // 89: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 90: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	82,  // 91: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	13,  // 92: quorate.v1.ParseManifestResponse.request:type_name -> quorate.v1.ApplyTreesRequest
+	52,  // 93: quorate.v1.ParseManifestResponse.problems:type_name -> quorate.v1.ManifestProblem
+	52,  // 94: quorate.v1.ParseManifestResponse.warnings:type_name -> quorate.v1.ManifestProblem
+	92,  // 95: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	87,  // 96: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	55,  // 97: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	88,  // 98: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	75,  // 99: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	56,  // 100: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	76,  // 101: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	77,  // 102: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	57,  // 103: quorate.v1.PrincipalNode.members:type_name -> quorate.v1.GroupMember
+	78,  // 104: quorate.v1.GroupMember.used:type_name -> quorate.v1.GroupMember.UsedEntry
+	79,  // 105: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
+	89,  // 106: quorate.v1.ScheduleLimitsRequest.begins_at:type_name -> google.protobuf.Timestamp
+	89,  // 107: quorate.v1.ScheduleLimitsRequest.ends_at:type_name -> google.protobuf.Timestamp
+	93,  // 108: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	83,  // 109: quorate.v1.ScheduleLimitsResponse.write:type_name -> quorate.v1.WriteInfo
+	93,  // 110: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	83,  // 111: quorate.v1.CancelScheduledLimitResponse.write:type_name -> quorate.v1.WriteInfo
+	87,  // 112: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
+	93,  // 113: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
+	89,  // 114: quorate.v1.ListScheduledLimitsResponse.civil_at:type_name -> google.protobuf.Timestamp
+	88,  // 115: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
+	90,  // 116: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	90,  // 117: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	90,  // 118: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	90,  // 119: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	90,  // 120: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	90,  // 121: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	90,  // 122: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	94,  // 123: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
+	13,  // 124: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	20,  // 125: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	36,  // 126: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	44,  // 127: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
+	38,  // 128: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
+	40,  // 129: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
+	42,  // 130: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
+	46,  // 131: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	48,  // 132: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	50,  // 133: quorate.v1.TreeService.ParseManifest:input_type -> quorate.v1.ParseManifestRequest
+	53,  // 134: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	22,  // 135: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	24,  // 136: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	26,  // 137: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	29,  // 138: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	58,  // 139: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
+	60,  // 140: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
+	62,  // 141: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
+	34,  // 142: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	14,  // 143: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	21,  // 144: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	37,  // 145: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	45,  // 146: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
+	39,  // 147: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
+	41,  // 148: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
+	43,  // 149: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
+	47,  // 150: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	49,  // 151: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	51,  // 152: quorate.v1.TreeService.ParseManifest:output_type -> quorate.v1.ParseManifestResponse
+	54,  // 153: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	23,  // 154: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	25,  // 155: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	28,  // 156: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	33,  // 157: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	59,  // 158: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
+	61,  // 159: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
+	63,  // 160: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
+	35,  // 161: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	143, // [143:162] is the sub-list for method output_type
+	124, // [124:143] is the sub-list for method input_type
+	124, // [124:124] is the sub-list for extension type_name
+	124, // [124:124] is the sub-list for extension extendee
+	0,   // [0:124] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }

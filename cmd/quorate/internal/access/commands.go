@@ -57,19 +57,18 @@ func completeAccounts(c *cli.Env) cobra.CompletionFunc {
 }
 
 // parsePlace reads TREE or TREE:node/path; an empty list is the cluster.
-func parsePlace(args []string) (*quoratev1.Place, error) {
+func parsePlace(args []string) (cli.Place, error) {
 	if len(args) == 0 {
-		return &quoratev1.Place{}, nil
+		return cli.Place{}, nil
 	}
-	place, err := cli.ParsePlace(args[0])
-	return &quoratev1.Place{Tree: place.Tree, Node: place.Node}, err
+	return cli.ParsePlace(args[0])
 }
 
-func placeText(p *quoratev1.Place) string {
-	if p.GetTree() == "" {
+func placeText(p cli.Place) string {
+	if p.Tree == "" {
 		return "the cluster"
 	}
-	return cli.PlaceOf(p.GetTree(), p.GetNode()).String()
+	return p.String()
 }
 
 func modeText(mode quoratev1.AccessMode) string {

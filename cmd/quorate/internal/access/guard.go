@@ -90,7 +90,7 @@ func (o *guardOptions) findHindrances(ctx context.Context, quorate *client.Clien
 	if err != nil {
 		return nil, err
 	}
-	manages, err := askRight(ctx, quorate, "access.manage", &quoratev1.Place{})
+	manages, err := askRight(ctx, quorate, "access.manage", cli.Place{})
 	if err != nil {
 		return nil, err
 	}

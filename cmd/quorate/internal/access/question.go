@@ -64,10 +64,10 @@ func runCanI(ctx context.Context, c *cli.Env, args []string) error {
 }
 
 func askRight(
-	ctx context.Context, quorate *client.Client, verb string, place *quoratev1.Place,
+	ctx context.Context, quorate *client.Client, verb string, place cli.Place,
 ) (*quoratev1.CanIResponse, error) {
 	answer, err := quorate.Access.CanI(ctx, &quoratev1.CanIRequest{
-		Questions: []*quoratev1.AccessQuestion{{Verb: verb, Place: place}},
+		Questions: []*quoratev1.AccessQuestion{{Verb: verb, Tree: place.Tree, Node: place.Node}},
 	})
 	if err == nil && len(answer.GetAllowed()) != 1 {
 		return nil, fmt.Errorf("the server answered %d questions instead of 1", len(answer.GetAllowed()))
@@ -100,7 +100,9 @@ func runWhoCan(ctx context.Context, c *cli.Env, args []string) error {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Access.WhoCan(ctx, &quoratev1.WhoCanRequest{Verb: args[0], Place: place})
+	answer, err := quorate.Access.WhoCan(ctx, &quoratev1.WhoCanRequest{
+		Verb: args[0], Tree: place.Tree, Node: place.Node,
+	})
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,7 @@ func runWhoCan(ctx context.Context, c *cli.Env, args []string) error {
 		for _, found := range answer.GetBindings() {
 			b := found.GetBinding()
 			rows = append(rows, []string{
-				placeText(found.GetPlace()), b.GetRole(), strings.Join(b.GetTo(), ", "), ceilingText(b),
+				placeText(cli.PlaceOf(found.GetTree(), found.GetNode())), b.GetRole(), strings.Join(b.GetTo(), ", "), ceilingText(b),
 				cli.FormatTime(b.GetEndsAt()),
 			})
 		}

@@ -69,14 +69,11 @@ func (o *listOptions) request() (*quoratev1.ListRecordsRequest, error) {
 		return nil, cli.Usagef("--limit must not be negative")
 	}
 	r := &quoratev1.ListRecordsRequest{
-		User: o.user, Action: o.action, Refused: o.denied, Source: quoratev1.AuditSource_AUDIT_SOURCE_LEDGER,
+		Tree: o.at.Tree, Node: o.at.Node, User: o.user, Action: o.action, Refused: o.denied, Source: quoratev1.AuditSource_AUDIT_SOURCE_LEDGER,
 		PageSize: 1000, Read: o.ReadOptions(),
 	}
 	if o.calls || o.denied {
 		r.Source = quoratev1.AuditSource_AUDIT_SOURCE_SERVER
-	}
-	if o.at.Tree != "" {
-		r.Place = &quoratev1.Place{Tree: o.at.Tree, Node: o.at.Node}
 	}
 	if o.since != "" {
 		at, err := parseSince(o.since, time.Now())
@@ -191,8 +188,8 @@ func whatText(r *quoratev1.AuditRecord) string {
 	var parts []string
 	for _, c := range r.GetChanges()[:min(len(r.GetChanges()), shownChanges)] {
 		part := c.GetField()
-		if c.GetPlace().GetTree() != "" {
-			part = cli.PlaceOf(c.GetPlace().GetTree(), c.GetPlace().GetNode()).String() + " " + part
+		if c.GetTree() != "" {
+			part = cli.PlaceOf(c.GetTree(), c.GetNode()).String() + " " + part
 		}
 		parts = append(parts, fmt.Sprintf("%s: %s -> %s", part, orNone(c.GetBefore()), orNone(c.GetAfter())))
 	}

@@ -122,7 +122,7 @@ func openRequestsOf(ctx context.Context, quorate *client.Client, users []string)
 			if slices.Contains(users, r.GetAsker()) {
 				lines = append(lines, fmt.Sprintf("request %d of %s for limits of %s is open; to end it: "+
 					"quorate limits reject %d --reason TEXT", r.GetId(), r.GetAsker(),
-					PlaceOf(r.GetPlace().GetTree(), r.GetPlace().GetNode()), r.GetId()))
+					PlaceOf(r.GetTree(), r.GetNode()), r.GetId()))
 			}
 		}
 		if request.After = page.GetNext(); request.GetAfter() == 0 {

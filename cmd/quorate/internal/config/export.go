@@ -51,9 +51,11 @@ func (o *exportOptions) runExport(ctx context.Context) error {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{
-		Read: o.ReadOptions(), At: o.at.value, Revision: o.revision,
-	})
+	request := &quoratev1.GetConfigurationRequest{Read: o.ReadOptions(), Revision: o.revision}
+	if at := o.at.value; at != nil {
+		request.Tree, request.Node = at.Tree, at.Node
+	}
+	answer, err := quorate.Trees.GetConfiguration(ctx, request)
 	if err != nil {
 		return err
 	}

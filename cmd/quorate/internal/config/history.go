@@ -95,9 +95,8 @@ func (o *historyOptions) fetchRevisions(
 	ctx context.Context, quorate *client.Client,
 ) (*quoratev1.ListRevisionsResponse, error) {
 	limit := cmp.Or(o.limit, revisionPage)
-	request := &quoratev1.ListRevisionsRequest{PageSize: min(limit, revisionPage), Before: o.before, Read: o.ReadOptions()}
-	if o.at.Tree != "" {
-		request.At = &quoratev1.Place{Tree: o.at.Tree, Node: o.at.Node}
+	request := &quoratev1.ListRevisionsRequest{
+		Tree: o.at.Tree, Node: o.at.Node, PageSize: min(limit, revisionPage), Before: o.before, Read: o.ReadOptions(),
 	}
 	if o.actor == "" {
 		return quorate.Trees.ListRevisions(ctx, request)
@@ -153,8 +152,8 @@ func drawRevision(u cli.Units, p *cli.Page, r *quoratev1.Revision) {
 	if r.GetReason() != "" {
 		reason = ": " + r.GetReason()
 	}
-	if r.GetSubtree() != nil {
-		place = "  --at " + subtreeText(r.GetSubtree())
+	if r.GetTree() != "" {
+		place = "  --at " + cli.PlaceOf(r.GetTree(), r.GetNode()).String()
 	}
 	p.Linef("revision %d  %s%s%s%s", r.GetRevision(), cli.FormatTime(r.GetAppliedAt()), place, actor, reason)
 	if q := r.GetRequest(); q != nil {

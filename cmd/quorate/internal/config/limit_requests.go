@@ -72,7 +72,7 @@ func (o *limitRequestOptions) request(ctx context.Context, place string, pairs [
 			return err
 		}
 		answer, err := quorate.Requests.RequestLimits(ctx, &quoratev1.RequestLimitsRequest{
-			Place: &quoratev1.Place{Tree: at.Tree, Node: at.Node}, Limits: limits, Reason: o.reason,
+			Tree: at.Tree, Node: at.Node, Limits: limits, Reason: o.reason,
 			OpenMs: span.Milliseconds(),
 		})
 		if err != nil {
@@ -124,9 +124,8 @@ requests, and why. 1,000 closed requests are remembered; of the user with most o
 }
 
 func (o *limitRequestOptions) list(ctx context.Context, at cli.Place, asker string, all bool) error {
-	request := &quoratev1.ListRequestsRequest{Asker: asker, PageSize: 1000, Read: o.ReadOptions()}
-	if at.Tree != "" {
-		request.Place = &quoratev1.Place{Tree: at.Tree, Node: at.Node}
+	request := &quoratev1.ListRequestsRequest{
+		Tree: at.Tree, Node: at.Node, Asker: asker, PageSize: 1000, Read: o.ReadOptions(),
 	}
 	return o.connected(ctx, func(ctx context.Context, quorate *client.Client) error {
 		found := &quoratev1.ListRequestsResponse{}
@@ -304,7 +303,7 @@ func parseRequestID(text string) (uint64, error) {
 }
 
 func (o *limitRequestOptions) drawRequest(p *cli.Page, r *quoratev1.LimitRequest) {
-	at := cli.PlaceOf(r.GetPlace().GetTree(), r.GetPlace().GetNode())
+	at := cli.PlaceOf(r.GetTree(), r.GetNode())
 	state := strings.ToLower(strings.TrimPrefix(r.GetState().String(), "LIMIT_REQUEST_STATE_"))
 	p.Linef("request %d  %s  %s  by %s: %s", r.GetId(), state, at, r.GetAsker(), r.GetReason())
 	for _, resource := range slices.Sorted(maps.Keys(r.GetLimits())) {

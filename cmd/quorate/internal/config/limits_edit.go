@@ -58,8 +58,7 @@ func (o *limitsSetOptions) setByText(
 func (o *limitsSetOptions) editedText(
 	ctx context.Context, quorate *client.Client, at cli.Place, edit *limitEdit,
 ) (*quoratev1.ApplyTreesRequest, string, error) {
-	subtree := &quoratev1.Subtree{Tree: at.Tree, Node: at.Node}
-	response, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{At: subtree})
+	response, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Tree: at.Tree, Node: at.Node})
 	if err != nil {
 		return nil, "", err
 	}
@@ -72,7 +71,8 @@ func (o *limitsSetOptions) editedText(
 		return nil, "", err
 	}
 	request := &quoratev1.ApplyTreesRequest{
-		At: subtree, Subtree: text, DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
+		Tree: at.Tree, Node: at.Node, Subtree: text, DryRun: o.dryRun, ExpectedRevision: o.expected.value,
+		Actor: o.actor, Reason: o.reason,
 	}
 	if at.Node == "" {
 		request.Trees, request.Subtree = []*quoratev1.Tree{text}, nil

@@ -110,7 +110,7 @@ func (o *limitsGetOptions) run(ctx context.Context, place string) error {
 	}
 	defer cancel()
 	response, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{
-		Read: o.ReadOptions(), At: &quoratev1.Subtree{Tree: o.at.Tree, Node: o.at.Node},
+		Read: o.ReadOptions(), Tree: o.at.Tree, Node: o.at.Node,
 	})
 	if err != nil {
 		return err

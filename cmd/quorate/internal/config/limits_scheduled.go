@@ -70,7 +70,7 @@ func (o *limitsSetOptions) scheduleRequest(at cli.Place) (*quoratev1.ScheduleLim
 		o.schedule.id = strings.ToLower(rand.Text()[:10])
 	}
 	request := &quoratev1.ScheduleLimitsRequest{
-		Id: o.schedule.id, Place: &quoratev1.Place{Tree: at.Tree, Node: at.Node}, Actor: o.actor, Reason: o.reason,
+		Id: o.schedule.id, Tree: at.Tree, Node: at.Node, Actor: o.actor, Reason: o.reason,
 		DryRun: o.dryRun, Every: o.schedule.every,
 	}
 	var err error
@@ -174,7 +174,7 @@ func runLimitsScheduled(ctx context.Context, c *cli.Env, args []string) error {
 		if err != nil {
 			return err
 		}
-		request.Place = &quoratev1.Place{Tree: at.Tree, Node: at.Node}
+		request.Tree, request.Node = at.Tree, at.Node
 	}
 	quorate, ctx, cancel, err := c.Connect(ctx)
 	if err != nil {
@@ -260,7 +260,7 @@ func scheduledAt(
 	ctx context.Context, quorate *client.Client, at cli.Place, read *quoratev1.ReadOptions,
 ) ([]*quoratev1.ScheduledLimit, error) {
 	answer, err := quorate.Trees.ListScheduledLimits(ctx, &quoratev1.ListScheduledLimitsRequest{
-		Place: &quoratev1.Place{Tree: at.Tree, Node: at.Node}, Read: read,
+		Tree: at.Tree, Node: at.Node, Read: read,
 	})
 	if connect.CodeOf(err) == connect.CodeUnimplemented {
 		return nil, nil

@@ -1,13 +1,12 @@
 package config
 
 import (
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/internal/manifest"
 )
 
 type subtreeFlag struct {
-	value *quoratev1.Subtree
+	value *manifest.Subtree
 }
 
 // Set reads TREE:node/path.
@@ -16,7 +15,7 @@ func (f *subtreeFlag) Set(text string) error {
 	if err != nil {
 		return err
 	}
-	f.value = &quoratev1.Subtree{Tree: place.Tree, Node: place.Node}
+	f.value = &manifest.Subtree{Tree: place.Tree, Node: place.Node}
 	return nil
 }
 
@@ -31,7 +30,7 @@ func (f *subtreeFlag) String() string {
 // Type is shown in help texts.
 func (f *subtreeFlag) Type() string { return "NODE" }
 
-func subtreeText(s *quoratev1.Subtree) string { return cli.PlaceOf(s.GetTree(), s.GetNode()).String() }
+func subtreeText(s *manifest.Subtree) string { return cli.PlaceOf(s.Tree, s.Node).String() }
 
 // limitTo checks that a manifest is the text of the subtree that the flag names, and sets the subtree of a whole tree.
 // The flag says what may change, so that a file cannot; the text says where it belongs, so that it is not applied
@@ -48,7 +47,7 @@ func (f *subtreeFlag) limitTo(m *manifest.Manifest, prune bool) error {
 		return cli.Usagef("--at and --prune exclude each other: what the text of a subtree lacks is deleted there anyway")
 	case m.At != nil && subtreeText(m.At) != at:
 		return cli.Usagef("the manifest is the text of %s, not of %s", subtreeText(m.At), at)
-	case f.value.GetNode() != "" && m.At == nil:
+	case f.value.Node != "" && m.At == nil:
 		return cli.Usagef("the manifest is not the text of %s, which begins with \"at: %s\": "+
 			"\"quorate export --at %s\" prints it", at, at, at)
 	case m.At == nil && (m.Access != nil || len(m.Policies) > 0 || len(m.Trees) != 1 || m.Trees[0].GetName() != at):

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         Token as Token,
         WhoAmIRequest as WhoAmIRequest,
         WhoAmIResponse as WhoAmIResponse,
-        Place as Place,
         CanIRequest as CanIRequest,
         AccessQuestion as AccessQuestion,
         CanIResponse as CanIResponse,
@@ -97,7 +96,6 @@ if TYPE_CHECKING:
     from quorate.v1.revision import (
         ChangeKind as ChangeKind,
         Change as Change,
-        Subtree as Subtree,
         Revision as Revision,
         ApprovedRequest as ApprovedRequest,
     )
@@ -384,7 +382,6 @@ _MODULES = {
     "Token": "access",
     "WhoAmIRequest": "access",
     "WhoAmIResponse": "access",
-    "Place": "access",
     "CanIRequest": "access",
     "AccessQuestion": "access",
     "CanIResponse": "access",
@@ -446,7 +443,6 @@ _MODULES = {
     "Breach": "decision",
     "ChangeKind": "revision",
     "Change": "revision",
-    "Subtree": "revision",
     "Revision": "revision",
     "ApprovedRequest": "revision",
     "LimitAdjustment": "scheduled_limit",

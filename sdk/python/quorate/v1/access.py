@@ -272,17 +272,6 @@ class WhoAmIResponse(Message):
 
 
 @dataclass
-class Place(Message):
-    """Place is a node of a tree, or the cluster if tree is empty."""
-
-    tree: str = ""
-    """The tree; empty for the cluster."""
-
-    node: str = ""
-    """The node; empty for the root."""
-
-
-@dataclass
 class CanIRequest(Message):
     """CanIRequest asks for verbs at places."""
 
@@ -300,8 +289,11 @@ class AccessQuestion(Message):
     verb: str = ""
     """Name of a verb, such as "limits.set"."""
 
-    place: Optional[Place] = None
-    """Where; absent means the cluster."""
+    tree: str = ""
+    """Where: the tree; empty means the cluster."""
+
+    node: str = ""
+    """The node; empty means the root."""
 
 
 @dataclass
@@ -325,8 +317,11 @@ class WhoCanRequest(Message):
     verb: str = ""
     """Name of a verb."""
 
-    place: Optional[Place] = None
-    """Where; absent means the cluster."""
+    tree: str = ""
+    """Where: the tree; empty means the cluster."""
+
+    node: str = ""
+    """The node; empty means the root."""
 
     read: Optional[ReadOptions] = None
     """Freshness of the answer; linearizable by default."""
@@ -347,8 +342,11 @@ class WhoCanResponse(Message):
 class PlacedBinding(Message):
     """PlacedBinding is a binding and where it stands."""
 
-    place: Optional[Place] = None
-    """Where it stands."""
+    tree: str = ""
+    """The tree where it stands; empty for the cluster."""
+
+    node: str = ""
+    """The node where it stands; empty for the root."""
 
     binding: Optional[Binding] = None
     """The binding."""

@@ -7,7 +7,6 @@ from datetime import datetime
 from enum import Enum
 from quorate.message import Message
 from quorate.service import Service
-from quorate.v1.access import Place
 from quorate.v1.common import ReadInfo, ReadOptions
 from typing import List, Optional
 
@@ -47,8 +46,11 @@ class ListRecordsRequest(Message):
     """Only records of this action: a command such as "SetLimits", or a method such as "AccessService/Bootstrap".
     """
 
-    place: Optional[Place] = None
-    """Only records with a change at this node or below it."""
+    tree: str = ""
+    """Only records with a change in this tree; empty for all."""
+
+    node: str = ""
+    """With tree: only those at this node or below it; empty for the whole tree."""
 
     begins_at: Optional[datetime] = None
     """Only records of this wall time or later."""
@@ -173,8 +175,11 @@ class AuditActor(Message):
 class AuditChange(Message):
     """AuditChange is one difference."""
 
-    place: Optional[Place] = None
-    """The place; the cluster if the tree is empty."""
+    tree: str = ""
+    """The tree; empty for the cluster."""
+
+    node: str = ""
+    """The node; empty for the root."""
 
     field: str = ""
     """What is different there."""

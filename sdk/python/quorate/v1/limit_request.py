@@ -7,7 +7,6 @@ from datetime import datetime
 from enum import Enum
 from quorate.message import Message
 from quorate.service import Service
-from quorate.v1.access import Place
 from quorate.v1.common import Limit, ReadInfo, ReadOptions, WriteInfo
 from quorate.v1.tree import ConfigurationResult
 from typing import Dict, List, Optional
@@ -45,8 +44,11 @@ class LimitRequest(Message):
     id: int = 0
     """Counts the requests from 1."""
 
-    place: Optional[Place] = None
-    """The node."""
+    tree: str = ""
+    """The tree."""
+
+    node: str = ""
+    """The node; empty for the root."""
 
     limits: Dict[str, Limit] = _field(default_factory=dict)
     """The limits that are asked for, by resource."""
@@ -112,8 +114,11 @@ class LimitApproval(Message):
 class RequestLimitsRequest(Message):
     """RequestLimitsRequest asks for limits."""
 
-    place: Optional[Place] = None
-    """The node; its tree must not be empty."""
+    tree: str = ""
+    """The tree."""
+
+    node: str = ""
+    """The node; empty for the root."""
 
     limits: Dict[str, Limit] = _field(default_factory=dict)
     """New limits; resources that are not named keep theirs."""
@@ -156,8 +161,11 @@ class ListRequestsRequest(Message):
     state: LimitRequestState = LimitRequestState.UNSPECIFIED
     """Only requests in this state."""
 
-    place: Optional[Place] = None
-    """Only requests for this node or a node below it."""
+    tree: str = ""
+    """Only requests for nodes of this tree; empty for all."""
+
+    node: str = ""
+    """With tree: only those for this node or a node below it; empty for the whole tree."""
 
     asker: str = ""
     """Only requests of this user."""

@@ -54,17 +54,6 @@ class Change(Message):
 
 
 @dataclass
-class Subtree(Message):
-    """Subtree names a node and everything below it."""
-
-    tree: str = ""
-    """The tree."""
-
-    node: str = ""
-    """The node; empty for the root: then the subtree is the whole tree with its settings."""
-
-
-@dataclass
 class Revision(Message):
     """Revision is one change of configuration."""
 
@@ -89,8 +78,11 @@ class Revision(Message):
     request_id: str = ""
     """The request id of the change."""
 
-    subtree: Optional[Subtree] = None
-    """The subtree that the change was limited to; absent if it was not."""
+    tree: str = ""
+    """The tree of the subtree that the change was limited to; empty if it was not."""
+
+    node: str = ""
+    """The node at the top of that subtree; empty for the root."""
 
     request: Optional[ApprovedRequest] = None
     """The request for limits that the change carried out; absent if it carried out none."""

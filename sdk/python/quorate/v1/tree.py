@@ -7,10 +7,10 @@ from datetime import datetime
 from enum import Enum
 from quorate.message import Message
 from quorate.service import Service
-from quorate.v1.access import AccessSection, Binding, Place
+from quorate.v1.access import AccessSection, Binding
 from quorate.v1.common import AllocationRef, Limit, ReadInfo, ReadOptions, TenantsSee, WriteInfo
 from quorate.v1.decision import HolderKind
-from quorate.v1.revision import Change, Revision, Subtree
+from quorate.v1.revision import Change, Revision
 from quorate.v1.scheduled_limit import LimitAdjustment, Overuse, ScheduledLimit
 from typing import Dict, List, Optional
 
@@ -444,10 +444,14 @@ class ApplyTreesRequest(Message):
     access: Optional[AccessSection] = None
     """The access section, complete; absent leaves it as it is. Then trees may be empty."""
 
-    at: Optional[Subtree] = None
-    """Changes one subtree only, whose node must exist; nothing else changes. Its text is in subtree, or, for a
-    whole tree, the only element of trees. Prune, policies, remove_policies and access are refused then.
+    tree: str = ""
+    """With tree: changes one subtree only, whose node must exist; nothing else changes. Its text is in subtree,
+    or, for a whole tree, the only element of trees. Prune, policies, remove_policies and access are refused
+    then. Empty changes everything that the request names.
     """
+
+    node: str = ""
+    """With tree: the node at the top of the subtree; empty for the root."""
 
     subtree: Optional[Tree] = None
     """The text of the subtree of a node below the root; then trees is empty, so that a server that does not know
@@ -974,11 +978,14 @@ class ListRevisionsRequest(Message):
     read: Optional[ReadOptions] = None
     """Freshness of the answer; linearizable by default."""
 
-    at: Optional[Place] = None
-    """Only revisions with changes of this node itself, and only these changes; leave it out for all. Nodes below
-    do not count, nor changes beyond the 200 that a revision keeps, nor those made while the node had another
-    path.
+    tree: str = ""
+    """Only revisions with changes of a node of this tree itself, and only these changes; empty for all. Nodes
+    below do not count, nor changes beyond the 200 that a revision keeps, nor those made while the node had
+    another path.
     """
+
+    node: str = ""
+    """With tree: the node; empty for the root."""
 
 
 @dataclass
@@ -1253,9 +1260,13 @@ class GetConfigurationRequest(Message):
     read: Optional[ReadOptions] = None
     """Freshness of the answer; linearizable by default."""
 
-    at: Optional[Subtree] = None
-    """Only this subtree, in the form that ApplyTrees takes with the same field. It needs config.read there.
+    tree: str = ""
+    """Only a subtree of this tree, in the form that ApplyTrees takes with the same fields. It needs config.read
+    there. Empty for all trees.
     """
+
+    node: str = ""
+    """With tree: the node at the top of the subtree; empty for the root."""
 
     revision: int = 0
     """The configuration as it was after this revision, as far as the history reaches back (ListRevisions,
@@ -1448,8 +1459,11 @@ class ScheduleLimitsRequest(Message):
     id: str = ""
     """Names the scheduled limit; chosen by the caller, so that a repetition changes nothing."""
 
-    place: Optional[Place] = None
-    """The node."""
+    tree: str = ""
+    """The tree."""
+
+    node: str = ""
+    """The node; empty for the root."""
 
     adjustments: Dict[str, LimitAdjustment] = _field(default_factory=dict)
     """What it does, by resource."""
@@ -1523,8 +1537,11 @@ class CancelScheduledLimitResponse(Message):
 class ListScheduledLimitsRequest(Message):
     """ListScheduledLimitsRequest selects scheduled limits."""
 
-    place: Optional[Place] = None
-    """At this node and below; leave it out for all trees."""
+    tree: str = ""
+    """Only those at nodes of this tree; empty for all trees."""
+
+    node: str = ""
+    """With tree: only those at this node and below; empty for the whole tree."""
 
     read: Optional[ReadOptions] = None
     """How to read; the default is an exact read."""

@@ -38,7 +38,7 @@ export function Limits({ tree, usage }: { tree: string; usage: NodeUsage }) {
 
 function useRevisions(tree: string, node: string): Read<ListRevisionsResponse> {
   return useRead(`revisions of ${tree} ${node}`, { configuration: true }, (read, signal) =>
-    api.trees.listRevisions({ at: { tree, node }, pageSize: 100, read }, { signal }),
+    api.trees.listRevisions({ tree, node, pageSize: 100, read }, { signal }),
   );
 }
 

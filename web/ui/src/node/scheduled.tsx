@@ -32,7 +32,7 @@ const columns: Column<ScheduledLimit>[] = [
 /** ScheduledLimits lists those of one node, and nothing if there are none. */
 export function ScheduledLimits({ tree, node }: { tree: string; node: string }) {
   const read = useRead(`scheduled ${tree} ${node}`, { tree, usage: true, configuration: true }, (fresh, signal) =>
-    api.trees.listScheduledLimits({ place: { tree, node }, read: fresh }, { signal }),
+    api.trees.listScheduledLimits({ tree, node, read: fresh }, { signal }),
   );
   const rows = read.data?.limits.filter((s) => s.node === node) ?? [];
   if (read.failure?.kind === "unreachable") return <FailureNote failure={read.failure} again={read.again} />;

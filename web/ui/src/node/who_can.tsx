@@ -16,7 +16,7 @@ const verbs = `limits.set limits.request hold hold.as hold.force hold.operate us
 export function WhoCan({ tree, node }: { tree: string; node: string }) {
   const verb = filter("verb") || verbs[0]!;
   const read = useRead(`who can ${verb} ${tree} ${node}`, { configuration: true }, (fresh, signal) =>
-    api.access.whoCan({ verb, place: { tree, node }, read: fresh }, { signal }),
+    api.access.whoCan({ verb, tree, node, read: fresh }, { signal }),
   );
   return (
     <>
@@ -47,10 +47,10 @@ export function WhoCan({ tree, node }: { tree: string; node: string }) {
   );
 }
 
-function BindingLine({ placed: { place, binding: b } }: { placed: PlacedBinding }) {
+function BindingLine({ placed: { tree, node, binding: b } }: { placed: PlacedBinding }) {
   return (
     <li>
-      <NameList names={b?.to ?? []} />: role <bdi>{b?.role}</bdi> at {place?.tree ? <NodeLink tree={place.tree} node={place.node} /> : "the cluster"}
+      <NameList names={b?.to ?? []} />: role <bdi>{b?.role}</bdi> at {tree ? <NodeLink tree={tree} node={node} /> : "the cluster"}
       {b?.endsAt && (
         <>
           {" "}

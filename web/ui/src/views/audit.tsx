@@ -78,7 +78,7 @@ function Records() {
       {
         after: token ? BigInt(token) : 0n,
         source: source ? AuditSource.SERVER : AuditSource.LEDGER,
-        place: tree ? { tree } : undefined,
+        tree,
         beginsAt: span ? timestampFromMs(Date.now() - span) : undefined,
         user,
         action,
@@ -124,7 +124,7 @@ function Details({ record: r }: { record: AuditRecord }) {
           <Facts record={r} />
           <ul class="plain-list">
             {r.changes.map((c) => (
-              <ChangeLine key={`${c.place?.tree} ${c.place?.node} ${c.field}`} change={c} />
+              <ChangeLine key={`${c.tree} ${c.node} ${c.field}`} change={c} />
             ))}
           </ul>
           {r.changeCount > BigInt(r.changes.length) && (
@@ -167,10 +167,10 @@ function Facts({ record: r }: { record: AuditRecord }) {
 }
 
 function ChangeLine({ change: c }: { change: AuditChange }) {
-  const text = (value: string) => changeText(amountText, c.place?.tree ?? "", c.field, value) || "none";
+  const text = (value: string) => changeText(amountText, c.tree, c.field, value) || "none";
   return (
     <li>
-      {c.place?.tree ? <NodeLink tree={c.place.tree} node={c.place.node} /> : "the cluster"} <bdi>{c.field}</bdi>:{" "}
+      {c.tree ? <NodeLink tree={c.tree} node={c.node} /> : "the cluster"} <bdi>{c.field}</bdi>:{" "}
       <bdi>{text(c.before)}</bdi> → <bdi>{text(c.after)}</bdi>
     </li>
   );

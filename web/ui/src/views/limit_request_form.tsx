@@ -42,7 +42,7 @@ function AskDialog(props: AskProps) {
   const fault = limit ? faultOf(limit, tree, resource) : "";
   const carryOut = async () => {
     const limits = { [resource]: parseLimit(limit, unitOf(tree, resource)) };
-    props.made(await api.limitRequests.requestLimits({ place: { tree, node }, limits, reason }));
+    props.made(await api.limitRequests.requestLimits({ tree, node, limits, reason }));
   };
   return (
     <ConfirmDialog

@@ -52,7 +52,7 @@ export function LimitRequests() {
 function List({ tree }: { tree: string }) {
   const state = states.find(([name]) => name === filter("state"))?.[1] ?? LimitRequestState.UNSPECIFIED;
   const pages = usePages<LimitRequest>(`limit requests ${tree} ${state}`, { configuration: true, limitRequests: true }, async (read, token, signal) => {
-    const asked = { after: token ? BigInt(token) : 0n, state, place: tree ? { tree } : undefined, read };
+    const asked = { after: token ? BigInt(token) : 0n, state, tree, read };
     const page = await api.limitRequests.listRequests(asked, { signal });
     return { rows: page.requests, next: page.next ? String(page.next) : "", read: page.read };
   });
@@ -75,7 +75,7 @@ function List({ tree }: { tree: string }) {
 function columnsFor(): Column<LimitRequest>[] {
   return [
     { title: "Id", cell: (r) => String(r.id), number: true },
-    { title: "Node", cell: (r) => <NodeLink tree={r.place?.tree ?? ""} node={r.place?.node ?? ""} /> },
+    { title: "Node", cell: (r) => <NodeLink tree={r.tree} node={r.node} /> },
     { title: "Limits", cell: (r) => <Limits request={r} /> },
     { title: "Asked by", cell: (r) => <bdi>{r.asker}</bdi> },
     { title: "Reason", cell: (r) => <bdi>{r.reason}</bdi> },
@@ -86,7 +86,7 @@ function columnsFor(): Column<LimitRequest>[] {
 
 /** Limits are the limits that are asked for, and the present ones. */
 export function Limits({ request: r }: { request: LimitRequest }) {
-  const tree = r.place?.tree ?? "";
+  const tree = r.tree;
   const open = r.state === LimitRequestState.OPEN;
   return (
     <ul class="plain-list">

@@ -1,8 +1,6 @@
 // What if, the configuration: what a manifest would change, before it is applied.
 import { Consistency } from "#gen/common_pb";
-import { SubtreeSchema } from "#gen/revision_pb";
 import type { ApplyTreesRequest, ConfigurationResult, ManifestProblem } from "#gen/tree_pb";
-import { create } from "@bufbuild/protobuf";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, offersChanges } from "../api/clients";
 import { toFailure, type Failure } from "../api/failure";
@@ -156,7 +154,7 @@ function Editor({ tree }: { tree: string }) {
 
 function readManifest(tree: string) {
   const read = { consistency: Consistency.STALE, minIndex: position.value?.index ?? 0n };
-  return api.trees.getConfiguration({ manifest: true, at: tree ? { tree, node: "" } : undefined, read });
+  return api.trees.getConfiguration({ manifest: true, tree, read });
 }
 
 // planText has the server parse a text and try it. The text of one tree is limited to that tree, so that changes of
@@ -165,7 +163,7 @@ async function planText(text: string, tree: string, reason: string, expectedRevi
   const { request, problems, warnings } = await api.trees.parseManifest({ text });
   if (!request) return { problems, warnings };
   const single = request.trees.length === 1 && request.trees[0]!.name === tree;
-  if (single && !request.policies.length && !request.access) request.at = create(SubtreeSchema, { tree });
+  if (single && !request.policies.length && !request.access) request.tree = tree;
   const { result } = await api.trees.applyTrees({ ...request, dryRun: true, reason, expectedRevision });
   return { problems, warnings, request, result };
 }
