@@ -116,7 +116,7 @@ conformance: #: run the unmodified clients of Boskos against three real servers
 pages-test: #: play the commands of all pages over real servers; make test plays some
 	QUORATE_PAGES=all go test $(TEST_FLAGS) ./cmd/quorate -run '^Test(Pages|Operations)$$'
 
-openapi-test: #: validate the answers of real servers to every procedure against their OpenAPI document
+openapi-test: #: validate the answers of real servers against their OpenAPI document, and generate clients from it
 	cd rpc/openapi/validate && go vet -tags invariants . && go test $(TEST_FLAGS) -count=1 -timeout 10m .
 
 e2e: #: run all tests of the real binary, verbosely

@@ -5,8 +5,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// requireAnswered requires, in messages that are only answered, the fields that answers always have: all but messages,
-// choices and those that may be unset. Details of errors leave out what is empty.
+// requireAnswered requires, in messages that are only answered, the fields that answers and details of errors always
+// have: all but messages, choices and those that may be unset.
 func (d *document) requireAnswered() error {
 	answered, sent := map[string]bool{}, map[string]bool{}
 	for _, path := range keysOf(d.paths) {
@@ -24,7 +24,7 @@ func (d *document) requireAnswered() error {
 			}
 		}
 	}
-	if err := d.reach(lookUp(d.base, "components", "responses"), sent); err != nil {
+	if err := d.reach(lookUp(d.base, "components", "responses"), answered); err != nil {
 		return err
 	}
 	for _, name := range keysOf(d.schemas) {
