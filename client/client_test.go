@@ -32,7 +32,6 @@ type server struct {
 	move     func(context.Context, *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error)
 	hold     func(context.Context, *quoratev1.HoldNodeRequest) (*quoratev1.HoldNodeResponse, error)
 	resume   func(context.Context, *quoratev1.ResumeNodeRequest) (*quoratev1.ResumeNodeResponse, error)
-	maintain func(context.Context, *quoratev1.SetMaintenanceRequest) (*quoratev1.SetMaintenanceResponse, error)
 	back     func(context.Context, *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error)
 	explain  func(context.Context, *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error)
 	watch    func() error
@@ -75,13 +74,6 @@ func (s *server) DeleteTree(
 
 func (s *server) MoveNode(ctx context.Context, r *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error) {
 	return s.move(ctx, r)
-}
-
-func (s *server) SetMaintenance(
-	ctx context.Context,
-	r *quoratev1.SetMaintenanceRequest,
-) (*quoratev1.SetMaintenanceResponse, error) {
-	return s.maintain(ctx, r)
 }
 
 func (s *server) HoldNode(ctx context.Context, r *quoratev1.HoldNodeRequest) (*quoratev1.HoldNodeResponse, error) {

@@ -41,12 +41,6 @@ func (c *treesWithIDs) MoveNode(
 	return c.TreeServiceClient.MoveNode(ctx, withRequestID(request))
 }
 
-func (c *treesWithIDs) SetMaintenance(
-	ctx context.Context, request *quoratev1.SetMaintenanceRequest,
-) (*quoratev1.SetMaintenanceResponse, error) {
-	return c.TreeServiceClient.SetMaintenance(ctx, withRequestID(request))
-}
-
 func (c *treesWithIDs) HoldNode(
 	ctx context.Context, request *quoratev1.HoldNodeRequest,
 ) (*quoratev1.HoldNodeResponse, error) {

@@ -42,9 +42,6 @@ func TestWritesAreNamedOnce(t *testing.T) {
 		move: func(_ context.Context, r *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error) {
 			return &quoratev1.MoveNodeResponse{}, fail(r.GetRequestId())
 		},
-		maintain: func(_ context.Context, r *quoratev1.SetMaintenanceRequest) (*quoratev1.SetMaintenanceResponse, error) {
-			return &quoratev1.SetMaintenanceResponse{}, fail(r.GetRequestId())
-		},
 		hold: func(_ context.Context, r *quoratev1.HoldNodeRequest) (*quoratev1.HoldNodeResponse, error) {
 			return &quoratev1.HoldNodeResponse{}, fail(r.GetRequestId())
 		},
@@ -88,11 +85,6 @@ func TestWritesAreNamedOnce(t *testing.T) {
 		"MoveNode": func(name string) (string, error) {
 			r := &quoratev1.MoveNodeRequest{RequestId: name}
 			_, err := c.Trees.MoveNode(t.Context(), r)
-			return r.GetRequestId(), err
-		},
-		"SetMaintenance": func(name string) (string, error) {
-			r := &quoratev1.SetMaintenanceRequest{RequestId: name}
-			_, err := c.Trees.SetMaintenance(t.Context(), r)
 			return r.GetRequestId(), err
 		},
 		"HoldNode": func(name string) (string, error) {

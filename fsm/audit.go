@@ -191,8 +191,6 @@ func changeRecord(c quota.Command) (changeDraft, bool) {
 		r.addMeta(c.Meta, quota.Place(c.Tree, c.Node))
 	case quota.MoveNode:
 		r.addMeta(c.Meta, quota.Place(c.Tree, c.From)+" to "+c.To)
-	case quota.SetMaintenance:
-		r.addMeta(c.Meta, c.Tree)
 	case quota.HoldNode:
 		r.addMeta(c.Meta, quota.Place(c.Tree, c.Node))
 	case quota.ResumeNode:

@@ -132,9 +132,6 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 	case *logv1.Command_MoveNode:
 		m := c.MoveNode
 		return quota.MoveNode{Meta: decodeMeta(m.GetMeta()), Tree: m.GetTree(), From: m.GetFrom(), To: m.GetTo()}, nil
-	case *logv1.Command_SetMaintenance:
-		s := c.SetMaintenance
-		return quota.SetMaintenance{Meta: decodeMeta(s.GetMeta()), Tree: s.GetTree(), On: s.GetOn()}, nil
 	case *logv1.Command_HoldNode:
 		h := c.HoldNode
 		return quota.HoldNode{

@@ -174,10 +174,6 @@ func encodeChange(c quota.Command) *logv1.Command {
 		return &logv1.Command{Command: &logv1.Command_MoveNode{MoveNode: &logv1.MoveNode{
 			Meta: encodeMeta(c.Meta), Tree: c.Tree, From: c.From, To: c.To,
 		}}}
-	case quota.SetMaintenance:
-		return &logv1.Command{Command: &logv1.Command_SetMaintenance{SetMaintenance: &logv1.SetMaintenance{
-			Meta: encodeMeta(c.Meta), Tree: c.Tree, On: c.On,
-		}}}
 	case quota.HoldNode:
 		return &logv1.Command{Command: &logv1.Command_HoldNode{HoldNode: &logv1.HoldNode{
 			Meta: encodeMeta(c.Meta), Tree: c.Tree, Node: c.Node, Deny: c.Deny, ForMs: int64(c.For), Drain: c.Drain,

@@ -16,7 +16,7 @@ func encodeTreeImage(t ledger.TreeImage) *logv1.TreeRecord {
 	record := &logv1.TreeRecord{
 		Tree: encodeTree(quota.TreeSpec{Name: t.Name, TreeSettings: t.Settings, Resources: t.Resources}),
 	}
-	record.ItemNumbers, record.Version, record.Maintenance = t.ItemNumbers, t.Version, t.Maintenance
+	record.ItemNumbers, record.Version = t.ItemNumbers, t.Version
 	for _, n := range t.Nodes {
 		record.Tree.Nodes = append(record.Tree.Nodes, encodeNode(*n.Spec))
 		record.NodeIds = append(record.NodeIds, n.ID)
@@ -40,7 +40,7 @@ func decodeTreeImage(r *logv1.TreeRecord) ledger.TreeImage {
 	spec := decodeTree(r.GetTree())
 	image := ledger.TreeImage{
 		Name: spec.Name, Settings: spec.TreeSettings, Resources: spec.Resources, ItemNumbers: r.GetItemNumbers(),
-		Version: r.GetVersion(), Maintenance: r.GetMaintenance(),
+		Version: r.GetVersion(),
 	}
 	made := map[uint64]bool{}
 	for _, id := range r.GetMade() {

@@ -180,7 +180,6 @@ func moving() []quota.Command {
 			{Tree: "m", Node: "new", Amounts: quota.Vector{{Resource: "cpu", Amount: 2}}},
 		}},
 		quota.MoveNode{Meta: meta, Tree: "m", From: "a", To: "c"},
-		quota.SetMaintenance{Meta: meta, Tree: "m", On: true},
 	}
 }
 

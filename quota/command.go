@@ -348,13 +348,6 @@ type MoveNode struct {
 	Tree, From, To string
 }
 
-// SetMaintenance turns a tree's maintenance on or off.
-type SetMaintenance struct {
-	Meta ChangeMeta
-	Tree string
-	On   bool
-}
-
 // RollBack restores the configuration as it was after an earlier revision.
 type RollBack struct {
 	Meta     ChangeMeta

@@ -88,7 +88,6 @@ var commandTable = [...]CommandFacts{
 		Number: 9, Name: "MoveNode", Record: ConfigurationRecord, GrowsLedger: true, DryRun: TriesEffects,
 		NeedsPlan: true,
 	},
-	10: {Number: 10, Name: "SetMaintenance", Record: ConfigurationRecord, DryRun: TriesEffects},
 	11: {
 		Number: 11, Name: "RollBack", Record: ConfigurationRecord, GrowsLedger: true, DryRun: TriesEffects,
 		Verb: access.ConfigRead, NeedsPlan: true,
@@ -126,7 +125,6 @@ func (Confirm) command() commandNumber              { return 6 }
 func (Cancel) command() commandNumber               { return 7 }
 func (Expire) command() commandNumber               { return 8 }
 func (MoveNode) command() commandNumber             { return 9 }
-func (SetMaintenance) command() commandNumber       { return 10 }
 func (RollBack) command() commandNumber             { return 11 }
 func (Renew) command() commandNumber                { return 12 }
 func (UpdateItems) command() commandNumber          { return 13 }

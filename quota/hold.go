@@ -1,8 +1,8 @@
 package quota
 
 // HoldNode stops admissions at a node and everywhere below it: nothing new is held there, nothing that is held becomes
-// more, and no claim from below borrows further up. It counts in every mode and under maintenance, because a hold is
-// not a limit. Renewals, releases and confirmations go on, and limits stay as they are.
+// more, and no claim from below borrows further up. It counts in every mode, because a hold is not a limit. Renewals,
+// releases and confirmations go on, and limits stay as they are.
 //
 // On a node that is on hold already, it replaces the hold. Leases that were revoked stay revoked.
 type HoldNode struct {

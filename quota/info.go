@@ -186,8 +186,6 @@ type TreeSummary struct {
 	Resources []Resource
 	// Nodes counts nodes, including the root; Claims counts held claims in the tree.
 	Nodes, Claims int
-	// Maintenance is true while no limit applies in the tree.
-	Maintenance bool
 	// Requests are those of the tree, if they were asked for.
 	Requests RequestCounts
 }

@@ -13,8 +13,8 @@ const (
 	LevelBorrows LevelVerdict = 2
 	// LevelMakesRoom: too little is left, and other allocations are moved or preempted in favor of the request.
 	LevelMakesRoom LevelVerdict = 3
-	// LevelUnchecked: no limit applies, because the request is forced or the tree is under maintenance, or because it does
-	// not lower the room of a node of a cohort that owes too much.
+	// LevelUnchecked: no limit applies, because the request is forced, or because it does not lower the room of a node of
+	// a cohort that owes too much.
 	LevelUnchecked LevelVerdict = 4
 )
 

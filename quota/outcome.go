@@ -93,7 +93,7 @@ type Change struct {
 	Tree, Node string
 	// Field is "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE", "default
 	// RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
-	// "maintenance", "require_reason", "items RESOURCE", "queueing", "auto_approve", "lease default", "lease max", "lease
+	// "require_reason", "items RESOURCE", "queueing", "auto_approve", "lease default", "lease max", "lease
 	// grace", "overtake", "approvals", "tenants_see", "hold" or, for a moved node, "path". Without a tree it is "policy
 	// NAME", or with the definition of the policy changed "policy NAME base" or "policy NAME SWITCH". In audit records it
 	// may also be "owner of ID", "request NUMBER" or "webhook NAME".

@@ -99,7 +99,7 @@ type TreeSettings struct {
 	// Approvals is how many different users must approve a request for limits; 0 means 1.
 	Approvals int
 	// RequirePrincipal refuses requests without a user where users or groups are limited: at a claimed node or above it,
-	// whatever the mode of the request is, and in maintenance. Changes of an allocation without a user may not put more
+	// whatever the mode of the request is. Changes of an allocation without a user may not put more
 	// there. Since feature level 8.
 	RequirePrincipal bool
 }
@@ -153,9 +153,6 @@ type TreeSpec struct {
 	Resources []Resource
 	// Nodes[0] is the root; parents come before their children.
 	Nodes []NodeSpec
-	// Maintenance grants every allocation at its named node regardless of limits. It is state that only SetMaintenance
-	// changes: every other command ignores it and leaves it as it is.
-	Maintenance bool
 	// Moves are renamed or moved nodes, in the order in which to apply them. They are not part of the configuration: a
 	// move is skipped if its old path does not exist or its new path does.
 	Moves []Move

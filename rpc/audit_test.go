@@ -216,8 +216,8 @@ func TestRequiredAudit(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	log.blocked = errors.New("the disk is full")
-	change := &quoratev1.SetMaintenanceRequest{Tree: "cern", On: true}
-	_, err := d.trees().SetMaintenance(t.Context(), change)
+	change := &quoratev1.HoldNodeRequest{Tree: "cern"}
+	_, err := d.trees().HoldNode(t.Context(), change)
 	if p := problemOf(t, err); p.GetReason() != "AUDIT_BLOCKED" || !p.GetNotApplied() ||
 		connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Errorf("got %v", err)
@@ -226,7 +226,7 @@ func TestRequiredAudit(t *testing.T) {
 		t.Errorf("a grant: %v", err)
 	}
 	log.blocked = nil
-	if _, err := d.trees().SetMaintenance(t.Context(), change); err != nil {
+	if _, err := d.trees().HoldNode(t.Context(), change); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,8 +1,6 @@
 package rpc
 
 import (
-	"fmt"
-	"slices"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -45,58 +43,6 @@ func TestNodesMove(t *testing.T) {
 	_, err = d.trees().MoveNode(t.Context(), &quoratev1.MoveNodeRequest{Tree: "cern", NewNode: "physics/x"})
 	if connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("moved the root: %v", err)
-	}
-}
-
-func TestMaintenanceLetsEverythingIn(t *testing.T) {
-	d := oneNode(t)
-	set := func(on bool) *quoratev1.ConfigurationResult {
-		answer, err := d.trees().SetMaintenance(t.Context(), &quoratev1.SetMaintenanceRequest{Tree: "cern", On: on})
-		if err != nil || len(answer.GetResult().GetChanges()) != 1 {
-			t.Fatalf("got %v, %v", answer, err)
-		}
-		return answer.GetResult()
-	}
-	set(true)
-	if got, err := d.trees().GetTree(t.Context(), &quoratev1.GetTreeRequest{Name: "cern"}); err != nil ||
-		!got.GetMaintenance() {
-		t.Errorf("got %v, %v", got, err)
-	}
-	if _, err := d.allocations().Allocate(t.Context(), request("a", "cern:physics", 50)); err != nil {
-		t.Fatal(err)
-	}
-	if over := set(false).GetOver(); len(over) != 1 || over[0].GetNode() != "physics" || over[0].GetUsed() != 50 {
-		t.Errorf("got %v", over)
-	}
-}
-
-func TestWhoHoldsTooMuchIsSaidAfterMaintenance(t *testing.T) {
-	d := oneNode(t)
-	d.limited(t)
-	set := func(on bool) *quoratev1.ConfigurationResult {
-		answer, err := d.trees().SetMaintenance(t.Context(), &quoratev1.SetMaintenanceRequest{Tree: "cern", On: on})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answer.GetResult()
-	}
-	set(true)
-	for _, id := range []string{"a", "b", "c"} {
-		if _, err := d.allocations().Allocate(t.Context(), requestOf("ann", id, "cern:physics", 2)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var got []string
-	for _, o := range set(false).GetOver() {
-		got = append(got, fmt.Sprintf("%v %s, %v %s: %d of %d", o.GetHolderKind(), o.GetHolder(), o.GetKind(),
-			o.GetResource(), o.GetUsed(), o.GetLimit()))
-	}
-	want := []string{
-		"HOLDER_KIND_USER ann, VIOLATION_KIND_UNSPECIFIED cores: 6 of 5",
-		"HOLDER_KIND_USER ann, VIOLATION_KIND_APPLICATIONS : 3 of 2",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -91,14 +91,13 @@ func checkDetail(t *testing.T, name, value string, debug json.RawMessage) {
 // configuration has another revision, and its comment says so.
 func TestRevisionMismatch(t *testing.T) {
 	d, calls := oneNode(t), map[string]string{
-		"ApplyTrees":     `{"trees":[{"name":"new","resources":[{"name":"cores"}]}]`,
-		"SetLimits":      `{"tree":"cern","node":"physics","limits":{"cores":{"amount":"7"}}`,
-		"DeleteTree":     `{"name":"cern"`,
-		"MoveNode":       `{"tree":"cern","node":"physics/higgs","newNode":"physics/boson"`,
-		"HoldNode":       `{"tree":"cern","node":"physics"`,
-		"ResumeNode":     `{"tree":"cern","node":"physics"`,
-		"SetMaintenance": `{"tree":"cern","on":true`,
-		"RollBack":       `{"revision":"1"`,
+		"ApplyTrees": `{"trees":[{"name":"new","resources":[{"name":"cores"}]}]`,
+		"SetLimits":  `{"tree":"cern","node":"physics","limits":{"cores":{"amount":"7"}}`,
+		"DeleteTree": `{"name":"cern"`,
+		"MoveNode":   `{"tree":"cern","node":"physics/higgs","newNode":"physics/boson"`,
+		"HoldNode":   `{"tree":"cern","node":"physics"`,
+		"ResumeNode": `{"tree":"cern","node":"physics"`,
+		"RollBack":   `{"revision":"1"`,
 	}
 	for method := range methodsOfAPI() {
 		if method.Input().Fields().ByName("expected_revision") == nil {

@@ -63,7 +63,7 @@ func TestFrontEndsWriteAnywhere(t *testing.T) {
 			return err
 		},
 		func() error {
-			_, err := s.Trees.SetMaintenance(ctx, &quoratev1.SetMaintenanceRequest{Tree: "cern", On: true})
+			_, err := s.Trees.HoldNode(ctx, &quoratev1.HoldNodeRequest{Tree: "cern", Node: "operations"})
 			return err
 		},
 		func() error {

@@ -88,7 +88,6 @@ var strangersBodies = map[string][]string{
 		`{"tree": "cern", "node": "physics", "limits": {"cores": {"amount": "10"}}}`,
 		`{"tree": "cern", "node": "none", "limits": {"cores": {"amount": "10"}}}`,
 	},
-	"/quorate.v1.TreeService/SetMaintenance": {`{"tree": "cern", "on": true}`, `{"tree": "none", "on": true}`},
 }
 
 // TestStrangersWriteNothing: in a guarded cluster, no call without a credential writes to the log.

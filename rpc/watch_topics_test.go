@@ -83,7 +83,7 @@ func TestWatchTopics(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d.node.apply(quota.SetMaintenance{Tree: "w", On: false}) // nothing changes
+			d.node.apply(quota.ResumeNode{Tree: "w"}) // nothing changes
 			stream := d.watch(t, &quoratev1.WatchAllocationsRequest{
 				AfterIndex: begin, Tree: "w", Node: test.node, Topics: test.topics,
 			})

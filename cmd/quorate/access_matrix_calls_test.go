@@ -130,5 +130,4 @@ var matrixCalls = []matrixCall{
 		`{"id": "NEW", PLACE, "adjustments": {"cores": {"set": "10"}}, "endsAt": "2100-01-01T00:00:00Z", "dryRun": true}`,
 	},
 	{"TreeService/SetLimits", "a b root s other", `{PLACE, "limits": {"cores": {"amount": "10"}}, "dryRun": true}`},
-	{"TreeService/SetMaintenance", "root other", `{"tree": TREE, "on": true, "dryRun": true}`},
 }

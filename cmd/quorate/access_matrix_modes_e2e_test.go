@@ -103,20 +103,7 @@ func TestAccessMatrixInOtherModes(t *testing.T) {
 		t.Error("the beginning of a file was restored")
 	}
 
-	// Maintenance grants what waits, and more than the limits, so what the next run needs is prepared before.
-	full := prepare(matrixRun{name: "full-disk", protocol: connect.WithGRPCWeb(), mayFail: true})
-	run = prepare(matrixRun{name: "maintenance", server: list[leader], protocol: connect.WithGRPC()})
-	maintain := func(on bool) {
-		request := &quoratev1.SetMaintenanceRequest{Tree: "t", On: on}
-		if _, err := admin.Trees.SetMaintenance(t.Context(), request); err != nil {
-			t.Fatal(err)
-		}
-	}
-	maintain(true)
-	run.compare(t, golden, callers)
-	maintain(false)
-
-	run = full
+	run = prepare(matrixRun{name: "full-disk", protocol: connect.WithGRPCWeb(), mayFail: true})
 	for i := range list {
 		processes[i].stopCleanly(t)
 		list[i].more = append(list[i].more, "--disk-reserve", fmt.Sprint(1<<30))

@@ -264,8 +264,7 @@ func TestRequests(t *testing.T) {
 		"drain cern --grace 10m": &quoratev1.HoldNodeRequest{
 			Tree: "cern", Drain: true, GraceMs: 600_000, Actor: "alice",
 		},
-		"resume cern:atlas":   &quoratev1.ResumeNodeRequest{Tree: "cern", Node: "atlas", Actor: "alice"},
-		"maintenance cern on": &quoratev1.SetMaintenanceRequest{Tree: "cern", On: true, Actor: "alice"},
+		"resume cern:atlas": &quoratev1.ResumeNodeRequest{Tree: "cern", Node: "atlas", Actor: "alice"},
 	}
 	for line, want := range tests {
 		t.Run(line, func(t *testing.T) {

@@ -168,21 +168,6 @@ func TestWarningsOverARealServer(t *testing.T) {
 	})
 }
 
-func TestMaintenanceOverARealServer(t *testing.T) {
-	t.Parallel()
-	f := singleServer(t)
-	startServer(t, f)
-	playSteps(t, f, []step{
-		{"apply -f ../../examples/cern.yaml", 0, ""},
-		{"maintenance cern on", 0, "maintenance"},
-		{"maintenance cern on", 0, "nothing to change"},
-		{"allocate --id old --at cern:atlas/physics/higgs --amount cores=50", 0, "held by force"},
-		{"maintenance cern off", 0, "! cern:atlas/physics/higgs  cores: uses 50 of 0, 50 over"},
-		{"allocate --id new --at cern:atlas/physics/higgs --amount cores=1", 3, "missing 51"},
-		{"maintenance bern off", 1, "bern"},
-	})
-}
-
 func TestRulesOfATreeOverARealServer(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)

@@ -164,27 +164,6 @@ func (f *fake) MoveNode(_ context.Context, r *quoratev1.MoveNodeRequest) (*quora
 	return &quoratev1.MoveNodeResponse{Result: result}, err
 }
 
-func (f *fake) SetMaintenance(
-	_ context.Context, r *quoratev1.SetMaintenanceRequest,
-) (*quoratev1.SetMaintenanceResponse, error) {
-	f.keepRequest(r)
-	result, err := f.changeResult(r, r.ExpectedRevision)
-	if err == nil {
-		before, after := "off", "on"
-		if !r.GetOn() {
-			before, after = after, before
-			result.Over = []*quoratev1.Overuse{
-				{Tree: "cern", Node: "atlas/physics", Resource: "cores", Limit: 20, Used: 120},
-			}
-		}
-		result.Changes = []*quoratev1.Change{{
-			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Field: "maintenance",
-			Before: before, After: after,
-		}}
-	}
-	return &quoratev1.SetMaintenanceResponse{Result: result}, err
-}
-
 func (f *fake) RollBack(_ context.Context, r *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error) {
 	f.keepRequest(r)
 	if r.GetRevision() < 2 {

@@ -50,8 +50,6 @@ var fixtureLife = []string{
 	"renew lease --data host=y",
 	"cancel left",
 	"limits set cern:atlas/operations/web cores=25 --actor bob",
-	"maintenance cern on --actor bob",
-	"maintenance cern off --actor bob",
 	"rollback 3 --actor eva --reason mistake",
 	"allocate --id grows --at cern:atlas/operations/web --amount cores=2 --user ann",
 	"resize grows --amount cores=3 --generation 5",

@@ -60,9 +60,7 @@ func TestPrincipalsOverARealServer(t *testing.T) {
 		{"usage queues", 0, "applications"},
 		{"release one", 0, "released"},
 		{"allocate --id two-again --application run-2" + sue, 0, "granted"},
-		{"maintenance queues on --actor ann", 0, "maintenance: on"},
-		{"allocate --id three --application run-3" + sue, 0, "held by force"},
-		{"maintenance queues off --actor ann", 0, "! queues:ci/build  user sue, vcore: uses 10 of 8, 2 over"},
+		{"allocate --id three --force --application run-3" + sue, 0, "held by force"},
 	})
 }
 

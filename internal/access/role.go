@@ -29,7 +29,7 @@ const (
 	cleanerVerbs  = viewerVerbs | Verbs(ItemsClean|ItemsReset)
 	operatorVerbs = brokerVerbs | cleanerVerbs | Verbs(HoldersRead|DataRead|HoldOperate|HoldForce)
 	limitVerbs    = viewerVerbs | Verbs(HoldersRead|LimitsSet|LimitsRequest)
-	nodeVerbs     = limitVerbs | Verbs(NodesManage|PolicySet|MaintenanceSet|BindingsGrant)
+	nodeVerbs     = limitVerbs | Verbs(NodesManage|PolicySet|NodesCordon|BindingsGrant)
 	auditorVerbs  = viewerVerbs | Verbs(AuditRead|HistoryRead|AccessRead)
 	clusterVerbs  = Verbs(ClusterRead | ClusterOperate | ClusterDebug | MetricsRead | HistoryRead | SnapshotSave)
 	securityVerbs = Verbs(AccessRead | AccessManage | AuditRead | HistoryRead | BindingsGrant)

@@ -16,7 +16,7 @@ func TestBuiltinRoles(t *testing.T) {
 		"cleaner":          "usage.read config.read items.clean items.reset",
 		"operator":         "usage.read config.read holders.read data.read hold hold.as hold.force hold.operate items.clean items.reset limits.request",
 		"limit-admin":      "usage.read config.read holders.read limits.request limits.set",
-		"node-admin":       "usage.read config.read holders.read limits.request limits.set nodes.manage policy.set maintenance.set bindings.grant",
+		"node-admin":       "usage.read config.read holders.read limits.request limits.set nodes.manage policy.set nodes.cordon bindings.grant",
 		"auditor":          "usage.read config.read history.read access.read audit.read",
 		"cluster-operator": "cluster.read cluster.operate cluster.debug metrics.read history.read snapshot.save",
 		"security-admin":   "bindings.grant history.read access.read access.manage audit.read",

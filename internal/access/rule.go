@@ -52,8 +52,6 @@ const (
 	ApprovalsField
 	TenantsSeeField
 	RequirePrincipalField
-	// MaintenanceField switches maintenance.
-	MaintenanceField
 	// TreeAdded and TreeRemoved are the tree itself.
 	TreeAdded
 	TreeRemoved
@@ -67,7 +65,7 @@ var fieldNames = [lastField + 1]string{
 	"", "limit", "hard", "borrow", "lend", "applications", "node added", "node removed", "path", "policy", "default",
 	"principals", "queueing", "auto-approve", "labels", "warn-at", "hold", "bindings", "configuring bindings", "resources",
 	"items", "leases",
-	"overtake", "forest", "require-reason", "approvals", "tenants-see", "require-principal", "maintenance", "tree added",
+	"overtake", "forest", "require-reason", "approvals", "tenants-see", "require-principal", "tree added",
 	"tree removed", "access",
 }
 
@@ -175,7 +173,7 @@ var rules = [lastField + 1]rule{
 		node: []Ask{{NodesManage, AtNode}}, root: []Ask{{NodesManage, AtRoot}}, newTree: createTree,
 	},
 	HoldField: {
-		node: []Ask{{MaintenanceSet, AtAncestor}}, root: []Ask{{MaintenanceSet, AtRoot}}, newTree: createTree,
+		node: []Ask{{NodesCordon, AtAncestor}}, root: []Ask{{NodesCordon, AtRoot}}, newTree: createTree,
 	},
 	BindingsField: {
 		node: []Ask{{BindingsGrant, AtNode}}, root: []Ask{{BindingsGrant, AtRoot}}, newTree: grantNewTree,
@@ -193,7 +191,6 @@ var rules = [lastField + 1]rule{
 	RequirePrincipalField: treeRule,
 	ApprovalsField:        treeRule,
 	TenantsSeeField:       treeRule,
-	MaintenanceField:      {root: []Ask{{MaintenanceSet, AtRoot}}, newTree: createTree},
 	TreeAdded:             {newTree: createTree},
 	TreeRemoved:           {newTree: createTree},
 	AccessField:           {root: []Ask{{AccessManage, AtCluster}}},

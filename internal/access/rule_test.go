@@ -54,7 +54,7 @@ func TestTableIsComplete(t *testing.T) {
 			t.Errorf("DESIGN.md does not have the row\n%s", row(f))
 		}
 	}
-	if len(names) != 31 {
+	if len(names) != 30 {
 		t.Errorf("there are %d fields", len(names))
 	}
 	for _, f := range []access.Field{0, access.AccessField + 1} {
@@ -121,7 +121,6 @@ func TestRulesOfRoots(t *testing.T) {
 		{"viewer", "security-admin", access.FieldChange{Field: access.ConfiguringField, IsRoot: true}, ""},
 		{"node-admin", "", access.FieldChange{Field: access.TreeRemoved}, "tree.create"},
 		{"viewer", "root", access.FieldChange{Field: access.TreeRemoved}, ""},
-		{"node-admin", "", access.FieldChange{Field: access.MaintenanceField}, ""},
 		{"node-admin", "", access.FieldChange{Field: access.AccessField}, "access.manage"},
 		{"viewer", "security-admin", access.FieldChange{Field: access.AccessField}, ""},
 		{"viewer", "security-admin", access.FieldChange{Field: access.BindingsField, IsNewTree: true}, "tree.create"},

@@ -40,8 +40,8 @@ const (
 	NodesManage
 	// PolicySet allows setting policies, defaults, principal limits and queueing.
 	PolicySet
-	// MaintenanceSet allows switching maintenance, and holding and resuming nodes.
-	MaintenanceSet
+	// NodesCordon allows holding and resuming nodes.
+	NodesCordon
 	// BindingsGrant allows adding and removing bindings.
 	BindingsGrant
 )
@@ -75,7 +75,7 @@ const (
 // verbNames has the name of each verb by the number of its bit.
 var verbNames = [...]string{
 	"usage.read", "config.read", "holders.read", "data.read", "hold", "hold.as", "hold.force", "hold.operate",
-	"items.clean", "items.reset", "limits.request", "limits.set", "nodes.manage", "policy.set", "maintenance.set",
+	"items.clean", "items.reset", "limits.request", "limits.set", "nodes.manage", "policy.set", "nodes.cordon",
 	"bindings.grant", "tree.create", "cluster.read", "cluster.operate", "cluster.debug", "metrics.read",
 	"history.read", "snapshot.save", "snapshot.restore", "access.read", "access.manage", "audit.read",
 }
@@ -109,7 +109,7 @@ const (
 	// AllVerbs is the whole closed list.
 	AllVerbs Verbs = 1<<27 - 1
 	// ConfiguringVerbs change the configuration of nodes.
-	ConfiguringVerbs = Verbs(LimitsSet | NodesManage | PolicySet | MaintenanceSet | BindingsGrant)
+	ConfiguringVerbs = Verbs(LimitsSet | NodesManage | PolicySet | NodesCordon | BindingsGrant)
 )
 
 // SetOf returns the set of the given verbs.

@@ -11,7 +11,7 @@ import (
 // TestVerbs checks that every verb has a name of its own that leads back to it, in an order that never changes.
 func TestVerbs(t *testing.T) {
 	want := strings.Fields("usage.read config.read holders.read data.read hold hold.as hold.force hold.operate " +
-		"items.clean items.reset limits.request limits.set nodes.manage policy.set maintenance.set bindings.grant " +
+		"items.clean items.reset limits.request limits.set nodes.manage policy.set nodes.cordon bindings.grant " +
 		"tree.create cluster.read cluster.operate cluster.debug metrics.read history.read snapshot.save snapshot.restore " +
 		"access.read access.manage audit.read")
 	if got := access.AllVerbs.Names(); !slices.Equal(got, want) {

@@ -210,12 +210,3 @@ func TestTextsWithoutQuotesThatSomeYAMLWouldChange(t *testing.T) {
 		}
 	}
 }
-
-func TestMaintenanceIsNotConfiguration(t *testing.T) {
-	_, err := Parse("f", []byte("trees: {t: {resources: {c: {unit: count}}, maintenance: true}}"))
-	const want = `f:1:44: maintenance of tree "t" is state and not configuration: leave the line out, and switch it with ` +
-		`quorate maintenance`
-	if err == nil || err.Error() != want {
-		t.Errorf("the answer is %v, want %s", err, want)
-	}
-}

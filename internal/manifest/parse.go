@@ -277,9 +277,6 @@ func (p *parser) knownSections(what string, m value, kind mapKind) map[string]va
 		switch {
 		case slices.Contains(allowed, e.key):
 			found[e.key] = e.value
-		case kind == treeMap && e.key == "maintenance":
-			p.addProblem(e.line, e.column, "maintenance of %s is state and not configuration: leave the line out, and "+
-				"switch it with quorate maintenance", what)
 		default:
 			p.addProblem(e.line, e.column, "%s has no key %q; allowed are %s", what, e.key, strings.Join(allowed, ", "))
 		}

@@ -305,9 +305,6 @@ func (p *player) tree(v ledger.Sandbox, name string) {
 		return
 	}
 	settings := settingWords(spec.TreeSettings)
-	if spec.Maintenance {
-		settings += " @maintenance"
-	}
 	if settings != "" {
 		p.say("tree%s", settings)
 	}

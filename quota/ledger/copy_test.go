@@ -81,7 +81,7 @@ func planOnCopies(t *rapid.T, commands *rapid.Generator[quota.Command], items bo
 
 func configures(c quota.Command) bool {
 	switch c.(type) {
-	case quota.ApplyTrees, quota.SetLimits, quota.MoveNode, quota.SetMaintenance, quota.RollBack, quota.DeleteTree,
+	case quota.ApplyTrees, quota.SetLimits, quota.MoveNode, quota.RollBack, quota.DeleteTree,
 		quota.HoldNode, quota.ResumeNode:
 		return true
 	}

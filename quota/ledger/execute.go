@@ -83,8 +83,6 @@ func execute(s *state.State, c quota.Command, m state.Mode) state.Outcome {
 		return permit.CommitPlan(p, c.Meta, p.PlanLimits(c), m)
 	case quota.MoveNode:
 		return permit.CommitPlan(p, c.Meta, p.PlanMove(c), m)
-	case quota.SetMaintenance:
-		return permit.CommitPlan(p, c.Meta, p.PlanMaintenance(c), m)
 	case quota.HoldNode:
 		return permit.CommitPlan(p, c.Meta, p.PlanHold(c), m)
 	case quota.ResumeNode:

@@ -53,8 +53,8 @@ func TestLevelsHaveTheNumbersOfTheLedger(t *testing.T) {
 	}
 }
 
-// TestLevelsWhereClaimsMove: in random trees where claims borrow, move and preempt each other, with maintenance, holds
-// and a queue, exactly the limits that stop a request are exceeded, and asking changes nothing.
+// TestLevelsWhereClaimsMove: in random trees where claims borrow, move and preempt each other, with holds and a
+// queue, exactly the limits that stop a request are exceeded, and asking changes nothing.
 func TestLevelsWhereClaimsMove(t *testing.T) {
 	t.Parallel()
 	var seen levelsSeen

@@ -14,8 +14,8 @@ import (
 	"github.com/quorate/quorate/quota/quotatest"
 )
 
-// TestMixed brings together what the oracles keep apart: borrowing, principals, reservations, moves, rollbacks and
-// maintenance. No model says what must come out, but what must be true after every command whatever came before is
+// TestMixed brings together what the oracles keep apart: borrowing, principals, reservations, moves and rollbacks.
+// No model says what must come out, but what must be true after every command whatever came before is
 // checked.
 func TestMixed(t *testing.T) {
 	t.Parallel()
@@ -167,22 +167,15 @@ func (m *commanded) mayExceed() bool {
 	case quota.Cancel, quota.Expire, quota.ScheduleLimits, quota.CancelScheduledLimit:
 		return true
 	case quota.Allocate:
-		return c.Mode == quota.Force || c.HasClaim(func(c quota.Claim) bool { return m.isMaintained(c.Tree) })
-	case quota.Resize, quota.Transfer, quota.Split:
-		return m.isMaintained("t") || m.isMaintained("u")
+		return c.Mode == quota.Force
 	}
 	return false
-}
-
-func (m *commanded) isMaintained(tree string) bool {
-	spec, refused := m.ledger.Reader().Tree(tree)
-	return refused == nil && spec.Maintenance
 }
 
 // checkReport: whatever nodes a change puts over a limit, its answer says so.
 func (m *commanded) checkReport(t *rapid.T) {
 	if m.resizes {
-		return // maintenance lets them exceed limits, and the answer is about what was held before
+		return // the answer is about what was held before
 	}
 	reported := map[string]quota.Amount{}
 	for _, o := range m.out.Configuration.Over {
@@ -201,7 +194,7 @@ func (m *commanded) checkReport(t *rapid.T) {
 		return
 	}
 	switch m.command.(type) { // claims may be counted elsewhere, but no allocation ends
-	case quota.SetLimits, quota.SetMaintenance:
+	case quota.SetLimits:
 		t.Fatalf("%+v changed what is held:\n%s", m.command, cmp.Diff(m.before.held, m.after.held))
 	}
 }

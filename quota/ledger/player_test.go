@@ -68,7 +68,7 @@ func (p *player) perform(words, body []string) error {
 		return err
 	case "whatif":
 		return p.whatIf(args, body)
-	case "apply", "set", "move", "maintenance", "hold", "drain", "resume", "rollback", "delete", "allocate", "release",
+	case "apply", "set", "move", "hold", "drain", "resume", "rollback", "delete", "allocate", "release",
 		"renew", "update", "reset", "confirm", "cancel", "expire", "resize", "transfer", "split", "civil", "schedule",
 		"unschedule", "extend":
 		c, err := parseCommand(words, body)

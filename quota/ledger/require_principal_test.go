@@ -46,8 +46,8 @@ func cpuClaims(id string, amount quota.Amount, nodes ...string) quota.Allocate {
 	return c
 }
 
-// TestRequirePrincipal: a request without a user is refused where users are limited, in every mode and in maintenance,
-// and nowhere else.
+// TestRequirePrincipal: a request without a user is refused where users are limited, in every mode, and
+// nowhere else.
 func TestRequirePrincipal(t *testing.T) {
 	t.Parallel()
 	asUser := cpuClaims("user", 1, "a/x")
@@ -63,7 +63,6 @@ func TestRequirePrincipal(t *testing.T) {
 		request quota.Allocate
 		refused string // the claim that the refusal names
 		free    bool   // the tree does not require a user
-		paused  bool   // the tree is in maintenance
 	}{
 		"at the limited node":     {request: cpuClaims("i", 1, "a"), refused: "t:a"},
 		"below it":                {request: cpuClaims("i", 1, "a/x"), refused: "t:a/x"},
@@ -72,7 +71,6 @@ func TestRequirePrincipal(t *testing.T) {
 		"by force":                {request: inMode("i", quota.Force), refused: "t:a"},
 		"as a reservation":        {request: inMode("i", quota.Reserve), refused: "t:a"},
 		"ready to wait":           {request: inMode("i", quota.Wait), refused: "t:a"},
-		"in maintenance":          {request: cpuClaims("i", 1, "a"), paused: true, refused: "t:a"},
 		"with a user":             {request: asUser},
 		"where none is limited":   {request: cpuClaims("i", 1, "b")},
 		"above the limited nodes": {request: cpuClaims("i", 1, "")},
@@ -84,7 +82,6 @@ func TestRequirePrincipal(t *testing.T) {
 			spec := requiringTree()
 			spec.RequirePrincipal = !test.free
 			configured(t, l, spec)
-			l.Apply(quota.Stamp{}, quota.SetMaintenance{Tree: "t", On: test.paused})
 			dry := l.Sandbox().DryRun(test.request)
 			out := l.Apply(quota.Stamp{}, test.request)
 			if test.refused == "" {
@@ -188,9 +185,7 @@ func heldWithoutUser(t *rapid.T, l *ledger.Ledger) map[string]quota.Amount {
 }
 
 func requiringCommand(t *rapid.T, id string, l *ledger.Ledger) quota.Command {
-	switch quotatest.Die(t, 9, "command") {
-	case 8:
-		return quota.SetMaintenance{Tree: "t", On: quotatest.Die(t, 6, "maintenance") == 0}
+	switch quotatest.Die(t, 8, "command") {
 	case 0, 1:
 		spec, _ := l.Reader().Tree("t")
 		spec.RequirePrincipal = quotatest.Die(t, 3, "require") > 0

@@ -19,7 +19,7 @@ import (
 //	apply [META] [@prune] [@remove=POLICY,…]     make trees and policies so, with indented lines:
 //	  policy NAME base=NAME [SWITCH=VALUE]…
 //	  tree NAME resources=NAME[:UNIT],… [policy=NAME] [LIMITS] [label.KEY=VALUE]… [@forest=NAME]
-//	      [@require-reason] [@maintenance] [LEASES] [NODE…]
+//	      [@require-reason] [LEASES] [NODE…]
 //	  node PATH [policy=NAME] [LIMITS] [label.KEY=VALUE]… [NODE…]
 //	  items RESOURCE NAME… | items RESOURCE MIN..MAX, then [@lifespan=DURATION] [@new=STATE] [@released=STATE]
 //	      [@expired=STATE]
@@ -28,7 +28,6 @@ import (
 //	  moved FROM TO                    in the tree above
 //	set AT LIMITS [META]               change limits of one node
 //	move TREE FROM TO [META]
-//	maintenance TREE on|off [META]
 //	hold AT [@deny] [@until=DURATION] [META] | drain AT [@grace=DURATION] [@deny] [@until=DURATION] [META]
 //	resume AT [META] | holds [AT]
 //	rollback REVISION [META]
@@ -85,8 +84,6 @@ func parseCommand(words, body []string) (quota.Command, error) {
 		return quota.SetLimits{Meta: p.meta(args), Tree: tree, Node: node, Limits: n.Limits}, p.err
 	case "move":
 		return quota.MoveNode{Meta: p.meta(args), Tree: args[0], From: args[1], To: args[2]}, p.err
-	case "maintenance":
-		return quota.SetMaintenance{Meta: p.meta(args), Tree: args[0], On: args[1] == "on"}, p.err
 	case "hold", "drain":
 		return p.hold(words[0], args), p.err
 	case "resume":

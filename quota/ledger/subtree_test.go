@@ -113,9 +113,7 @@ func TestRightsAtASubtree(t *testing.T) {
 	if _, err := reader.Subtree(quota.Subtree{Tree: "cern"}); err == nil || err.Kind != quota.NotFound {
 		t.Errorf("anna reads the root: %v", err)
 	}
-	g.must("root", quota.SetMaintenance{Tree: "cern", On: true})
 	g.must("root", claimForced("big", "cms", 50))
-	g.must("root", quota.SetMaintenance{Tree: "cern"})
 	dry := g.ledger.Sandbox().DryRunFrom(ledger.Origin{Caller: callerOf("anna")},
 		edited(g.textOf("anna", "atlas"), "atlas/physics", limitCores(20)))
 	if dry.Refused != nil || len(dry.Configuration.Over) > 0 || len(dry.Configuration.Changes) != 1 {

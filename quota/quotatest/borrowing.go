@@ -82,16 +82,13 @@ func borrowOne(t *rapid.T) quota.Allocate {
 	return withRanges(t, c)
 }
 
-// BorrowingChanges move nodes, turn maintenance on or off, and roll back, so that claims have to follow their nodes.
+// BorrowingChanges move nodes and roll back, so that claims have to follow their nodes.
 // Two revisions must have declared the trees t and u.
 func BorrowingChanges() *rapid.Generator[quota.Command] {
 	return rapid.Custom(func(t *rapid.T) quota.Command {
 		tree := TreeNames[Die(t, 2, "tree")]
-		switch n := Die(t, 4, "kind"); {
-		case n < 1:
+		if Die(t, 3, "kind") == 0 {
 			return quota.MoveNode{Tree: tree, From: path(t), To: path(t)}
-		case n < 2:
-			return quota.SetMaintenance{Tree: tree, On: Die(t, 3, "on") == 0}
 		}
 		return quota.RollBack{Revision: rapid.Uint64Range(2, 20).Draw(t, "back to")}
 	})

@@ -43,7 +43,7 @@ func principals(t *rapid.T, registered []quota.Resource) []quota.PrincipalLimit 
 }
 
 // MixedCommands bring together what the others keep apart: claims of any standing of users, groups and applications
-// that borrow and preempt each other, held, forced or reserved; moves, rollbacks, maintenance and holds under them.
+// that borrow and preempt each other, held, forced or reserved; moves, rollbacks and holds under them.
 func MixedCommands() *rapid.Generator[quota.Command] {
 	return rapid.Custom(func(t *rapid.T) quota.Command {
 		id := fmt.Sprintf("b%d", Die(t, borrowers, "id"))
@@ -65,8 +65,6 @@ func MixedCommands() *rapid.Generator[quota.Command] {
 			return quota.Expire{Most: 1 + Die(t, 2, "most")}
 		case n < 16:
 			return quota.MoveNode{Tree: TreeNames[Die(t, 2, "tree")], From: path(t), To: path(t)}
-		case n < 17:
-			return quota.SetMaintenance{Tree: TreeNames[Die(t, 2, "tree")], On: Die(t, 3, "on") == 0}
 		case n < 20:
 			return quota.RollBack{Revision: rapid.Uint64Range(0, 12).Draw(t, "back to")}
 		case n < 21:

@@ -40,8 +40,6 @@ func reshapingChange(t *rapid.T) quota.Command {
 		return c
 	case n < 14:
 		return quota.MoveNode{Meta: reasoned(t), Tree: treeName(t), From: path(t), To: path(t)}
-	case n < 16:
-		return quota.SetMaintenance{Meta: reasoned(t), Tree: treeName(t), On: rapid.Bool().Draw(t, "on")}
 	case n < 20:
 		return quota.RollBack{Meta: reasoned(t), Revision: rapid.Uint64Range(0, 12).Draw(t, "back to")}
 	}

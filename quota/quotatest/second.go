@@ -18,8 +18,6 @@ func AllCommands() *rapid.Generator[quota.Command] {
 		case 4:
 			return quota.MoveNode{Meta: meta(t), Tree: treeName(t), From: path(t), To: path(t)}
 		case 5:
-			return quota.SetMaintenance{Meta: meta(t), Tree: treeName(t), On: rapid.Bool().Draw(t, "on")}
-		case 6:
 			return quota.RollBack{Meta: meta(t), Revision: rapid.Uint64Range(0, 8).Draw(t, "revision")}
 		}
 		return Commands().Draw(t, "command")

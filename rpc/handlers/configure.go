@@ -100,22 +100,6 @@ func (s TreeService) MoveNode(ctx context.Context, r *quoratev1.MoveNodeRequest)
 	return &quoratev1.MoveNodeResponse{Result: result, Write: write}, nil
 }
 
-// SetMaintenance turns a tree's maintenance on or off.
-func (s TreeService) SetMaintenance(
-	ctx context.Context, r *quoratev1.SetMaintenanceRequest,
-) (*quoratev1.SetMaintenanceResponse, error) {
-	meta, err := wire.ToMeta(r, r.ExpectedRevision)
-	if err != nil {
-		return nil, wire.ToError(err)
-	}
-	result, write, err := s.decideChange(ctx, quota.SetMaintenance{Meta: meta, Tree: r.GetTree(), On: r.GetOn()},
-		r.GetDryRun(), nil)
-	if err != nil {
-		return nil, err
-	}
-	return &quoratev1.SetMaintenanceResponse{Result: result, Write: write}, nil
-}
-
 // RollBack makes the configuration what it was.
 func (s TreeService) RollBack(ctx context.Context, r *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error) {
 	meta, err := wire.ToMeta(r, r.ExpectedRevision)

@@ -37,7 +37,6 @@ func (s TreeService) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (
 	if err != nil {
 		return nil, err
 	}
-	answer.Maintenance = spec.Maintenance
 	answer.Tree, answer.Policies, answer.Read = wire.FromTreeSpec(spec), wire.FromPolicySpecs(policies), read
 	return answer, nil
 }

@@ -240,7 +240,7 @@ func FromTreeSummary(t quota.TreeSummary) *quoratev1.TreeSummary {
 		Name: t.Name, Policy: t.Policy, Resources: resources,
 		NodeCount: int32(t.Nodes), ClaimCount: int64(t.Claims),
 		WaitingRequests: int64(waiting.Requests), WaitingSinceLedgerMs: int64(waiting.Since),
-		DeniedRequests: int64(t.Requests.Denied), Maintenance: t.Maintenance,
+		DeniedRequests: int64(t.Requests.Denied),
 	}
 }
 

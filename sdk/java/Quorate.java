@@ -53,7 +53,7 @@ public final class Quorate {
         "failed_precondition", "aborted", "out_of_range", "unimplemented", "internal", "unavailable", "data_loss",
         "unauthenticated");
     private static final Set<String> WITH_REQUEST_ID = Set.of("ApplyTrees", "SetLimits", "DeleteTree", "MoveNode",
-        "SetMaintenance", "HoldNode", "ResumeNode", "RollBack");
+        "HoldNode", "ResumeNode", "RollBack");
 
     private final List<URI> servers = new ArrayList<>();
     private final AtomicInteger current = new AtomicInteger();

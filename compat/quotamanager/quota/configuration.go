@@ -22,8 +22,6 @@ const mostAttempts = 10
 type configuration struct {
 	revision uint64
 	list     []*quoratev1.Tree // by name
-	// maintained are the trees in maintenance, by name.
-	maintained map[string]bool
 }
 
 // tree takes the original name; nil if there is none.
@@ -51,12 +49,7 @@ func (m *Manager) readTrees() (*configuration, error) {
 	if err != nil {
 		return nil, err
 	}
-	maintained := map[string]bool{}
-	for _, t := range summary.GetTrees() {
-		maintained[t.GetName()] = t.GetMaintenance()
-	}
 	if m.known != nil && m.known.revision == summary.GetRevision() {
-		m.known.maintained = maintained
 		return m.known, nil
 	}
 	all, err := m.client.Trees.GetConfiguration(context.Background(), &quoratev1.GetConfigurationRequest{})
@@ -64,7 +57,7 @@ func (m *Manager) readTrees() (*configuration, error) {
 		return nil, err
 	}
 	m.known = &configuration{
-		revision: all.GetRevision(), maintained: maintained,
+		revision: all.GetRevision(),
 		list: slices.DeleteFunc(all.GetTrees(), func(t *quoratev1.Tree) bool {
 			return t.GetPolicy() != policy
 		}),

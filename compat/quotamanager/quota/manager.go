@@ -78,7 +78,6 @@ type Option func(*settings)
 type settings struct {
 	log        func(text string)
 	undoWindow time.Duration
-	sharedMode bool
 }
 
 // WithLog sets a function for what the library writes to its log: parts of trees that were left out, and failures of
@@ -93,15 +92,8 @@ func WithUndoWindow(d time.Duration) Option {
 	return func(s *settings) { s.undoWindow = min(max(d, time.Millisecond), longestUndoWindow) }
 }
 
-// WithSharedMode makes the mode that of the cluster, for all its callers: SetMode turns the maintenance of all
-// borrowing trees on or off. Without this option the mode is that of this Manager, and no other caller is affected.
-func WithSharedMode() Option {
-	return func(s *settings) { s.sharedMode = true }
-}
-
 // NewManager returns a Manager of the trees in a cluster that have the policy borrowing; other trees are not touched.
-// It makes no call. Like the library's, it is in Maintenance mode at first; with WithSharedMode it has the mode of
-// the cluster.
+// It makes no call. Like the library's, it is in Maintenance mode at first.
 func NewManager(cluster *client.Client, options ...Option) *Manager {
 	s := settings{log: func(string) {}, undoWindow: defaultUndoWindow}
 	for _, option := range options {

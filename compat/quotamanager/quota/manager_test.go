@@ -243,39 +243,23 @@ func TestForests(t *testing.T) {
 	wantError(t, m.DeleteForest("Context-Service"), "forest Context-Service does not exist")
 }
 
-// TestModes: a Manager has a mode of its own, unless it has that of the cluster.
+// TestModes: a Manager has a mode of its own.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t)
 	m, other := walkForest(t, cluster), newManager(t, cluster)
-	shared := quota.NewManager(cluster, quota.WithSharedMode())
 	if fresh := quota.NewManager(cluster); fresh.GetModeString() != "mode set to Maintenance" {
 		t.Error("a new Manager is not in maintenance")
 	}
 	addJob(t, m, "beyond", 20)
 	m.SetMode(quota.Maintenance)
-	if other.GetMode() != quota.Normal || shared.GetMode() != quota.Normal {
+	if other.GetMode() != quota.Normal {
 		t.Error("the mode of one Manager is that of another one")
 	}
 	mustAllocate(t, m.AllocateForest, "Context-Service", "beyond")
 	m.DeAllocateForest("Context-Service", "beyond")
 	m.SetMode(quota.Normal)
-	if !shared.SetMode(quota.Maintenance) || shared.GetMode() != quota.Maintenance {
-		t.Error("the shared mode is not maintenance")
-	}
-	mustAllocate(t, m.AllocateForest, "Context-Service", "beyond") // its own mode is Normal, and the cluster forces
-	m.DeAllocateForest("Context-Service", "beyond")
-	if !shared.SetMode(quota.Normal) || quota.NewManager(cluster, quota.WithSharedMode()).GetMode() != quota.Normal {
-		t.Error("the shared mode is not normal")
-	}
-	addJob(t, shared, "beyond", 20)
-	for _, normal := range []*quota.Manager{m, shared} {
-		_, err := normal.AllocateForest("Context-Service", "beyond")
-		wantError(t, err, "resource_exhausted")
-	}
-	started := quota.NewManager(cluster, quota.WithSharedMode()) // it follows the cluster, not the first mode of others
-	addJob(t, started, "beyond", 20)
-	_, err := started.AllocateForest("Context-Service", "beyond")
+	_, err := m.AllocateForest("Context-Service", "beyond")
 	wantError(t, err, "resource_exhausted")
 }
 

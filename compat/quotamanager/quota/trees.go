@@ -59,7 +59,6 @@ func (m *Manager) addTree(cache *TreeCache) (string, error) {
 	if err != nil {
 		return name, err
 	}
-	mode := m.currentMode()
 	err = m.change(func(now *configuration) ([]*quoratev1.Tree, error) {
 		if existing := now.tree(name); existing != nil {
 			return nil, m.takeOver(existing, conversion.Trees[0])
@@ -69,12 +68,6 @@ func (m *Manager) addTree(cache *TreeCache) (string, error) {
 	})
 	if err != nil {
 		return name, err
-	}
-	if m.sharedMode && mode != Normal {
-		request := &quoratev1.SetMaintenanceRequest{Tree: conversion.Trees[0].GetName(), On: true}
-		if _, err := m.client.Trees.SetMaintenance(context.Background(), request); err != nil {
-			return name, err
-		}
 	}
 	m.logNotes(conversion)
 	m.caches[name] = cache

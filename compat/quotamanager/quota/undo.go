@@ -45,7 +45,7 @@ func (m *Manager) TryAllocateForest(forestName, consumerID string) (*AllocationR
 
 func (m *Manager) tryAllocate(t target, consumerID string) (*AllocationResponse, error) {
 	m.keepTrial()
-	if m.currentMode() != Normal {
+	if m.mode != Normal {
 		return nil, errors.New("manager is not in normal mode")
 	}
 	request, err := m.newRequest(t, consumerID)

@@ -78,17 +78,13 @@ func (o *oracle) newAllocation(c quota.Allocate, claimed []string) *allocation {
 		arrivals: make([]uint64, len(claimed)), fence: uint64(len(o.allocations) + 1), granted: o.now,
 		lease: o.leaseOf(c),
 	}
-	for _, claim := range c.Claims {
-		a.forced = a.forced || o.isForced(c, claim)
-	}
+	a.forced = isForced(c)
 	o.assignGroups(a)
 	return a
 }
 
-// isForced is true if a claim is granted whatever the limits are.
-func (o *oracle) isForced(c quota.Allocate, claim quota.Claim) bool {
-	return c.Mode == quota.Force || o.trees[claim.Tree].Maintenance
-}
+// isForced is true if a request is granted whatever the limits are.
+func isForced(c quota.Allocate) bool { return c.Mode == quota.Force }
 
 // hold makes an allocation held and ends those that it preempts.
 func (o *oracle) hold(a *allocation, t *placementTrial) {
@@ -179,7 +175,7 @@ func (o *oracle) findClaim(c quota.Allocate, i int) (string, verdict) {
 	if kind != 0 {
 		return "", refusal(kind, field+"node")
 	}
-	if !o.isForced(c, claim) && o.rulesAt(spec, at).ClaimsAt == "leaves" && !o.isLeaf(claim.Tree, at) {
+	if !isForced(c) && o.rulesAt(spec, at).ClaimsAt == "leaves" && !o.isLeaf(claim.Tree, at) {
 		return "", refusal(quota.Invalid, field+"node")
 	}
 	if kind, of := wrongAmount(spec, claim); kind != 0 {
@@ -254,7 +250,7 @@ func (o *oracle) checkForests(c quota.Allocate) verdict {
 // checkSoft refuses what borrowing cannot decide: two claims of one tree.
 func (o *oracle) checkSoft(c quota.Allocate, claimed []string) verdict {
 	isSoft := func(i int) bool {
-		return !o.isForced(c, c.Claims[i]) && o.borrows(c.Claims[i].Tree, claimed[i])
+		return !isForced(c) && o.borrows(c.Claims[i].Tree, claimed[i])
 	}
 	for i, claim := range c.Claims {
 		for j, other := range c.Claims[:i] {

@@ -94,7 +94,6 @@ func (o *oracle) summary(spec quota.TreeSpec) quota.TreeSummary {
 	return quota.TreeSummary{
 		Name: spec.Name, Policy: quotatest.PolicyOf(spec, ""), Resources: spec.Resources,
 		Nodes: len(o.nodesOf(spec.Name)), Claims: o.claimsIn(spec.Name, ""),
-		Maintenance: spec.Maintenance,
 	}
 }
 
@@ -125,7 +124,7 @@ func (p *pair) compareTree(t *rapid.T, name string) {
 		p.comparePrincipals(t, want)
 	}
 	n := nodes[quotatest.Die(t, len(nodes), "node")]
-	if !p.oracle.borrows(name, n.Path) && !want.Maintenance { // there more than the headroom may be granted
+	if !p.oracle.borrows(name, n.Path) { // there more than the headroom may be granted
 		p.probeHeadroom(t, name, n)
 	}
 }

@@ -32,7 +32,6 @@ func (o *oracle) applyTrees(c quota.ApplyTrees) (verdict, configuration) {
 	}
 	var names []string
 	for _, spec := range c.Trees {
-		spec.Maintenance = o.trees[spec.Name].Maintenance
 		if !o.goodTree(next, spec) {
 			return o.judgeTrees(next, names).and(refusal(quota.Invalid, "")), configuration{}
 		}
@@ -50,7 +49,6 @@ func (o *oracle) applyTrees(c quota.ApplyTrees) (verdict, configuration) {
 
 // judge decides about a change of some trees.
 func (o *oracle) judge(next configuration, names []string) (verdict, configuration) {
-	next = o.keepingMaintenance(next)
 	if o.usesRemoved(next.policies, names) {
 		return refusal(quota.InUse, ""), configuration{}
 	}
@@ -158,19 +156,6 @@ func (o *oracle) removesHeld(next configuration, name string) bool {
 		}
 	}
 	return false
-}
-
-func (o *oracle) setMaintenance(c quota.SetMaintenance) (verdict, configuration) {
-	spec, known := o.trees[c.Tree]
-	if !known {
-		return refusal(quota.NotFound, ""), configuration{}
-	}
-	spec.Maintenance = c.On
-	var v verdict
-	if !c.On {
-		v.over = o.overIn(spec)
-	}
-	return v, o.replaced(o.configuration, spec, o.ids[c.Tree])
 }
 
 func (o *oracle) setLimits(c quota.SetLimits) (verdict, configuration) {

@@ -118,7 +118,6 @@ func facts(c configuration, name func(tree, path string) string) map[fact]string
 		add(tree, "", "forest", spec.Forest)
 		add(tree, "", "require_reason", on[spec.RequireReason])
 		add(tree, "", "require_principal", on[spec.RequirePrincipal])
-		add(tree, "", "maintenance", on[spec.Maintenance])
 		if spec.Approvals > 0 {
 			add(tree, "", "approvals", strconv.Itoa(spec.Approvals))
 		}

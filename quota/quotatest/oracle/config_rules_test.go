@@ -56,8 +56,7 @@ func breachesOf(o, after *oracle, next configuration, tree string) []string {
 			if known {
 				held.Add(o.used(tree, was, r.Name), rehomedThrough(o, after, next, tree, was, r.Name))
 			}
-			if limit.Kind == quota.Limited && holds.Cmp(big.NewInt(int64(limit.Amount))) > 0 && holds.Cmp(held) > 0 &&
-				!spec.Maintenance {
+			if limit.Kind == quota.Limited && holds.Cmp(big.NewInt(int64(limit.Amount))) > 0 && holds.Cmp(held) > 0 {
 				list = append(list, quota.Place(tree, path)+" "+r.Name)
 			}
 		}

@@ -60,16 +60,6 @@ func removed(now configuration, tree string) configuration {
 	return next
 }
 
-// keepingMaintenance is a configuration in which every tree is in maintenance if it is now: only setMaintenance changes
-// that.
-func (o *oracle) keepingMaintenance(next configuration) configuration {
-	for name, spec := range next.trees {
-		spec.Maintenance = o.trees[name].Maintenance
-		next.trees[name] = spec
-	}
-	return next
-}
-
 // configure carries out a change of configuration that plan answers: what it should do, and the configuration
 // afterwards.
 func (o *oracle) configure(m quota.ChangeMeta, plan func() (verdict, configuration)) verdict {

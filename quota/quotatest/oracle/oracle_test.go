@@ -155,8 +155,6 @@ func (o *oracle) execute(c quota.Command) verdict {
 		return o.configure(c.Meta, func() (verdict, configuration) { return o.deleteTree(c) })
 	case quota.MoveNode:
 		return o.configure(c.Meta, func() (verdict, configuration) { return o.moveNode(c) })
-	case quota.SetMaintenance:
-		return o.configure(c.Meta, func() (verdict, configuration) { return o.setMaintenance(c) })
 	case quota.RollBack:
 		return o.configure(c.Meta, func() (verdict, configuration) { return o.rollBack(c) })
 	}

@@ -179,7 +179,7 @@ func verdictOf(c quota.Command, out ledger.Outcome) verdict {
 
 func configures(c quota.Command) bool {
 	switch c.(type) {
-	case quota.ApplyTrees, quota.SetLimits, quota.DeleteTree, quota.MoveNode, quota.SetMaintenance, quota.RollBack:
+	case quota.ApplyTrees, quota.SetLimits, quota.DeleteTree, quota.MoveNode, quota.RollBack:
 		return true
 	}
 	return false

@@ -21,7 +21,7 @@ func (o *oracle) admit(a *allocation) ([]quota.Violation, *placementTrial) {
 	unplaced := -1
 	for i, c := range a.request.Claims {
 		switch {
-		case o.isForced(a.asked, c):
+		case isForced(a.asked):
 			forced.add(c, a.claimed[i])
 		case !o.borrows(c.Tree, a.claimed[i]):
 			plain.add(c, a.claimed[i])
@@ -61,7 +61,7 @@ func (o *oracle) admit(a *allocation) ([]quota.Violation, *placementTrial) {
 func (o *oracle) inTheWayBehind(a *allocation, unplaced int) []quota.Violation {
 	var list []quota.Violation
 	for i, c := range a.request.Claims {
-		if unplaced < 0 || i <= unplaced || o.isForced(a.asked, c) || !o.borrows(c.Tree, a.claimed[i]) {
+		if unplaced < 0 || i <= unplaced || isForced(a.asked) || !o.borrows(c.Tree, a.claimed[i]) {
 			continue
 		}
 		t, before := &placementTrial{oracle: o}, o.savePlaces()

@@ -73,7 +73,6 @@ var treeCalls = []call{
 	},
 	{procedure: "TreeService/MoveNode", body: `{"tree": "cern", "node": "cms/old", "newNode": "atlas/old"}`},
 	{procedure: "TreeService/RollBack", body: `{"revision": 1}`},
-	{procedure: "TreeService/SetMaintenance", body: `{"tree": "cern", "on": true, "dryRun": true}`},
 	{
 		procedure: "TreeService/HoldNode",
 		body:      `{"tree": "cern", "node": "cms", "reason": "repairs", "forMs": 3600000}`,

@@ -34,8 +34,7 @@ const (
 	// Hold it for a bounded time: Confirm makes it a held allocation, Cancel ends it, otherwise it expires. Deny at
 	// once if it does not fit.
 	Mode_MODE_RESERVE Mode = 2
-	// Hold it at the named nodes regardless of limits, and mark it as forced: for usage that already exists. In a tree in
-	// maintenance, every allocation is decided this way.
+	// Hold it at the named nodes regardless of limits, and mark it as forced: for usage that already exists.
 	Mode_MODE_FORCE Mode = 3
 	// Wait in the queue if it does not fit now. A request that exceeds a limit on its own is denied at once.
 	Mode_MODE_WAIT Mode = 4

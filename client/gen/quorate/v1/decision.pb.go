@@ -271,7 +271,7 @@ const (
 	LevelVerdict_LEVEL_VERDICT_BORROWS LevelVerdict = 2
 	// Too little is left; other allocations are moved or preempted in favor of the request.
 	LevelVerdict_LEVEL_VERDICT_MAKES_ROOM LevelVerdict = 3
-	// No limit applies, because the request is forced or the tree is under maintenance.
+	// No limit applies, because the request is forced.
 	LevelVerdict_LEVEL_VERDICT_UNCHECKED LevelVerdict = 4
 )
 

@@ -1037,7 +1037,7 @@ type Tree struct {
 	// A rule that approves requests for limits of the children of the root, see Node.
 	AutoApprove *AutoApprove `protobuf:"bytes,21,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
 	// Requests without a user are refused where users or groups are limited: at a claimed node or above it. Forced
-	// requests and those in maintenance are no exception.
+	// requests are no exception.
 	RequirePrincipal bool `protobuf:"varint,22,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
 	// At how much use of a limit to warn, see Node.
 	WarnAt        *WarnAt `protobuf:"bytes,50,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
@@ -2285,9 +2285,7 @@ type GetTreeResponse struct {
 	// The log position and consistency of the answer.
 	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	// The defined policies that the tree uses, by name.
-	Policies []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
-	// True while the tree is in maintenance, see SetMaintenance. It is state and not part of the configuration.
-	Maintenance   bool `protobuf:"varint,5,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
+	Policies      []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2348,13 +2346,6 @@ func (x *GetTreeResponse) GetPolicies() []*Policy {
 		return x.Policies
 	}
 	return nil
-}
-
-func (x *GetTreeResponse) GetMaintenance() bool {
-	if x != nil {
-		return x.Maintenance
-	}
-	return false
 }
 
 // ListTreesRequest asks for all trees.
@@ -2433,10 +2424,8 @@ type TreeSummary struct {
 	// With count_requests: how many requests with a claim in it were denied in the last ten minutes of ledger time, as far
 	// as the events have them (ListEvents).
 	DeniedRequests int64 `protobuf:"varint,8,opt,name=denied_requests,json=deniedRequests,proto3" json:"denied_requests,omitempty"`
-	// True while the tree is in maintenance, see SetMaintenance.
-	Maintenance   bool `protobuf:"varint,9,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *TreeSummary) Reset() {
@@ -2523,13 +2512,6 @@ func (x *TreeSummary) GetDeniedRequests() int64 {
 		return x.DeniedRequests
 	}
 	return 0
-}
-
-func (x *TreeSummary) GetMaintenance() bool {
-	if x != nil {
-		return x.Maintenance
-	}
-	return false
 }
 
 // ListTreesResponse lists the trees; there are at most 1,000.
@@ -4046,162 +4028,6 @@ func (x *ListHoldsResponse) GetFiltered() bool {
 	return false
 }
 
-// SetMaintenanceRequest turns a tree's maintenance on or off.
-type SetMaintenanceRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tree.
-	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
-	// True for on.
-	On bool `protobuf:"varint,2,opt,name=on,proto3" json:"on,omitempty"`
-	// Dry run: report what would change or be refused, and change nothing.
-	DryRun bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set and not the present configuration revision, the change is refused: aborted with the reason
-	// REVISION_MISMATCH.
-	ExpectedRevision *uint64 `protobuf:"varint,4,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
-	Actor string `protobuf:"bytes,5,opt,name=actor,proto3" json:"actor,omitempty"`
-	// The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
-	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Optional name of this change, see ApplyTreesRequest.
-	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SetMaintenanceRequest) Reset() {
-	*x = SetMaintenanceRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SetMaintenanceRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SetMaintenanceRequest) ProtoMessage() {}
-
-func (x *SetMaintenanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SetMaintenanceRequest.ProtoReflect.Descriptor instead.
-func (*SetMaintenanceRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
-}
-
-func (x *SetMaintenanceRequest) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *SetMaintenanceRequest) GetOn() bool {
-	if x != nil {
-		return x.On
-	}
-	return false
-}
-
-func (x *SetMaintenanceRequest) GetDryRun() bool {
-	if x != nil {
-		return x.DryRun
-	}
-	return false
-}
-
-func (x *SetMaintenanceRequest) GetExpectedRevision() uint64 {
-	if x != nil && x.ExpectedRevision != nil {
-		return *x.ExpectedRevision
-	}
-	return 0
-}
-
-func (x *SetMaintenanceRequest) GetActor() string {
-	if x != nil {
-		return x.Actor
-	}
-	return ""
-}
-
-func (x *SetMaintenanceRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *SetMaintenanceRequest) GetRequestId() string {
-	if x != nil {
-		return x.RequestId
-	}
-	return ""
-}
-
-// SetMaintenanceResponse is the result of SetMaintenance.
-type SetMaintenanceResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The changes made or, in a dry run, those that would be made.
-	Result *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
-	// The write; a repetition if request_id was seen before.
-	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SetMaintenanceResponse) Reset() {
-	*x = SetMaintenanceResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SetMaintenanceResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SetMaintenanceResponse) ProtoMessage() {}
-
-func (x *SetMaintenanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SetMaintenanceResponse.ProtoReflect.Descriptor instead.
-func (*SetMaintenanceResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
-}
-
-func (x *SetMaintenanceResponse) GetResult() *ConfigurationResult {
-	if x != nil {
-		return x.Result
-	}
-	return nil
-}
-
-func (x *SetMaintenanceResponse) GetWrite() *WriteInfo {
-	if x != nil {
-		return x.Write
-	}
-	return nil
-}
-
 // RollBackRequest names the revision to restore.
 type RollBackRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4224,7 +4050,7 @@ type RollBackRequest struct {
 
 func (x *RollBackRequest) Reset() {
 	*x = RollBackRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[44]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4236,7 +4062,7 @@ func (x *RollBackRequest) String() string {
 func (*RollBackRequest) ProtoMessage() {}
 
 func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[44]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4249,7 +4075,7 @@ func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackRequest.ProtoReflect.Descriptor instead.
 func (*RollBackRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RollBackRequest) GetRevision() uint64 {
@@ -4307,7 +4133,7 @@ type RollBackResponse struct {
 
 func (x *RollBackResponse) Reset() {
 	*x = RollBackResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[45]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4319,7 +4145,7 @@ func (x *RollBackResponse) String() string {
 func (*RollBackResponse) ProtoMessage() {}
 
 func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[45]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4332,7 +4158,7 @@ func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBackResponse.ProtoReflect.Descriptor instead.
 func (*RollBackResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{45}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RollBackResponse) GetResult() *ConfigurationResult {
@@ -4371,7 +4197,7 @@ type GetConfigurationRequest struct {
 
 func (x *GetConfigurationRequest) Reset() {
 	*x = GetConfigurationRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[46]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4383,7 +4209,7 @@ func (x *GetConfigurationRequest) String() string {
 func (*GetConfigurationRequest) ProtoMessage() {}
 
 func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[46]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4396,7 +4222,7 @@ func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationRequest.ProtoReflect.Descriptor instead.
 func (*GetConfigurationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{46}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetConfigurationRequest) GetRead() *ReadOptions {
@@ -4456,7 +4282,7 @@ type GetConfigurationResponse struct {
 
 func (x *GetConfigurationResponse) Reset() {
 	*x = GetConfigurationResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[47]
+	mi := &file_quorate_v1_tree_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4468,7 +4294,7 @@ func (x *GetConfigurationResponse) String() string {
 func (*GetConfigurationResponse) ProtoMessage() {}
 
 func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[47]
+	mi := &file_quorate_v1_tree_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4481,7 +4307,7 @@ func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfigurationResponse.ProtoReflect.Descriptor instead.
 func (*GetConfigurationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{47}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *GetConfigurationResponse) GetTrees() []*Tree {
@@ -4538,7 +4364,7 @@ type ParseManifestRequest struct {
 
 func (x *ParseManifestRequest) Reset() {
 	*x = ParseManifestRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[48]
+	mi := &file_quorate_v1_tree_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4550,7 +4376,7 @@ func (x *ParseManifestRequest) String() string {
 func (*ParseManifestRequest) ProtoMessage() {}
 
 func (x *ParseManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[48]
+	mi := &file_quorate_v1_tree_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4563,7 +4389,7 @@ func (x *ParseManifestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParseManifestRequest.ProtoReflect.Descriptor instead.
 func (*ParseManifestRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{48}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ParseManifestRequest) GetText() string {
@@ -4589,7 +4415,7 @@ type ParseManifestResponse struct {
 
 func (x *ParseManifestResponse) Reset() {
 	*x = ParseManifestResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[49]
+	mi := &file_quorate_v1_tree_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4601,7 +4427,7 @@ func (x *ParseManifestResponse) String() string {
 func (*ParseManifestResponse) ProtoMessage() {}
 
 func (x *ParseManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[49]
+	mi := &file_quorate_v1_tree_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4614,7 +4440,7 @@ func (x *ParseManifestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParseManifestResponse.ProtoReflect.Descriptor instead.
 func (*ParseManifestResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{49}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ParseManifestResponse) GetRequest() *ApplyTreesRequest {
@@ -4653,7 +4479,7 @@ type ManifestProblem struct {
 
 func (x *ManifestProblem) Reset() {
 	*x = ManifestProblem{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[50]
+	mi := &file_quorate_v1_tree_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4665,7 +4491,7 @@ func (x *ManifestProblem) String() string {
 func (*ManifestProblem) ProtoMessage() {}
 
 func (x *ManifestProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[50]
+	mi := &file_quorate_v1_tree_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4678,7 +4504,7 @@ func (x *ManifestProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestProblem.ProtoReflect.Descriptor instead.
 func (*ManifestProblem) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{50}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ManifestProblem) GetLine() int32 {
@@ -4724,7 +4550,7 @@ type ListPrincipalsRequest struct {
 
 func (x *ListPrincipalsRequest) Reset() {
 	*x = ListPrincipalsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[51]
+	mi := &file_quorate_v1_tree_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4736,7 +4562,7 @@ func (x *ListPrincipalsRequest) String() string {
 func (*ListPrincipalsRequest) ProtoMessage() {}
 
 func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[51]
+	mi := &file_quorate_v1_tree_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4749,7 +4575,7 @@ func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsRequest.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{51}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListPrincipalsRequest) GetTree() string {
@@ -4809,7 +4635,7 @@ type ListPrincipalsResponse struct {
 
 func (x *ListPrincipalsResponse) Reset() {
 	*x = ListPrincipalsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[52]
+	mi := &file_quorate_v1_tree_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4821,7 +4647,7 @@ func (x *ListPrincipalsResponse) String() string {
 func (*ListPrincipalsResponse) ProtoMessage() {}
 
 func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[52]
+	mi := &file_quorate_v1_tree_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4834,7 +4660,7 @@ func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsResponse.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{52}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ListPrincipalsResponse) GetPrincipals() []*PrincipalUsage {
@@ -4876,7 +4702,7 @@ type PrincipalUsage struct {
 
 func (x *PrincipalUsage) Reset() {
 	*x = PrincipalUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[53]
+	mi := &file_quorate_v1_tree_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4888,7 +4714,7 @@ func (x *PrincipalUsage) String() string {
 func (*PrincipalUsage) ProtoMessage() {}
 
 func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[53]
+	mi := &file_quorate_v1_tree_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4901,7 +4727,7 @@ func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalUsage.ProtoReflect.Descriptor instead.
 func (*PrincipalUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{53}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PrincipalUsage) GetName() string {
@@ -4958,7 +4784,7 @@ type PrincipalNode struct {
 
 func (x *PrincipalNode) Reset() {
 	*x = PrincipalNode{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[54]
+	mi := &file_quorate_v1_tree_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4970,7 +4796,7 @@ func (x *PrincipalNode) String() string {
 func (*PrincipalNode) ProtoMessage() {}
 
 func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[54]
+	mi := &file_quorate_v1_tree_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4983,7 +4809,7 @@ func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalNode.ProtoReflect.Descriptor instead.
 func (*PrincipalNode) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{54}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PrincipalNode) GetNode() string {
@@ -5057,7 +4883,7 @@ type GroupMember struct {
 
 func (x *GroupMember) Reset() {
 	*x = GroupMember{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[55]
+	mi := &file_quorate_v1_tree_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5069,7 +4895,7 @@ func (x *GroupMember) String() string {
 func (*GroupMember) ProtoMessage() {}
 
 func (x *GroupMember) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[55]
+	mi := &file_quorate_v1_tree_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5082,7 +4908,7 @@ func (x *GroupMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupMember.ProtoReflect.Descriptor instead.
 func (*GroupMember) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{55}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GroupMember) GetUser() string {
@@ -5138,7 +4964,7 @@ type ScheduleLimitsRequest struct {
 
 func (x *ScheduleLimitsRequest) Reset() {
 	*x = ScheduleLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[56]
+	mi := &file_quorate_v1_tree_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5150,7 +4976,7 @@ func (x *ScheduleLimitsRequest) String() string {
 func (*ScheduleLimitsRequest) ProtoMessage() {}
 
 func (x *ScheduleLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[56]
+	mi := &file_quorate_v1_tree_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5163,7 +4989,7 @@ func (x *ScheduleLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ScheduleLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{56}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ScheduleLimitsRequest) GetId() string {
@@ -5249,7 +5075,7 @@ type ScheduleLimitsResponse struct {
 
 func (x *ScheduleLimitsResponse) Reset() {
 	*x = ScheduleLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[57]
+	mi := &file_quorate_v1_tree_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5261,7 +5087,7 @@ func (x *ScheduleLimitsResponse) String() string {
 func (*ScheduleLimitsResponse) ProtoMessage() {}
 
 func (x *ScheduleLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[57]
+	mi := &file_quorate_v1_tree_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5274,7 +5100,7 @@ func (x *ScheduleLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ScheduleLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{57}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ScheduleLimitsResponse) GetLimit() *ScheduledLimit {
@@ -5308,7 +5134,7 @@ type CancelScheduledLimitRequest struct {
 
 func (x *CancelScheduledLimitRequest) Reset() {
 	*x = CancelScheduledLimitRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[58]
+	mi := &file_quorate_v1_tree_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5320,7 +5146,7 @@ func (x *CancelScheduledLimitRequest) String() string {
 func (*CancelScheduledLimitRequest) ProtoMessage() {}
 
 func (x *CancelScheduledLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[58]
+	mi := &file_quorate_v1_tree_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5333,7 +5159,7 @@ func (x *CancelScheduledLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduledLimitRequest.ProtoReflect.Descriptor instead.
 func (*CancelScheduledLimitRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{58}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CancelScheduledLimitRequest) GetId() string {
@@ -5377,7 +5203,7 @@ type CancelScheduledLimitResponse struct {
 
 func (x *CancelScheduledLimitResponse) Reset() {
 	*x = CancelScheduledLimitResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[59]
+	mi := &file_quorate_v1_tree_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5389,7 +5215,7 @@ func (x *CancelScheduledLimitResponse) String() string {
 func (*CancelScheduledLimitResponse) ProtoMessage() {}
 
 func (x *CancelScheduledLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[59]
+	mi := &file_quorate_v1_tree_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5402,7 +5228,7 @@ func (x *CancelScheduledLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduledLimitResponse.ProtoReflect.Descriptor instead.
 func (*CancelScheduledLimitResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{59}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CancelScheduledLimitResponse) GetLimit() *ScheduledLimit {
@@ -5434,7 +5260,7 @@ type ListScheduledLimitsRequest struct {
 
 func (x *ListScheduledLimitsRequest) Reset() {
 	*x = ListScheduledLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[60]
+	mi := &file_quorate_v1_tree_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5446,7 +5272,7 @@ func (x *ListScheduledLimitsRequest) String() string {
 func (*ListScheduledLimitsRequest) ProtoMessage() {}
 
 func (x *ListScheduledLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[60]
+	mi := &file_quorate_v1_tree_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5459,7 +5285,7 @@ func (x *ListScheduledLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListScheduledLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListScheduledLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{60}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ListScheduledLimitsRequest) GetTree() string {
@@ -5498,7 +5324,7 @@ type ListScheduledLimitsResponse struct {
 
 func (x *ListScheduledLimitsResponse) Reset() {
 	*x = ListScheduledLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[61]
+	mi := &file_quorate_v1_tree_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5510,7 +5336,7 @@ func (x *ListScheduledLimitsResponse) String() string {
 func (*ListScheduledLimitsResponse) ProtoMessage() {}
 
 func (x *ListScheduledLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[61]
+	mi := &file_quorate_v1_tree_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5523,7 +5349,7 @@ func (x *ListScheduledLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListScheduledLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListScheduledLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{61}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ListScheduledLimitsResponse) GetLimits() []*ScheduledLimit {
@@ -5783,16 +5609,15 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\\\n" +
 	"\x0eGetTreeRequest\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04name\x12+\n" +
-	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xcf\x01\n" +
+	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xad\x01\n" +
 	"\x0fGetTreeResponse\x12$\n" +
 	"\x04tree\x18\x01 \x01(\v2\x10.quorate.v1.TreeR\x04tree\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
-	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\x12 \n" +
-	"\vmaintenance\x18\x05 \x01(\bR\vmaintenance\"f\n" +
+	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\"f\n" +
 	"\x10ListTreesRequest\x12+\n" +
 	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12%\n" +
-	"\x0ecount_requests\x18\x02 \x01(\bR\rcountRequests\"\xda\x02\n" +
+	"\x0ecount_requests\x18\x02 \x01(\bR\rcountRequests\"\xb8\x02\n" +
 	"\vTreeSummary\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x122\n" +
@@ -5803,8 +5628,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"claimCount\x12)\n" +
 	"\x10waiting_requests\x18\x06 \x01(\x03R\x0fwaitingRequests\x125\n" +
 	"\x17waiting_since_ledger_ms\x18\a \x01(\x03R\x14waitingSinceLedgerMs\x12'\n" +
-	"\x0fdenied_requests\x18\b \x01(\x03R\x0edeniedRequests\x12 \n" +
-	"\vmaintenance\x18\t \x01(\bR\vmaintenance\"\xd4\x01\n" +
+	"\x0fdenied_requests\x18\b \x01(\x03R\x0edeniedRequests\"\xd4\x01\n" +
 	"\x11ListTreesResponse\x12-\n" +
 	"\x05trees\x18\x01 \x03(\v2\x17.quorate.v1.TreeSummaryR\x05trees\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
@@ -5942,20 +5766,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x11ListHoldsResponse\x12*\n" +
 	"\x05holds\x18\x01 \x03(\v2\x14.quorate.v1.NodeHoldR\x05holds\x12(\n" +
 	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x03 \x01(\bR\bfiltered\"\x9f\x02\n" +
-	"\x15SetMaintenanceRequest\x12\x1d\n" +
-	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x0e\n" +
-	"\x02on\x18\x02 \x01(\bR\x02on\x12\x17\n" +
-	"\adry_run\x18\x03 \x01(\bR\x06dryRun\x120\n" +
-	"\x11expected_revision\x18\x04 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01\x12\x1e\n" +
-	"\x05actor\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
-	"\x06reason\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
-	"\n" +
-	"request_id\x18\a \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
-	"\x12_expected_revision\"~\n" +
-	"\x16SetMaintenanceResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
-	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x86\x02\n" +
+	"\bfiltered\x18\x03 \x01(\bR\bfiltered\"\x86\x02\n" +
 	"\x0fRollBackRequest\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
@@ -6084,17 +5895,16 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bQueueing\x12\x18\n" +
 	"\x14QUEUEING_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fQUEUEING_STRICT\x10\x01\x12\x18\n" +
-	"\x14QUEUEING_BEST_EFFORT\x10\x022\xa5\x0f\n" +
+	"\x14QUEUEING_BEST_EFFORT\x10\x022\xad\x0e\n" +
 	"\vTreeService\x12S\n" +
 	"\n" +
 	"ApplyTrees\x12\x1d.quorate.v1.ApplyTreesRequest\x1a\x1e.quorate.v1.ApplyTreesResponse\"\x06\xa2\xa0\x19\x02\b\x03\x12\\\n" +
 	"\tSetLimits\x12\x1c.quorate.v1.SetLimitsRequest\x1a\x1d.quorate.v1.SetLimitsResponse\"\x12\xa2\xa0\x19\x0e\b\x03\x12\n" +
 	"limits.set\x12[\n" +
-	"\bMoveNode\x12\x1b.quorate.v1.MoveNodeRequest\x1a\x1c.quorate.v1.MoveNodeResponse\"\x14\xa2\xa0\x19\x10\b\x03\x12\fnodes.manage\x12p\n" +
-	"\x0eSetMaintenance\x12!.quorate.v1.SetMaintenanceRequest\x1a\".quorate.v1.SetMaintenanceResponse\"\x17\xa2\xa0\x19\x13\b\x03\x12\x0fmaintenance.set\x12^\n" +
-	"\bHoldNode\x12\x1b.quorate.v1.HoldNodeRequest\x1a\x1c.quorate.v1.HoldNodeResponse\"\x17\xa2\xa0\x19\x13\b\x03\x12\x0fmaintenance.set\x12d\n" +
+	"\bMoveNode\x12\x1b.quorate.v1.MoveNodeRequest\x1a\x1c.quorate.v1.MoveNodeResponse\"\x14\xa2\xa0\x19\x10\b\x03\x12\fnodes.manage\x12[\n" +
+	"\bHoldNode\x12\x1b.quorate.v1.HoldNodeRequest\x1a\x1c.quorate.v1.HoldNodeResponse\"\x14\xa2\xa0\x19\x10\b\x03\x12\fnodes.cordon\x12a\n" +
 	"\n" +
-	"ResumeNode\x12\x1d.quorate.v1.ResumeNodeRequest\x1a\x1e.quorate.v1.ResumeNodeResponse\"\x17\xa2\xa0\x19\x13\b\x03\x12\x0fmaintenance.set\x12_\n" +
+	"ResumeNode\x12\x1d.quorate.v1.ResumeNodeRequest\x1a\x1e.quorate.v1.ResumeNodeResponse\"\x14\xa2\xa0\x19\x10\b\x03\x12\fnodes.cordon\x12_\n" +
 	"\tListHolds\x12\x1c.quorate.v1.ListHoldsRequest\x1a\x1d.quorate.v1.ListHoldsResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
 	"usage.read\x90\x02\x01\x12M\n" +
 	"\bRollBack\x12\x1b.quorate.v1.RollBackRequest\x1a\x1c.quorate.v1.RollBackResponse\"\x06\xa2\xa0\x19\x02\b\x03\x12u\n" +
@@ -6131,7 +5941,7 @@ func file_quorate_v1_tree_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 78)
+var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
 var file_quorate_v1_tree_proto_goTypes = []any{
 	(Unit)(0),                            // 0: quorate.v1.Unit
 	(Queueing)(0),                        // 1: quorate.v1.Queueing
@@ -6177,97 +5987,95 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	(*ResumeNodeResponse)(nil),           // 41: quorate.v1.ResumeNodeResponse
 	(*ListHoldsRequest)(nil),             // 42: quorate.v1.ListHoldsRequest
 	(*ListHoldsResponse)(nil),            // 43: quorate.v1.ListHoldsResponse
-	(*SetMaintenanceRequest)(nil),        // 44: quorate.v1.SetMaintenanceRequest
-	(*SetMaintenanceResponse)(nil),       // 45: quorate.v1.SetMaintenanceResponse
-	(*RollBackRequest)(nil),              // 46: quorate.v1.RollBackRequest
-	(*RollBackResponse)(nil),             // 47: quorate.v1.RollBackResponse
-	(*GetConfigurationRequest)(nil),      // 48: quorate.v1.GetConfigurationRequest
-	(*GetConfigurationResponse)(nil),     // 49: quorate.v1.GetConfigurationResponse
-	(*ParseManifestRequest)(nil),         // 50: quorate.v1.ParseManifestRequest
-	(*ParseManifestResponse)(nil),        // 51: quorate.v1.ParseManifestResponse
-	(*ManifestProblem)(nil),              // 52: quorate.v1.ManifestProblem
-	(*ListPrincipalsRequest)(nil),        // 53: quorate.v1.ListPrincipalsRequest
-	(*ListPrincipalsResponse)(nil),       // 54: quorate.v1.ListPrincipalsResponse
-	(*PrincipalUsage)(nil),               // 55: quorate.v1.PrincipalUsage
-	(*PrincipalNode)(nil),                // 56: quorate.v1.PrincipalNode
-	(*GroupMember)(nil),                  // 57: quorate.v1.GroupMember
-	(*ScheduleLimitsRequest)(nil),        // 58: quorate.v1.ScheduleLimitsRequest
-	(*ScheduleLimitsResponse)(nil),       // 59: quorate.v1.ScheduleLimitsResponse
-	(*CancelScheduledLimitRequest)(nil),  // 60: quorate.v1.CancelScheduledLimitRequest
-	(*CancelScheduledLimitResponse)(nil), // 61: quorate.v1.CancelScheduledLimitResponse
-	(*ListScheduledLimitsRequest)(nil),   // 62: quorate.v1.ListScheduledLimitsRequest
-	(*ListScheduledLimitsResponse)(nil),  // 63: quorate.v1.ListScheduledLimitsResponse
-	nil,                                  // 64: quorate.v1.Node.LimitsEntry
-	nil,                                  // 65: quorate.v1.Node.LabelsEntry
-	nil,                                  // 66: quorate.v1.Node.DefaultsEntry
-	nil,                                  // 67: quorate.v1.Node.BorrowEntry
-	nil,                                  // 68: quorate.v1.Node.LendEntry
-	nil,                                  // 69: quorate.v1.PrincipalLimit.LimitsEntry
-	nil,                                  // 70: quorate.v1.Tree.LimitsEntry
-	nil,                                  // 71: quorate.v1.Tree.LabelsEntry
-	nil,                                  // 72: quorate.v1.Tree.DefaultsEntry
-	nil,                                  // 73: quorate.v1.SetLimitsRequest.LimitsEntry
-	nil,                                  // 74: quorate.v1.NodeHold.UsedEntry
-	nil,                                  // 75: quorate.v1.PrincipalUsage.GroupsEntry
-	nil,                                  // 76: quorate.v1.PrincipalNode.UsedEntry
-	nil,                                  // 77: quorate.v1.PrincipalNode.LimitsEntry
-	nil,                                  // 78: quorate.v1.GroupMember.UsedEntry
-	nil,                                  // 79: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
-	(*Binding)(nil),                      // 80: quorate.v1.Binding
-	(TenantsSee)(0),                      // 81: quorate.v1.TenantsSee
-	(*AccessSection)(nil),                // 82: quorate.v1.AccessSection
-	(*WriteInfo)(nil),                    // 83: quorate.v1.WriteInfo
-	(*Change)(nil),                       // 84: quorate.v1.Change
-	(*Overuse)(nil),                      // 85: quorate.v1.Overuse
-	(*AllocationRef)(nil),                // 86: quorate.v1.AllocationRef
-	(*ReadOptions)(nil),                  // 87: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                     // 88: quorate.v1.ReadInfo
-	(*timestamppb.Timestamp)(nil),        // 89: google.protobuf.Timestamp
-	(*Limit)(nil),                        // 90: quorate.v1.Limit
-	(*Revision)(nil),                     // 91: quorate.v1.Revision
-	(HolderKind)(0),                      // 92: quorate.v1.HolderKind
-	(*ScheduledLimit)(nil),               // 93: quorate.v1.ScheduledLimit
-	(*LimitAdjustment)(nil),              // 94: quorate.v1.LimitAdjustment
+	(*RollBackRequest)(nil),              // 44: quorate.v1.RollBackRequest
+	(*RollBackResponse)(nil),             // 45: quorate.v1.RollBackResponse
+	(*GetConfigurationRequest)(nil),      // 46: quorate.v1.GetConfigurationRequest
+	(*GetConfigurationResponse)(nil),     // 47: quorate.v1.GetConfigurationResponse
+	(*ParseManifestRequest)(nil),         // 48: quorate.v1.ParseManifestRequest
+	(*ParseManifestResponse)(nil),        // 49: quorate.v1.ParseManifestResponse
+	(*ManifestProblem)(nil),              // 50: quorate.v1.ManifestProblem
+	(*ListPrincipalsRequest)(nil),        // 51: quorate.v1.ListPrincipalsRequest
+	(*ListPrincipalsResponse)(nil),       // 52: quorate.v1.ListPrincipalsResponse
+	(*PrincipalUsage)(nil),               // 53: quorate.v1.PrincipalUsage
+	(*PrincipalNode)(nil),                // 54: quorate.v1.PrincipalNode
+	(*GroupMember)(nil),                  // 55: quorate.v1.GroupMember
+	(*ScheduleLimitsRequest)(nil),        // 56: quorate.v1.ScheduleLimitsRequest
+	(*ScheduleLimitsResponse)(nil),       // 57: quorate.v1.ScheduleLimitsResponse
+	(*CancelScheduledLimitRequest)(nil),  // 58: quorate.v1.CancelScheduledLimitRequest
+	(*CancelScheduledLimitResponse)(nil), // 59: quorate.v1.CancelScheduledLimitResponse
+	(*ListScheduledLimitsRequest)(nil),   // 60: quorate.v1.ListScheduledLimitsRequest
+	(*ListScheduledLimitsResponse)(nil),  // 61: quorate.v1.ListScheduledLimitsResponse
+	nil,                                  // 62: quorate.v1.Node.LimitsEntry
+	nil,                                  // 63: quorate.v1.Node.LabelsEntry
+	nil,                                  // 64: quorate.v1.Node.DefaultsEntry
+	nil,                                  // 65: quorate.v1.Node.BorrowEntry
+	nil,                                  // 66: quorate.v1.Node.LendEntry
+	nil,                                  // 67: quorate.v1.PrincipalLimit.LimitsEntry
+	nil,                                  // 68: quorate.v1.Tree.LimitsEntry
+	nil,                                  // 69: quorate.v1.Tree.LabelsEntry
+	nil,                                  // 70: quorate.v1.Tree.DefaultsEntry
+	nil,                                  // 71: quorate.v1.SetLimitsRequest.LimitsEntry
+	nil,                                  // 72: quorate.v1.NodeHold.UsedEntry
+	nil,                                  // 73: quorate.v1.PrincipalUsage.GroupsEntry
+	nil,                                  // 74: quorate.v1.PrincipalNode.UsedEntry
+	nil,                                  // 75: quorate.v1.PrincipalNode.LimitsEntry
+	nil,                                  // 76: quorate.v1.GroupMember.UsedEntry
+	nil,                                  // 77: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
+	(*Binding)(nil),                      // 78: quorate.v1.Binding
+	(TenantsSee)(0),                      // 79: quorate.v1.TenantsSee
+	(*AccessSection)(nil),                // 80: quorate.v1.AccessSection
+	(*WriteInfo)(nil),                    // 81: quorate.v1.WriteInfo
+	(*Change)(nil),                       // 82: quorate.v1.Change
+	(*Overuse)(nil),                      // 83: quorate.v1.Overuse
+	(*AllocationRef)(nil),                // 84: quorate.v1.AllocationRef
+	(*ReadOptions)(nil),                  // 85: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                     // 86: quorate.v1.ReadInfo
+	(*timestamppb.Timestamp)(nil),        // 87: google.protobuf.Timestamp
+	(*Limit)(nil),                        // 88: quorate.v1.Limit
+	(*Revision)(nil),                     // 89: quorate.v1.Revision
+	(HolderKind)(0),                      // 90: quorate.v1.HolderKind
+	(*ScheduledLimit)(nil),               // 91: quorate.v1.ScheduledLimit
+	(*LimitAdjustment)(nil),              // 92: quorate.v1.LimitAdjustment
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
 	3,   // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
 	1,   // 1: quorate.v1.ItemSpec.queueing:type_name -> quorate.v1.Queueing
 	0,   // 2: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
 	2,   // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
-	64,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
-	65,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
+	62,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
+	63,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
 	8,   // 6: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
-	66,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
-	67,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
-	68,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
+	64,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
+	65,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
+	66,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
 	1,   // 10: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
-	80,  // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
+	78,  // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
 	7,   // 12: quorate.v1.Node.auto_approve:type_name -> quorate.v1.AutoApprove
 	6,   // 13: quorate.v1.Node.warn_at:type_name -> quorate.v1.WarnAt
-	69,  // 14: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
+	67,  // 14: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
 	4,   // 15: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
-	70,  // 16: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
+	68,  // 16: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
 	5,   // 17: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
-	71,  // 18: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
+	69,  // 18: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
 	8,   // 19: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
-	72,  // 20: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
+	70,  // 20: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
 	10,  // 21: quorate.v1.Tree.moves:type_name -> quorate.v1.NodeMove
 	12,  // 22: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
 	1,   // 23: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
-	80,  // 24: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
-	81,  // 25: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
+	78,  // 24: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
+	79,  // 25: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
 	7,   // 26: quorate.v1.Tree.auto_approve:type_name -> quorate.v1.AutoApprove
 	6,   // 27: quorate.v1.Tree.warn_at:type_name -> quorate.v1.WarnAt
 	11,  // 28: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
 	9,   // 29: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
-	82,  // 30: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
+	80,  // 30: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
 	11,  // 31: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
 	15,  // 32: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	83,  // 33: quorate.v1.ApplyTreesResponse.write:type_name -> quorate.v1.WriteInfo
-	84,  // 34: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	85,  // 35: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	81,  // 33: quorate.v1.ApplyTreesResponse.write:type_name -> quorate.v1.WriteInfo
+	82,  // 34: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	83,  // 35: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
 	19,  // 36: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	86,  // 37: quorate.v1.ConfigurationResult.admitted:type_name -> quorate.v1.AllocationRef
+	84,  // 37: quorate.v1.ConfigurationResult.admitted:type_name -> quorate.v1.AllocationRef
 	16,  // 38: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
 	17,  // 39: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
 	17,  // 40: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
@@ -6275,128 +6083,124 @@ var file_quorate_v1_tree_proto_depIdxs = []int32{
 	17,  // 42: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
 	17,  // 43: quorate.v1.QueueEffects.set_aside:type_name -> quorate.v1.AffectedRequests
 	18,  // 44: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
-	86,  // 45: quorate.v1.AffectedRequest.by:type_name -> quorate.v1.AllocationRef
-	73,  // 46: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	84,  // 45: quorate.v1.AffectedRequest.by:type_name -> quorate.v1.AllocationRef
+	71,  // 46: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
 	15,  // 47: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	83,  // 48: quorate.v1.SetLimitsResponse.write:type_name -> quorate.v1.WriteInfo
+	81,  // 48: quorate.v1.SetLimitsResponse.write:type_name -> quorate.v1.WriteInfo
 	15,  // 49: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	83,  // 50: quorate.v1.DeleteTreeResponse.write:type_name -> quorate.v1.WriteInfo
-	87,  // 51: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	81,  // 50: quorate.v1.DeleteTreeResponse.write:type_name -> quorate.v1.WriteInfo
+	85,  // 51: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
 	11,  // 52: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	88,  // 53: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	86,  // 53: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
 	9,   // 54: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	87,  // 55: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	85,  // 55: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
 	4,   // 56: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
 	27,  // 57: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	88,  // 58: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	86,  // 58: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
 	9,   // 59: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	87,  // 60: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	85,  // 60: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
 	32,  // 61: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
 	31,  // 62: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
-	89,  // 63: quorate.v1.NodeHold.began_at:type_name -> google.protobuf.Timestamp
-	74,  // 64: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
+	87,  // 63: quorate.v1.NodeHold.began_at:type_name -> google.protobuf.Timestamp
+	72,  // 64: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
 	0,   // 65: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	90,  // 66: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	90,  // 67: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	89,  // 68: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
+	88,  // 66: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	88,  // 67: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	87,  // 68: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
 	30,  // 69: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	88,  // 70: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	87,  // 71: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	91,  // 72: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	88,  // 73: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
+	86,  // 70: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	85,  // 71: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
+	89,  // 72: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
+	86,  // 73: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
 	15,  // 74: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	83,  // 75: quorate.v1.MoveNodeResponse.write:type_name -> quorate.v1.WriteInfo
+	81,  // 75: quorate.v1.MoveNodeResponse.write:type_name -> quorate.v1.WriteInfo
 	15,  // 76: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	83,  // 77: quorate.v1.HoldNodeResponse.write:type_name -> quorate.v1.WriteInfo
+	81,  // 77: quorate.v1.HoldNodeResponse.write:type_name -> quorate.v1.WriteInfo
 	15,  // 78: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	83,  // 79: quorate.v1.ResumeNodeResponse.write:type_name -> quorate.v1.WriteInfo
-	87,  // 80: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
+	81,  // 79: quorate.v1.ResumeNodeResponse.write:type_name -> quorate.v1.WriteInfo
+	85,  // 80: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
 	31,  // 81: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
-	88,  // 82: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
-	15,  // 83: quorate.v1.SetMaintenanceResponse.result:type_name -> quorate.v1.ConfigurationResult
-	83,  // 84: quorate.v1.SetMaintenanceResponse.write:type_name -> quorate.v1.WriteInfo
-	15,  // 85: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	83,  // 86: quorate.v1.RollBackResponse.write:type_name -> quorate.v1.WriteInfo
-	87,  // 87: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	11,  // 88: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	88,  // 89: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 90: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	82,  // 91: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	13,  // 92: quorate.v1.ParseManifestResponse.request:type_name -> quorate.v1.ApplyTreesRequest
-	52,  // 93: quorate.v1.ParseManifestResponse.problems:type_name -> quorate.v1.ManifestProblem
-	52,  // 94: quorate.v1.ParseManifestResponse.warnings:type_name -> quorate.v1.ManifestProblem
-	92,  // 95: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	87,  // 96: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	55,  // 97: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	88,  // 98: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	75,  // 99: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	56,  // 100: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	76,  // 101: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	77,  // 102: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	57,  // 103: quorate.v1.PrincipalNode.members:type_name -> quorate.v1.GroupMember
-	78,  // 104: quorate.v1.GroupMember.used:type_name -> quorate.v1.GroupMember.UsedEntry
-	79,  // 105: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
-	89,  // 106: quorate.v1.ScheduleLimitsRequest.begins_at:type_name -> google.protobuf.Timestamp
-	89,  // 107: quorate.v1.ScheduleLimitsRequest.ends_at:type_name -> google.protobuf.Timestamp
-	93,  // 108: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
-	83,  // 109: quorate.v1.ScheduleLimitsResponse.write:type_name -> quorate.v1.WriteInfo
-	93,  // 110: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
-	83,  // 111: quorate.v1.CancelScheduledLimitResponse.write:type_name -> quorate.v1.WriteInfo
-	87,  // 112: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
-	93,  // 113: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
-	89,  // 114: quorate.v1.ListScheduledLimitsResponse.civil_at:type_name -> google.protobuf.Timestamp
-	88,  // 115: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
-	90,  // 116: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	90,  // 117: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	90,  // 118: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	90,  // 119: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	90,  // 120: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	90,  // 121: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	90,  // 122: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	94,  // 123: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
-	13,  // 124: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	20,  // 125: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	36,  // 126: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	44,  // 127: quorate.v1.TreeService.SetMaintenance:input_type -> quorate.v1.SetMaintenanceRequest
-	38,  // 128: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
-	40,  // 129: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
-	42,  // 130: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
-	46,  // 131: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	48,  // 132: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	50,  // 133: quorate.v1.TreeService.ParseManifest:input_type -> quorate.v1.ParseManifestRequest
-	53,  // 134: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	22,  // 135: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	24,  // 136: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	26,  // 137: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	29,  // 138: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	58,  // 139: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
-	60,  // 140: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
-	62,  // 141: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
-	34,  // 142: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	14,  // 143: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	21,  // 144: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	37,  // 145: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	45,  // 146: quorate.v1.TreeService.SetMaintenance:output_type -> quorate.v1.SetMaintenanceResponse
-	39,  // 147: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
-	41,  // 148: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
-	43,  // 149: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
-	47,  // 150: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	49,  // 151: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	51,  // 152: quorate.v1.TreeService.ParseManifest:output_type -> quorate.v1.ParseManifestResponse
-	54,  // 153: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	23,  // 154: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	25,  // 155: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	28,  // 156: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	33,  // 157: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	59,  // 158: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
-	61,  // 159: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
-	63,  // 160: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
-	35,  // 161: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	143, // [143:162] is the sub-list for method output_type
-	124, // [124:143] is the sub-list for method input_type
-	124, // [124:124] is the sub-list for extension type_name
-	124, // [124:124] is the sub-list for extension extendee
-	0,   // [0:124] is the sub-list for field type_name
+	86,  // 82: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
+	15,  // 83: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
+	81,  // 84: quorate.v1.RollBackResponse.write:type_name -> quorate.v1.WriteInfo
+	85,  // 85: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
+	11,  // 86: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
+	86,  // 87: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
+	9,   // 88: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
+	80,  // 89: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
+	13,  // 90: quorate.v1.ParseManifestResponse.request:type_name -> quorate.v1.ApplyTreesRequest
+	50,  // 91: quorate.v1.ParseManifestResponse.problems:type_name -> quorate.v1.ManifestProblem
+	50,  // 92: quorate.v1.ParseManifestResponse.warnings:type_name -> quorate.v1.ManifestProblem
+	90,  // 93: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	85,  // 94: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	53,  // 95: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	86,  // 96: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	73,  // 97: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	54,  // 98: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	74,  // 99: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	75,  // 100: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	55,  // 101: quorate.v1.PrincipalNode.members:type_name -> quorate.v1.GroupMember
+	76,  // 102: quorate.v1.GroupMember.used:type_name -> quorate.v1.GroupMember.UsedEntry
+	77,  // 103: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
+	87,  // 104: quorate.v1.ScheduleLimitsRequest.begins_at:type_name -> google.protobuf.Timestamp
+	87,  // 105: quorate.v1.ScheduleLimitsRequest.ends_at:type_name -> google.protobuf.Timestamp
+	91,  // 106: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	81,  // 107: quorate.v1.ScheduleLimitsResponse.write:type_name -> quorate.v1.WriteInfo
+	91,  // 108: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	81,  // 109: quorate.v1.CancelScheduledLimitResponse.write:type_name -> quorate.v1.WriteInfo
+	85,  // 110: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
+	91,  // 111: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
+	87,  // 112: quorate.v1.ListScheduledLimitsResponse.civil_at:type_name -> google.protobuf.Timestamp
+	86,  // 113: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
+	88,  // 114: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	88,  // 115: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	88,  // 116: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	88,  // 117: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	88,  // 118: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	88,  // 119: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	88,  // 120: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	92,  // 121: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
+	13,  // 122: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	20,  // 123: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	36,  // 124: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	38,  // 125: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
+	40,  // 126: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
+	42,  // 127: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
+	44,  // 128: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
+	46,  // 129: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
+	48,  // 130: quorate.v1.TreeService.ParseManifest:input_type -> quorate.v1.ParseManifestRequest
+	51,  // 131: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	22,  // 132: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	24,  // 133: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	26,  // 134: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	29,  // 135: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	56,  // 136: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
+	58,  // 137: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
+	60,  // 138: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
+	34,  // 139: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
+	14,  // 140: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	21,  // 141: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	37,  // 142: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	39,  // 143: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
+	41,  // 144: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
+	43,  // 145: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
+	45,  // 146: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
+	47,  // 147: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
+	49,  // 148: quorate.v1.TreeService.ParseManifest:output_type -> quorate.v1.ParseManifestResponse
+	52,  // 149: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	23,  // 150: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	25,  // 151: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	28,  // 152: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	33,  // 153: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	57,  // 154: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
+	59,  // 155: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
+	61,  // 156: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
+	35,  // 157: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
+	140, // [140:158] is the sub-list for method output_type
+	122, // [122:140] is the sub-list for method input_type
+	122, // [122:122] is the sub-list for extension type_name
+	122, // [122:122] is the sub-list for extension extendee
+	0,   // [0:122] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
@@ -6419,14 +6223,13 @@ func file_quorate_v1_tree_proto_init() {
 	file_quorate_v1_tree_proto_msgTypes[36].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[38].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[42].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[44].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_tree_proto_rawDesc), len(file_quorate_v1_tree_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   78,
+			NumMessages:   76,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,7 +19,6 @@ func Commands(c *cli.Env) []*cobra.Command {
 		newRollbackCmd(c),
 		newLimitsCmd(c),
 		newMoveCmd(c),
-		newMaintenanceCmd(c),
 		newHoldCmd(c),
 		newDrainCmd(c),
 		newResumeCmd(c),

@@ -437,7 +437,6 @@ type Command struct {
 	//	*Command_Cancel
 	//	*Command_Expire
 	//	*Command_MoveNode
-	//	*Command_SetMaintenance
 	//	*Command_RollBack
 	//	*Command_Renew
 	//	*Command_UpdateItems
@@ -577,15 +576,6 @@ func (x *Command) GetMoveNode() *MoveNode {
 	if x != nil {
 		if x, ok := x.Command.(*Command_MoveNode); ok {
 			return x.MoveNode
-		}
-	}
-	return nil
-}
-
-func (x *Command) GetSetMaintenance() *SetMaintenance {
-	if x != nil {
-		if x, ok := x.Command.(*Command_SetMaintenance); ok {
-			return x.SetMaintenance
 		}
 	}
 	return nil
@@ -820,10 +810,6 @@ type Command_MoveNode struct {
 	MoveNode *MoveNode `protobuf:"bytes,9,opt,name=move_node,json=moveNode,proto3,oneof"`
 }
 
-type Command_SetMaintenance struct {
-	SetMaintenance *SetMaintenance `protobuf:"bytes,10,opt,name=set_maintenance,json=setMaintenance,proto3,oneof"`
-}
-
 type Command_RollBack struct {
 	RollBack *RollBack `protobuf:"bytes,11,opt,name=roll_back,json=rollBack,proto3,oneof"`
 }
@@ -925,8 +911,6 @@ func (*Command_Cancel) isCommand_Command() {}
 func (*Command_Expire) isCommand_Command() {}
 
 func (*Command_MoveNode) isCommand_Command() {}
-
-func (*Command_SetMaintenance) isCommand_Command() {}
 
 func (*Command_RollBack) isCommand_Command() {}
 
@@ -5123,67 +5107,6 @@ func (x *MoveNode) GetTo() string {
 	return ""
 }
 
-// SetMaintenance turns a tree's maintenance on or off.
-type SetMaintenance struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Meta          *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
-	Tree          string                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
-	On            bool                   `protobuf:"varint,3,opt,name=on,proto3" json:"on,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SetMaintenance) Reset() {
-	*x = SetMaintenance{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[63]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SetMaintenance) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SetMaintenance) ProtoMessage() {}
-
-func (x *SetMaintenance) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[63]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SetMaintenance.ProtoReflect.Descriptor instead.
-func (*SetMaintenance) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{63}
-}
-
-func (x *SetMaintenance) GetMeta() *ChangeMeta {
-	if x != nil {
-		return x.Meta
-	}
-	return nil
-}
-
-func (x *SetMaintenance) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *SetMaintenance) GetOn() bool {
-	if x != nil {
-		return x.On
-	}
-	return false
-}
-
 // RollBack restores an earlier configuration.
 type RollBack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5195,7 +5118,7 @@ type RollBack struct {
 
 func (x *RollBack) Reset() {
 	*x = RollBack{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[64]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5207,7 +5130,7 @@ func (x *RollBack) String() string {
 func (*RollBack) ProtoMessage() {}
 
 func (x *RollBack) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[64]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5220,7 +5143,7 @@ func (x *RollBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollBack.ProtoReflect.Descriptor instead.
 func (*RollBack) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{64}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *RollBack) GetMeta() *ChangeMeta {
@@ -5250,7 +5173,7 @@ type SetLimits struct {
 
 func (x *SetLimits) Reset() {
 	*x = SetLimits{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[65]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5262,7 +5185,7 @@ func (x *SetLimits) String() string {
 func (*SetLimits) ProtoMessage() {}
 
 func (x *SetLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[65]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5275,7 +5198,7 @@ func (x *SetLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimits.ProtoReflect.Descriptor instead.
 func (*SetLimits) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{65}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SetLimits) GetMeta() *ChangeMeta {
@@ -5317,7 +5240,7 @@ type DeleteTree struct {
 
 func (x *DeleteTree) Reset() {
 	*x = DeleteTree{}
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[66]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5329,7 +5252,7 @@ func (x *DeleteTree) String() string {
 func (*DeleteTree) ProtoMessage() {}
 
 func (x *DeleteTree) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_entry_proto_msgTypes[66]
+	mi := &file_quorate_log_v1_entry_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5342,7 +5265,7 @@ func (x *DeleteTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTree.ProtoReflect.Descriptor instead.
 func (*DeleteTree) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{66}
+	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *DeleteTree) GetMeta() *ChangeMeta {
@@ -5395,7 +5318,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\fH\x00R\x06digest\x12\x1e\n" +
 	"\tabandoned\x18\x05 \x01(\bH\x00R\tabandoned\x12\x1b\n" +
 	"\tfence_gap\x18\x06 \x01(\x04R\bfenceGapB\x06\n" +
-	"\x04step\"\xd5\x0f\n" +
+	"\x04step\"\x8a\x0f\n" +
 	"\aCommand\x126\n" +
 	"\ballocate\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateH\x00R\ballocate\x123\n" +
 	"\arelease\x18\x02 \x01(\v2\x17.quorate.log.v1.ReleaseH\x00R\arelease\x12=\n" +
@@ -5408,9 +5331,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\aconfirm\x18\x06 \x01(\v2\x17.quorate.log.v1.ConfirmH\x00R\aconfirm\x120\n" +
 	"\x06cancel\x18\a \x01(\v2\x16.quorate.log.v1.CancelH\x00R\x06cancel\x120\n" +
 	"\x06expire\x18\b \x01(\v2\x16.quorate.log.v1.ExpireH\x00R\x06expire\x127\n" +
-	"\tmove_node\x18\t \x01(\v2\x18.quorate.log.v1.MoveNodeH\x00R\bmoveNode\x12I\n" +
-	"\x0fset_maintenance\x18\n" +
-	" \x01(\v2\x1e.quorate.log.v1.SetMaintenanceH\x00R\x0esetMaintenance\x127\n" +
+	"\tmove_node\x18\t \x01(\v2\x18.quorate.log.v1.MoveNodeH\x00R\bmoveNode\x127\n" +
 	"\troll_back\x18\v \x01(\v2\x18.quorate.log.v1.RollBackH\x00R\brollBack\x12-\n" +
 	"\x05renew\x18\f \x01(\v2\x15.quorate.log.v1.RenewH\x00R\x05renew\x12@\n" +
 	"\fupdate_items\x18\r \x01(\v2\x1b.quorate.log.v1.UpdateItemsH\x00R\vupdateItems\x12=\n" +
@@ -5771,11 +5692,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\tR\x04from\x12\x0e\n" +
-	"\x02to\x18\x04 \x01(\tR\x02to\"d\n" +
-	"\x0eSetMaintenance\x12.\n" +
-	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12\x12\n" +
-	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x0e\n" +
-	"\x02on\x18\x03 \x01(\bR\x02on\"V\n" +
+	"\x02to\x18\x04 \x01(\tR\x02to\"V\n" +
 	"\bRollBack\x12.\n" +
 	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\"\x92\x01\n" +
@@ -5803,7 +5720,7 @@ func file_quorate_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_entry_proto_rawDescData
 }
 
-var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
+var file_quorate_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Entry)(nil),                // 0: quorate.log.v1.Entry
 	(*CallerRun)(nil),            // 1: quorate.log.v1.CallerRun
@@ -5868,13 +5785,12 @@ var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*Subtree)(nil),              // 60: quorate.log.v1.Subtree
 	(*Policy)(nil),               // 61: quorate.log.v1.Policy
 	(*MoveNode)(nil),             // 62: quorate.log.v1.MoveNode
-	(*SetMaintenance)(nil),       // 63: quorate.log.v1.SetMaintenance
-	(*RollBack)(nil),             // 64: quorate.log.v1.RollBack
-	(*SetLimits)(nil),            // 65: quorate.log.v1.SetLimits
-	(*DeleteTree)(nil),           // 66: quorate.log.v1.DeleteTree
-	(*ChangeAccess)(nil),         // 67: quorate.log.v1.ChangeAccess
-	(*Binding)(nil),              // 68: quorate.log.v1.Binding
-	(*AccessSection)(nil),        // 69: quorate.log.v1.AccessSection
+	(*RollBack)(nil),             // 63: quorate.log.v1.RollBack
+	(*SetLimits)(nil),            // 64: quorate.log.v1.SetLimits
+	(*DeleteTree)(nil),           // 65: quorate.log.v1.DeleteTree
+	(*ChangeAccess)(nil),         // 66: quorate.log.v1.ChangeAccess
+	(*Binding)(nil),              // 67: quorate.log.v1.Binding
+	(*AccessSection)(nil),        // 68: quorate.log.v1.AccessSection
 }
 var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	4,  // 0: quorate.log.v1.Entry.commands:type_name -> quorate.log.v1.Command
@@ -5884,98 +5800,96 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	36, // 4: quorate.log.v1.Command.allocate:type_name -> quorate.log.v1.Allocate
 	38, // 5: quorate.log.v1.Command.release:type_name -> quorate.log.v1.Release
 	59, // 6: quorate.log.v1.Command.apply_trees:type_name -> quorate.log.v1.ApplyTrees
-	65, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
-	66, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
+	64, // 7: quorate.log.v1.Command.set_limits:type_name -> quorate.log.v1.SetLimits
+	65, // 8: quorate.log.v1.Command.delete_tree:type_name -> quorate.log.v1.DeleteTree
 	44, // 9: quorate.log.v1.Command.confirm:type_name -> quorate.log.v1.Confirm
 	45, // 10: quorate.log.v1.Command.cancel:type_name -> quorate.log.v1.Cancel
 	46, // 11: quorate.log.v1.Command.expire:type_name -> quorate.log.v1.Expire
 	62, // 12: quorate.log.v1.Command.move_node:type_name -> quorate.log.v1.MoveNode
-	63, // 13: quorate.log.v1.Command.set_maintenance:type_name -> quorate.log.v1.SetMaintenance
-	64, // 14: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
-	41, // 15: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
-	42, // 16: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
-	43, // 17: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
-	67, // 18: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
-	26, // 19: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
-	27, // 20: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
-	28, // 21: quorate.log.v1.Command.reject_request:type_name -> quorate.log.v1.RejectRequest
-	29, // 22: quorate.log.v1.Command.withdraw_request:type_name -> quorate.log.v1.WithdrawRequest
-	19, // 23: quorate.log.v1.Command.resize:type_name -> quorate.log.v1.Resize
-	21, // 24: quorate.log.v1.Command.transfer:type_name -> quorate.log.v1.Transfer
-	23, // 25: quorate.log.v1.Command.split:type_name -> quorate.log.v1.Split
-	11, // 26: quorate.log.v1.Command.hold_node:type_name -> quorate.log.v1.HoldNode
-	12, // 27: quorate.log.v1.Command.resume_node:type_name -> quorate.log.v1.ResumeNode
-	13, // 28: quorate.log.v1.Command.set_civil_offset:type_name -> quorate.log.v1.SetCivilOffset
-	14, // 29: quorate.log.v1.Command.schedule_limits:type_name -> quorate.log.v1.ScheduleLimits
-	17, // 30: quorate.log.v1.Command.cancel_scheduled_limit:type_name -> quorate.log.v1.CancelScheduledLimit
-	18, // 31: quorate.log.v1.Command.extend_schedule:type_name -> quorate.log.v1.ExtendSchedule
-	7,  // 32: quorate.log.v1.Command.set_webhook:type_name -> quorate.log.v1.SetWebhook
-	8,  // 33: quorate.log.v1.Command.manage_webhook:type_name -> quorate.log.v1.ManageWebhook
-	9,  // 34: quorate.log.v1.Command.advance_webhooks:type_name -> quorate.log.v1.AdvanceWebhooks
-	5,  // 35: quorate.log.v1.SetWebhook.webhook:type_name -> quorate.log.v1.Webhook
-	6,  // 36: quorate.log.v1.SetWebhook.after:type_name -> quorate.log.v1.EventPosition
-	6,  // 37: quorate.log.v1.ManageWebhook.after:type_name -> quorate.log.v1.EventPosition
-	10, // 38: quorate.log.v1.AdvanceWebhooks.reports:type_name -> quorate.log.v1.WebhookReport
-	6,  // 39: quorate.log.v1.WebhookReport.cursor:type_name -> quorate.log.v1.EventPosition
-	58, // 40: quorate.log.v1.HoldNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	58, // 41: quorate.log.v1.ResumeNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	15, // 42: quorate.log.v1.ScheduleLimits.adjustments:type_name -> quorate.log.v1.LimitAdjustment
-	16, // 43: quorate.log.v1.ScheduleLimits.windows:type_name -> quorate.log.v1.CivilWindow
-	16, // 44: quorate.log.v1.ExtendSchedule.windows:type_name -> quorate.log.v1.CivilWindow
-	20, // 45: quorate.log.v1.Resize.claims:type_name -> quorate.log.v1.ClaimChange
-	30, // 46: quorate.log.v1.ClaimChange.amounts:type_name -> quorate.log.v1.Amount
-	22, // 47: quorate.log.v1.Transfer.moves:type_name -> quorate.log.v1.ClaimMove
-	24, // 48: quorate.log.v1.Split.parts:type_name -> quorate.log.v1.Part
-	25, // 49: quorate.log.v1.Part.claims:type_name -> quorate.log.v1.PartClaim
-	30, // 50: quorate.log.v1.PartClaim.amounts:type_name -> quorate.log.v1.Amount
-	47, // 51: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
-	30, // 52: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
-	33, // 53: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
-	32, // 54: quorate.log.v1.Claim.ranges:type_name -> quorate.log.v1.AmountRange
-	31, // 55: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
-	35, // 56: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
-	34, // 57: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
-	35, // 58: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
-	37, // 59: quorate.log.v1.Allocate.any_of:type_name -> quorate.log.v1.ClaimList
-	31, // 60: quorate.log.v1.ClaimList.claims:type_name -> quorate.log.v1.Claim
-	39, // 61: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
-	39, // 62: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
-	35, // 63: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
-	35, // 64: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
-	40, // 65: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
-	40, // 66: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
-	49, // 67: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
-	50, // 68: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
-	47, // 69: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
-	35, // 70: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
-	54, // 71: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
-	47, // 72: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
-	47, // 73: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
-	47, // 74: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
-	68, // 75: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
-	53, // 76: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
-	52, // 77: quorate.log.v1.Node.warn_at:type_name -> quorate.log.v1.WarnAt
-	30, // 78: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
-	48, // 79: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
-	51, // 80: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
-	55, // 81: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
-	57, // 82: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
-	58, // 83: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
-	56, // 84: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
-	61, // 85: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
-	69, // 86: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
-	60, // 87: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
-	58, // 88: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	58, // 89: quorate.log.v1.SetMaintenance.meta:type_name -> quorate.log.v1.ChangeMeta
-	58, // 90: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
-	58, // 91: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
-	47, // 92: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
-	58, // 93: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
-	94, // [94:94] is the sub-list for method output_type
-	94, // [94:94] is the sub-list for method input_type
-	94, // [94:94] is the sub-list for extension type_name
-	94, // [94:94] is the sub-list for extension extendee
-	0,  // [0:94] is the sub-list for field type_name
+	63, // 13: quorate.log.v1.Command.roll_back:type_name -> quorate.log.v1.RollBack
+	41, // 14: quorate.log.v1.Command.renew:type_name -> quorate.log.v1.Renew
+	42, // 15: quorate.log.v1.Command.update_items:type_name -> quorate.log.v1.UpdateItems
+	43, // 16: quorate.log.v1.Command.reset_items:type_name -> quorate.log.v1.ResetItems
+	66, // 17: quorate.log.v1.Command.change_access:type_name -> quorate.log.v1.ChangeAccess
+	26, // 18: quorate.log.v1.Command.request_limits:type_name -> quorate.log.v1.RequestLimits
+	27, // 19: quorate.log.v1.Command.approve_request:type_name -> quorate.log.v1.ApproveRequest
+	28, // 20: quorate.log.v1.Command.reject_request:type_name -> quorate.log.v1.RejectRequest
+	29, // 21: quorate.log.v1.Command.withdraw_request:type_name -> quorate.log.v1.WithdrawRequest
+	19, // 22: quorate.log.v1.Command.resize:type_name -> quorate.log.v1.Resize
+	21, // 23: quorate.log.v1.Command.transfer:type_name -> quorate.log.v1.Transfer
+	23, // 24: quorate.log.v1.Command.split:type_name -> quorate.log.v1.Split
+	11, // 25: quorate.log.v1.Command.hold_node:type_name -> quorate.log.v1.HoldNode
+	12, // 26: quorate.log.v1.Command.resume_node:type_name -> quorate.log.v1.ResumeNode
+	13, // 27: quorate.log.v1.Command.set_civil_offset:type_name -> quorate.log.v1.SetCivilOffset
+	14, // 28: quorate.log.v1.Command.schedule_limits:type_name -> quorate.log.v1.ScheduleLimits
+	17, // 29: quorate.log.v1.Command.cancel_scheduled_limit:type_name -> quorate.log.v1.CancelScheduledLimit
+	18, // 30: quorate.log.v1.Command.extend_schedule:type_name -> quorate.log.v1.ExtendSchedule
+	7,  // 31: quorate.log.v1.Command.set_webhook:type_name -> quorate.log.v1.SetWebhook
+	8,  // 32: quorate.log.v1.Command.manage_webhook:type_name -> quorate.log.v1.ManageWebhook
+	9,  // 33: quorate.log.v1.Command.advance_webhooks:type_name -> quorate.log.v1.AdvanceWebhooks
+	5,  // 34: quorate.log.v1.SetWebhook.webhook:type_name -> quorate.log.v1.Webhook
+	6,  // 35: quorate.log.v1.SetWebhook.after:type_name -> quorate.log.v1.EventPosition
+	6,  // 36: quorate.log.v1.ManageWebhook.after:type_name -> quorate.log.v1.EventPosition
+	10, // 37: quorate.log.v1.AdvanceWebhooks.reports:type_name -> quorate.log.v1.WebhookReport
+	6,  // 38: quorate.log.v1.WebhookReport.cursor:type_name -> quorate.log.v1.EventPosition
+	58, // 39: quorate.log.v1.HoldNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	58, // 40: quorate.log.v1.ResumeNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	15, // 41: quorate.log.v1.ScheduleLimits.adjustments:type_name -> quorate.log.v1.LimitAdjustment
+	16, // 42: quorate.log.v1.ScheduleLimits.windows:type_name -> quorate.log.v1.CivilWindow
+	16, // 43: quorate.log.v1.ExtendSchedule.windows:type_name -> quorate.log.v1.CivilWindow
+	20, // 44: quorate.log.v1.Resize.claims:type_name -> quorate.log.v1.ClaimChange
+	30, // 45: quorate.log.v1.ClaimChange.amounts:type_name -> quorate.log.v1.Amount
+	22, // 46: quorate.log.v1.Transfer.moves:type_name -> quorate.log.v1.ClaimMove
+	24, // 47: quorate.log.v1.Split.parts:type_name -> quorate.log.v1.Part
+	25, // 48: quorate.log.v1.Part.claims:type_name -> quorate.log.v1.PartClaim
+	30, // 49: quorate.log.v1.PartClaim.amounts:type_name -> quorate.log.v1.Amount
+	47, // 50: quorate.log.v1.RequestLimits.limits:type_name -> quorate.log.v1.Limit
+	30, // 51: quorate.log.v1.Claim.amounts:type_name -> quorate.log.v1.Amount
+	33, // 52: quorate.log.v1.Claim.picks:type_name -> quorate.log.v1.Pick
+	32, // 53: quorate.log.v1.Claim.ranges:type_name -> quorate.log.v1.AmountRange
+	31, // 54: quorate.log.v1.Allocate.claims:type_name -> quorate.log.v1.Claim
+	35, // 55: quorate.log.v1.Allocate.labels:type_name -> quorate.log.v1.Label
+	34, // 56: quorate.log.v1.Allocate.principal:type_name -> quorate.log.v1.Principal
+	35, // 57: quorate.log.v1.Allocate.data:type_name -> quorate.log.v1.Label
+	37, // 58: quorate.log.v1.Allocate.any_of:type_name -> quorate.log.v1.ClaimList
+	31, // 59: quorate.log.v1.ClaimList.claims:type_name -> quorate.log.v1.Claim
+	39, // 60: quorate.log.v1.Release.items:type_name -> quorate.log.v1.ItemName
+	39, // 61: quorate.log.v1.ItemUpdate.item:type_name -> quorate.log.v1.ItemName
+	35, // 62: quorate.log.v1.ItemUpdate.data:type_name -> quorate.log.v1.Label
+	35, // 63: quorate.log.v1.Renew.data:type_name -> quorate.log.v1.Label
+	40, // 64: quorate.log.v1.Renew.items:type_name -> quorate.log.v1.ItemUpdate
+	40, // 65: quorate.log.v1.UpdateItems.updates:type_name -> quorate.log.v1.ItemUpdate
+	49, // 66: quorate.log.v1.Resource.items:type_name -> quorate.log.v1.ItemSpec
+	50, // 67: quorate.log.v1.ItemSpec.turns:type_name -> quorate.log.v1.Turn
+	47, // 68: quorate.log.v1.Node.limits:type_name -> quorate.log.v1.Limit
+	35, // 69: quorate.log.v1.Node.labels:type_name -> quorate.log.v1.Label
+	54, // 70: quorate.log.v1.Node.principals:type_name -> quorate.log.v1.PrincipalLimit
+	47, // 71: quorate.log.v1.Node.defaults:type_name -> quorate.log.v1.Limit
+	47, // 72: quorate.log.v1.Node.borrow:type_name -> quorate.log.v1.Limit
+	47, // 73: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
+	67, // 74: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
+	53, // 75: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
+	52, // 76: quorate.log.v1.Node.warn_at:type_name -> quorate.log.v1.WarnAt
+	30, // 77: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
+	48, // 78: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
+	51, // 79: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
+	55, // 80: quorate.log.v1.Tree.moves:type_name -> quorate.log.v1.Move
+	57, // 81: quorate.log.v1.Tree.leases:type_name -> quorate.log.v1.Leases
+	58, // 82: quorate.log.v1.ApplyTrees.meta:type_name -> quorate.log.v1.ChangeMeta
+	56, // 83: quorate.log.v1.ApplyTrees.trees:type_name -> quorate.log.v1.Tree
+	61, // 84: quorate.log.v1.ApplyTrees.policies:type_name -> quorate.log.v1.Policy
+	68, // 85: quorate.log.v1.ApplyTrees.access:type_name -> quorate.log.v1.AccessSection
+	60, // 86: quorate.log.v1.ApplyTrees.at:type_name -> quorate.log.v1.Subtree
+	58, // 87: quorate.log.v1.MoveNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	58, // 88: quorate.log.v1.RollBack.meta:type_name -> quorate.log.v1.ChangeMeta
+	58, // 89: quorate.log.v1.SetLimits.meta:type_name -> quorate.log.v1.ChangeMeta
+	47, // 90: quorate.log.v1.SetLimits.limits:type_name -> quorate.log.v1.Limit
+	58, // 91: quorate.log.v1.DeleteTree.meta:type_name -> quorate.log.v1.ChangeMeta
+	92, // [92:92] is the sub-list for method output_type
+	92, // [92:92] is the sub-list for method input_type
+	92, // [92:92] is the sub-list for extension type_name
+	92, // [92:92] is the sub-list for extension extendee
+	0,  // [0:92] is the sub-list for field type_name
 }
 
 func init() { file_quorate_log_v1_entry_proto_init() }
@@ -6000,7 +5914,6 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_Cancel)(nil),
 		(*Command_Expire)(nil),
 		(*Command_MoveNode)(nil),
-		(*Command_SetMaintenance)(nil),
 		(*Command_RollBack)(nil),
 		(*Command_Renew)(nil),
 		(*Command_UpdateItems)(nil),
@@ -6030,7 +5943,7 @@ func file_quorate_log_v1_entry_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_entry_proto_rawDesc), len(file_quorate_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   67,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1261,8 +1261,6 @@ type TreeRecord struct {
 	Version uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
 	// By node.
 	Raises []*RaiseByRule `protobuf:"bytes,6,rep,name=raises,proto3" json:"raises,omitempty"`
-	// The tree is in maintenance.
-	Maintenance bool `protobuf:"varint,7,opt,name=maintenance,proto3" json:"maintenance,omitempty"`
 	// By node.
 	Holds []*HoldRecord `protobuf:"bytes,30,rep,name=holds,proto3" json:"holds,omitempty"`
 	// By node, and then by resource.
@@ -1341,13 +1339,6 @@ func (x *TreeRecord) GetRaises() []*RaiseByRule {
 		return x.Raises
 	}
 	return nil
-}
-
-func (x *TreeRecord) GetMaintenance() bool {
-	if x != nil {
-		return x.Maintenance
-	}
-	return false
 }
 
 func (x *TreeRecord) GetHolds() []*HoldRecord {
@@ -4576,7 +4567,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\aends_ms\x18\x05 \x01(\x03R\x06endsMs\x12 \n" +
 	"\vdescription\x18\x06 \x01(\tR\vdescription\x12\x18\n" +
 	"\aceiling\x18\a \x01(\x04R\aceiling\x12\x18\n" +
-	"\arevoked\x18\b \x01(\x04R\arevoked\"\xe8\x02\n" +
+	"\arevoked\x18\b \x01(\x04R\arevoked\"\xc6\x02\n" +
 	"\n" +
 	"TreeRecord\x12(\n" +
 	"\x04tree\x18\x01 \x01(\v2\x14.quorate.log.v1.TreeR\x04tree\x12\x19\n" +
@@ -4584,8 +4575,7 @@ const file_quorate_log_v1_snapshot_proto_rawDesc = "" +
 	"\x04made\x18\x03 \x03(\x04R\x04made\x12!\n" +
 	"\fitem_numbers\x18\x04 \x03(\x04R\vitemNumbers\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\x04R\aversion\x123\n" +
-	"\x06raises\x18\x06 \x03(\v2\x1b.quorate.log.v1.RaiseByRuleR\x06raises\x12 \n" +
-	"\vmaintenance\x18\a \x01(\bR\vmaintenance\x120\n" +
+	"\x06raises\x18\x06 \x03(\v2\x1b.quorate.log.v1.RaiseByRuleR\x06raises\x120\n" +
 	"\x05holds\x18\x1e \x03(\v2\x1a.quorate.log.v1.HoldRecordR\x05holds\x12;\n" +
 	"\acrossed\x182 \x03(\v2!.quorate.log.v1.CrossedThresholdsR\acrossed\"d\n" +
 	"\x11CrossedThresholds\x12\x17\n" +

@@ -89,7 +89,7 @@ func (h *holdingChange) wholeLimits() []quota.Violation {
 	var violations []quota.Violation
 	for _, d := range DemandsOf(claims, (*state.PlacedClaim).Home) {
 		n := d.Node
-		if n.Borrows == policy.BorrowSoft || n.Pools != nil || n.Tree.Maintenance {
+		if n.Borrows == policy.BorrowSoft || n.Pools != nil {
 			continue
 		}
 		for _, p := range d.Amounts {

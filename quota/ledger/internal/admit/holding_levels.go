@@ -95,14 +95,10 @@ func (b *levelsBefore) isOver(n *state.Node) bool {
 }
 
 // violations are the exceeded limits at levels whose use has risen, and the requests that must not be overtaken there.
-// In a tree under maintenance no limit applies.
 func (b *levelsBefore) violations(asker state.Asker) []quota.Violation {
 	var list []quota.Violation
 	for i := range b.list {
 		v := &b.list[i]
-		if v.node.Tree.Maintenance {
-			continue
-		}
 		for _, r := range v.node.Tree.Resources {
 			list = v.ofNode(list, asker, r)
 		}

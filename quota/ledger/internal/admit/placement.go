@@ -71,9 +71,9 @@ func checkTogether(a *state.Allocation) *quota.Error {
 }
 
 // checkNamesUser refuses a request without a user in a tree that requires one, if users or groups are limited at the
-// home of a claim or above it: the limits of users would not apply to it. Forced requests and maintenance are no
-// exception, because they suspend limits and not the record of who holds. The text names the claim only, because the
-// caller may not see the levels above it.
+// home of a claim or above it: the limits of users would not apply to it. Forced requests are no exception,
+// because they suspend limits and not the record of who holds. The text names the claim only, because the caller may
+// not see the levels above it.
 func checkNamesUser(a *state.Allocation) *quota.Error {
 	for i := range a.Claims {
 		if c := &a.Claims[i]; needsUser(c) {
@@ -309,7 +309,7 @@ func placeClaim(f *state.Forest, a *state.Allocation, c *quota.Claim, i int) *qu
 	if t == nil {
 		return quota.Errorf(quota.NotFound, ClaimField(i, ".tree"), "there is no tree %q", quota.Clip(c.Tree))
 	}
-	forced := a.More != nil && a.More.Mode == quota.Force || t.Maintenance
+	forced := a.More != nil && a.More.Mode == quota.Force
 	at, err := placeInTree(t, a, c.Node, i, f.Bounds.Depth)
 	if err != nil {
 		return err

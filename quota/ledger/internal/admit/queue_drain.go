@@ -78,7 +78,7 @@ func nextCandidate(q *state.WaitQueue, bq *state.BlockerQueue) *state.Alternativ
 	if bq.IsHold && bq.Node.Hold != nil && !bq.RetryAll {
 		return nil // with RetryAll a limit may have changed that is then the blocker
 	}
-	if bq.RetryAll || bq.IgnoresLimits() {
+	if bq.RetryAll {
 		return bq.Within(quota.MaxAmount, bq.From)
 	}
 	next := bq.Within(bq.Capacity(), bq.From)

@@ -250,7 +250,6 @@ func (p Planner) planTree(w treeChange, policies *state.PolicySet, section acces
 	if err != nil {
 		return nil, err
 	}
-	draft.Maintenance = old != nil && old.Maintenance
 	if err := section.checkBindings(draft, w.field, w.spec.Nodes); err != nil {
 		return nil, err
 	}
@@ -373,29 +372,4 @@ func (p Planner) PlanDelete(c quota.DeleteTree) Plan {
 	}
 	return p.planChanges([]treeChange{{spec: quota.TreeSpec{Name: c.Tree}, field: "name", remove: true}},
 		keepPolicies(&p.State.Forest), p.keepAccess())
-}
-
-// PlanMaintenance checks a change of a tree's maintenance. When maintenance ends, the answer lists everything over a
-// limit. Like a hold it is not part of the configuration: nothing undoes it in a rollback.
-func (p Planner) PlanMaintenance(c quota.SetMaintenance) Plan {
-	t := p.State.Forest.Trees[c.Tree]
-	if t == nil {
-		return RefusedPlan(quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(c.Tree)))
-	}
-	d := Differ{Tree: t.Name}
-	d.add("", "maintenance", switchText(t.Maintenance), switchText(c.On))
-	checked := Plan{
-		Changes: d.Changes,
-		Locate:  func(quota.Change) ChangedNode { return ChangedNode{Was: t.Root, IsRoot: true} },
-		commit: func() {
-			p.State.Forest.MarkChanged(t)
-			t.Maintenance = c.On
-			p.requeueWaiters(map[string]bool{t.Name: true})
-		},
-		Effects: func() *quota.Effects { return &quota.Effects{} },
-	}
-	if !c.On {
-		checked.Over = t.Over(quota.MaxOver)
-	}
-	return checked
 }

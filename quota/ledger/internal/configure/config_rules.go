@@ -112,12 +112,9 @@ func limitsOnly(children []policy.ChildLimit) []policy.ChildLimit {
 }
 
 // overfullBreaches lists the nodes that moves would put above their limits. Lowering a limit below usage is allowed,
-// because nothing is taken away; but a move would be a way to hold more than a node may that no claim has. In
-// maintenance nothing is held to limits, and under bounded borrowing no limit stands alone.
+// because nothing is taken away; but a move would be a way to hold more than a node may that no claim has. Under
+// bounded borrowing no limit stands alone.
 func (s *treeTransition) overfullBreaches() []quota.Breach {
-	if s.draft.Maintenance {
-		return nil
-	}
 	var breaches []quota.Breach
 	s.draft.Root.Walk(func(n *state.Node) bool {
 		for i, r := range s.draft.Resources {

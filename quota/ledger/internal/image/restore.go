@@ -70,7 +70,6 @@ func (ld *Restorer) AddTree(image TreeImage) error {
 	if refused != nil {
 		return refused
 	}
-	t.Maintenance = image.Maintenance
 	for _, n := range spec.Nodes {
 		// Not checked: the trees of a backup may name roles that the book of the running ledger does not have. Those give
 		// nothing.

@@ -51,12 +51,10 @@ type Header struct {
 
 // TreeImage is a tree with the identities of its nodes, parents before children, siblings by name.
 type TreeImage struct {
-	Name     string
-	Settings quota.TreeSettings
-	// Maintenance is true while no limit applies in the tree.
-	Maintenance bool `json:",omitzero"`
-	Resources   []quota.Resource
-	Nodes       []NodeImage
+	Name      string
+	Settings  quota.TreeSettings
+	Resources []quota.Resource
+	Nodes     []NodeImage
 	// ItemNumbers has for each resource the last number assigned to an item created on demand; nil if all are 0.
 	ItemNumbers []uint64
 	// Version changes with the usage of the tree; 0 if it has never changed.
@@ -180,7 +178,7 @@ func TakeSnapshot(s *state.State) *Snapshot {
 
 func snapshotOfTree(t *state.Tree) TreeImage {
 	image := TreeImage{
-		Name: t.Name, Settings: t.Settings, Maintenance: t.Maintenance, Resources: t.Registered(),
+		Name: t.Name, Settings: t.Settings, Resources: t.Registered(),
 		Nodes: make([]NodeImage, 0, len(t.ByPath)), ItemNumbers: itemNumbers(t), Version: t.Version,
 	}
 	t.Root.Walk(func(n *state.Node) bool {

@@ -70,8 +70,6 @@ func (g Guard) Permit(c quota.Command) *quota.Error {
 		return g.Forbid(g.permitBefore(quota.Change{Tree: c.Tree, Node: c.Node, Field: "limit"}, "node"))
 	case quota.MoveNode:
 		return g.Forbid(g.permitMove(c))
-	case quota.SetMaintenance:
-		return g.Forbid(g.permitBefore(quota.Change{Tree: c.Tree, Field: "maintenance"}, "tree"))
 	case quota.HoldNode:
 		return g.Forbid(g.permitBefore(quota.Change{Tree: c.Tree, Node: c.Node, Field: "hold"}, "node"))
 	case quota.ResumeNode:
@@ -368,9 +366,6 @@ func (g Guard) Completed(c quota.Command) quota.Command {
 		c.Meta.Actor = g.Caller.User()
 		return c
 	case quota.MoveNode:
-		c.Meta.Actor = g.Caller.User()
-		return c
-	case quota.SetMaintenance:
 		c.Meta.Actor = g.Caller.User()
 		return c
 	case quota.HoldNode:

@@ -161,7 +161,7 @@ var changeFields = map[string]access.Field{
 	"resource": access.ResourcesField, "unit": access.ResourcesField, "items": access.ItemsField,
 	"lease": access.LeasesField, "overtake": access.OvertakeField, "forest": access.ForestField,
 	"require_reason": access.RequireReasonField, "require_principal": access.RequirePrincipalField,
-	"maintenance": access.MaintenanceField, "hold": access.HoldField,
+	"hold":      access.HoldField,
 	"approvals": access.ApprovalsField, "tenants_see": access.TenantsSeeField,
 }
 

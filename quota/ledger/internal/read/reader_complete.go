@@ -21,7 +21,7 @@ func (r Reader) allTrees() []quota.TreeSummary {
 		t := r.state.Forest.Trees[name]
 		list[i] = quota.TreeSummary{
 			Name: name, Policy: t.Root.Policy.Name, Resources: t.Registered(),
-			Nodes: len(t.ByPath), Claims: t.Claims, Maintenance: t.Maintenance,
+			Nodes: len(t.ByPath), Claims: t.Claims,
 		}
 	}
 	return list
@@ -34,9 +34,7 @@ func (r Reader) wholeTree(name string) (quota.TreeSpec, *quota.Error) {
 	if t == nil {
 		return quota.TreeSpec{}, quota.Errorf(quota.NotFound, "name", "there is no tree %q", quota.Clip(name))
 	}
-	spec := configure.PresentSpecOf(t)
-	spec.Maintenance = t.Maintenance
-	return spec, nil
+	return configure.PresentSpecOf(t), nil
 }
 
 // wholeConfiguration is ordered by name.

@@ -47,17 +47,15 @@ type Forest struct {
 
 // Tree is a hierarchy of nodes.
 type Tree struct {
-	Env      *Environment
-	Name     string
-	Settings quota.TreeSettings
-	// Maintenance is state and not configuration: neither a change of the tree nor a rollback touches it.
-	Maintenance bool
-	Resources   []*Resource // by name
-	Root        *Node
-	ByPath      map[string]*Node
-	Policies    *PolicySet
-	Claims      int // held claims in the whole tree
-	Accounts    Accounts
+	Env       *Environment
+	Name      string
+	Settings  quota.TreeSettings
+	Resources []*Resource // by name
+	Root      *Node
+	ByPath    map[string]*Node
+	Policies  *PolicySet
+	Claims    int // held claims in the whole tree
+	Accounts  Accounts
 	// Governed is true if any node names admins.
 	Governed bool
 	// Soft is true if any node of the tree borrows softly.

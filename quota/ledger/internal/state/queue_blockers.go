@@ -203,10 +203,6 @@ func (bq *BlockerQueue) Capacity() quota.Amount {
 	return bq.Node.capacityFor(bq.Resource.Index)
 }
 
-// IgnoresLimits is true in a tree under maintenance, where waiters need less than a sum that can be counted, and the
-// limits that the capacity is computed from do not apply.
-func (bq *BlockerQueue) IgnoresLimits() bool { return bq.Tree != nil && bq.Tree.Maintenance }
-
 // holderCapacity takes nil for a holder that holds nothing.
 func (bq *BlockerQueue) holderCapacity(h *Holder) quota.Amount {
 	var at *Holding

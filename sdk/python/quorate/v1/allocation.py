@@ -30,8 +30,7 @@ class Mode(str, Enum):
     """
 
     FORCE = "MODE_FORCE"
-    """Hold it at the named nodes regardless of limits, and mark it as forced: for usage that already exists. In
-    a tree in maintenance, every allocation is decided this way.
+    """Hold it at the named nodes regardless of limits, and mark it as forced: for usage that already exists.
     """
 
     WAIT = "MODE_WAIT"

@@ -98,7 +98,7 @@ class LevelVerdict(str, Enum):
     """Too little is left; other allocations are moved or preempted in favor of the request."""
 
     UNCHECKED = "LEVEL_VERDICT_UNCHECKED"
-    """No limit applies, because the request is forced or the tree is under maintenance."""
+    """No limit applies, because the request is forced."""
 
 
 @dataclass

@@ -376,7 +376,7 @@ class Tree(Message):
 
     require_principal: bool = False
     """Requests without a user are refused where users or groups are limited: at a claimed node or above it.
-    Forced requests and those in maintenance are no exception.
+    Forced requests are no exception.
     """
 
     warn_at: Optional[WarnAt] = None
@@ -688,10 +688,6 @@ class GetTreeResponse(Message):
     policies: List[Policy] = _field(default_factory=list)
     """The defined policies that the tree uses, by name."""
 
-    maintenance: bool = False
-    """True while the tree is in maintenance, see SetMaintenance. It is state and not part of the configuration.
-    """
-
 
 @dataclass
 class ListTreesRequest(Message):
@@ -735,9 +731,6 @@ class TreeSummary(Message):
     """With count_requests: how many requests with a claim in it were denied in the last ten minutes of ledger
     time, as far as the events have them (ListEvents).
     """
-
-    maintenance: bool = False
-    """True while the tree is in maintenance, see SetMaintenance."""
 
 
 @dataclass
@@ -1175,47 +1168,6 @@ class ListHoldsResponse(Message):
 
 
 @dataclass
-class SetMaintenanceRequest(Message):
-    """SetMaintenanceRequest turns a tree's maintenance on or off."""
-
-    tree: str = ""
-    """The tree."""
-
-    on: bool = False
-    """True for on."""
-
-    dry_run: bool = False
-    """Dry run: report what would change or be refused, and change nothing."""
-
-    expected_revision: Optional[int] = None
-    """If set and not the present configuration revision, the change is refused: aborted with the reason
-    REVISION_MISMATCH.
-    """
-
-    actor: str = ""
-    """The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
-    """
-
-    reason: str = ""
-    """The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
-    """
-
-    request_id: str = ""
-    """Optional name of this change, see ApplyTreesRequest."""
-
-
-@dataclass
-class SetMaintenanceResponse(Message):
-    """SetMaintenanceResponse is the result of SetMaintenance."""
-
-    result: Optional[ConfigurationResult] = None
-    """The changes made or, in a dry run, those that would be made."""
-
-    write: Optional[WriteInfo] = None
-    """The write; a repetition if request_id was seen before."""
-
-
-@dataclass
 class RollBackRequest(Message):
     """RollBackRequest names the revision to restore."""
 
@@ -1594,15 +1546,6 @@ class TreeService(Service):
         goes along; old and new ancestors are checked. Errors as ApplyTrees, and not_found.
         """
         return self.call_unary("MoveNode", request, MoveNodeResponse, timeout)
-
-    def set_maintenance(
-        self, request: SetMaintenanceRequest, timeout: Optional[float] = None
-    ) -> SetMaintenanceResponse:
-        """SetMaintenance turns a tree's maintenance on, in which every allocation is held at its named node
-        regardless of limits, or off again; the answer lists what is over its limits. It is state: ApplyTrees
-        and RollBack leave it as it is, and a new tree is not in maintenance.
-        """
-        return self.call_unary("SetMaintenance", request, SetMaintenanceResponse, timeout)
 
     def hold_node(
         self, request: HoldNodeRequest, timeout: Optional[float] = None

@@ -83,7 +83,7 @@ export function HoldButtons(props: { tree: string; usage: NodeUsage }) {
 }
 
 function HoldOffer({ tree, usage }: { tree: string; usage: NodeUsage }) {
-  const right = useRight("maintenance.set", [{ tree, node: usage.node }]);
+  const right = useRight("nodes.cordon", [{ tree, node: usage.node }]);
   const [action, setAction] = useState<Action>();
   if (!right?.allowed) return null;
   const held = usage.hold?.node === usage.node && usage.hold.tree === tree;

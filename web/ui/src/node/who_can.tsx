@@ -10,7 +10,7 @@ import { setQuery } from "../router";
 
 /** The rights at nodes, of internal/access/verb.go; the first is the one that most readers look for. */
 const verbs = `limits.set limits.request hold hold.as hold.force hold.operate usage.read config.read holders.read data.read
-  items.clean items.reset nodes.manage policy.set maintenance.set bindings.grant`.split(/\s+/);
+  items.clean items.reset nodes.manage policy.set nodes.cordon bindings.grant`.split(/\s+/);
 
 /** WhoCan lists the bindings that give a right at a node, the nearest first. */
 export function WhoCan({ tree, node }: { tree: string; node: string }) {

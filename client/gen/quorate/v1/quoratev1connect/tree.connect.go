@@ -39,9 +39,6 @@ const (
 	TreeServiceSetLimitsProcedure = "/quorate.v1.TreeService/SetLimits"
 	// TreeServiceMoveNodeProcedure is the fully-qualified name of the TreeService's MoveNode RPC.
 	TreeServiceMoveNodeProcedure = "/quorate.v1.TreeService/MoveNode"
-	// TreeServiceSetMaintenanceProcedure is the fully-qualified name of the TreeService's
-	// SetMaintenance RPC.
-	TreeServiceSetMaintenanceProcedure = "/quorate.v1.TreeService/SetMaintenance"
 	// TreeServiceHoldNodeProcedure is the fully-qualified name of the TreeService's HoldNode RPC.
 	TreeServiceHoldNodeProcedure = "/quorate.v1.TreeService/HoldNode"
 	// TreeServiceResumeNodeProcedure is the fully-qualified name of the TreeService's ResumeNode RPC.
@@ -95,10 +92,6 @@ type TreeServiceClient interface {
 	// MoveNode renames a node or moves it with everything below it under another parent, in one step. Usage goes along;
 	// old and new ancestors are checked. Errors as ApplyTrees, and not_found.
 	MoveNode(context.Context, *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error)
-	// SetMaintenance turns a tree's maintenance on, in which every allocation is held at its named node regardless of
-	// limits, or off again; the answer lists what is over its limits. It is state: ApplyTrees and RollBack leave it as it
-	// is, and a new tree is not in maintenance.
-	SetMaintenance(context.Context, *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error)
 	// HoldNode stops admissions at a node and below it, whatever the limits are: nothing new is held there in any mode, and
 	// nothing that is held becomes more. With drain it also revokes the leases there. What waits keeps its place, limits
 	// stay as they are, and a hold that stands already is replaced. Errors as SetLimits.
@@ -172,12 +165,6 @@ func NewTreeServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			httpClient,
 			baseURL+TreeServiceMoveNodeProcedure,
 			connect.WithSchema(treeServiceMethods.ByName("MoveNode")),
-			connect.WithClientOptions(opts...),
-		),
-		setMaintenance: connect.NewClient[v1.SetMaintenanceRequest, v1.SetMaintenanceResponse](
-			httpClient,
-			baseURL+TreeServiceSetMaintenanceProcedure,
-			connect.WithSchema(treeServiceMethods.ByName("SetMaintenance")),
 			connect.WithClientOptions(opts...),
 		),
 		holdNode: connect.NewClient[v1.HoldNodeRequest, v1.HoldNodeResponse](
@@ -287,7 +274,6 @@ type treeServiceClient struct {
 	applyTrees           *connect.Client[v1.ApplyTreesRequest, v1.ApplyTreesResponse]
 	setLimits            *connect.Client[v1.SetLimitsRequest, v1.SetLimitsResponse]
 	moveNode             *connect.Client[v1.MoveNodeRequest, v1.MoveNodeResponse]
-	setMaintenance       *connect.Client[v1.SetMaintenanceRequest, v1.SetMaintenanceResponse]
 	holdNode             *connect.Client[v1.HoldNodeRequest, v1.HoldNodeResponse]
 	resumeNode           *connect.Client[v1.ResumeNodeRequest, v1.ResumeNodeResponse]
 	listHolds            *connect.Client[v1.ListHoldsRequest, v1.ListHoldsResponse]
@@ -326,15 +312,6 @@ func (c *treeServiceClient) SetLimits(ctx context.Context, req *v1.SetLimitsRequ
 // MoveNode calls quorate.v1.TreeService.MoveNode.
 func (c *treeServiceClient) MoveNode(ctx context.Context, req *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error) {
 	response, err := c.moveNode.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// SetMaintenance calls quorate.v1.TreeService.SetMaintenance.
-func (c *treeServiceClient) SetMaintenance(ctx context.Context, req *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error) {
-	response, err := c.setMaintenance.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -490,10 +467,6 @@ type TreeServiceHandler interface {
 	// MoveNode renames a node or moves it with everything below it under another parent, in one step. Usage goes along;
 	// old and new ancestors are checked. Errors as ApplyTrees, and not_found.
 	MoveNode(context.Context, *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error)
-	// SetMaintenance turns a tree's maintenance on, in which every allocation is held at its named node regardless of
-	// limits, or off again; the answer lists what is over its limits. It is state: ApplyTrees and RollBack leave it as it
-	// is, and a new tree is not in maintenance.
-	SetMaintenance(context.Context, *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error)
 	// HoldNode stops admissions at a node and below it, whatever the limits are: nothing new is held there in any mode, and
 	// nothing that is held becomes more. With drain it also revokes the leases there. What waits keeps its place, limits
 	// stay as they are, and a hold that stands already is replaced. Errors as SetLimits.
@@ -563,12 +536,6 @@ func NewTreeServiceHandler(svc TreeServiceHandler, opts ...connect.HandlerOption
 		TreeServiceMoveNodeProcedure,
 		svc.MoveNode,
 		connect.WithSchema(treeServiceMethods.ByName("MoveNode")),
-		connect.WithHandlerOptions(opts...),
-	)
-	treeServiceSetMaintenanceHandler := connect.NewUnaryHandlerSimple(
-		TreeServiceSetMaintenanceProcedure,
-		svc.SetMaintenance,
-		connect.WithSchema(treeServiceMethods.ByName("SetMaintenance")),
 		connect.WithHandlerOptions(opts...),
 	)
 	treeServiceHoldNodeHandler := connect.NewUnaryHandlerSimple(
@@ -678,8 +645,6 @@ func NewTreeServiceHandler(svc TreeServiceHandler, opts ...connect.HandlerOption
 			treeServiceSetLimitsHandler.ServeHTTP(w, r)
 		case TreeServiceMoveNodeProcedure:
 			treeServiceMoveNodeHandler.ServeHTTP(w, r)
-		case TreeServiceSetMaintenanceProcedure:
-			treeServiceSetMaintenanceHandler.ServeHTTP(w, r)
 		case TreeServiceHoldNodeProcedure:
 			treeServiceHoldNodeHandler.ServeHTTP(w, r)
 		case TreeServiceResumeNodeProcedure:
@@ -729,10 +694,6 @@ func (UnimplementedTreeServiceHandler) SetLimits(context.Context, *v1.SetLimitsR
 
 func (UnimplementedTreeServiceHandler) MoveNode(context.Context, *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.MoveNode is not implemented"))
-}
-
-func (UnimplementedTreeServiceHandler) SetMaintenance(context.Context, *v1.SetMaintenanceRequest) (*v1.SetMaintenanceResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.SetMaintenance is not implemented"))
 }
 
 func (UnimplementedTreeServiceHandler) HoldNode(context.Context, *v1.HoldNodeRequest) (*v1.HoldNodeResponse, error) {

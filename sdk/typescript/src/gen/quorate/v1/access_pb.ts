@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/access.proto.
  */
 export const file_quorate_v1_access: GenFile = /*@__PURE__*/
-  fileDesc("ChdxdW9yYXRlL3YxL2FjY2Vzcy5wcm90bxIKcXVvcmF0ZS52MSKiAQoHQmluZGluZxIMCgRyb2xlGAEgASgJEgoKAnRvGAIgAygJEhQKDG1heF9wcmlvcml0eRgDIAEoAxIVCg11bnByZWVtcHRhYmxlGAQgASgIEiMKB2hvbGRfYXMYBSABKAsyEi5xdW9yYXRlLnYxLkhvbGRBcxIrCgdlbmRzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIkCgZIb2xkQXMSCwoDYW55GAEgASgIEg0KBW5hbWVzGAIgAygJIswBCg1BY2Nlc3NTZWN0aW9uEiUKBXJvbGVzGAEgAygLMhYucXVvcmF0ZS52MS5BY2Nlc3NSb2xlEiMKB2lzc3VlcnMYAiADKAsyEi5xdW9yYXRlLnYxLklzc3VlchIxCgxjZXJ0aWZpY2F0ZXMYAyADKAsyGy5xdW9yYXRlLnYxLkNlcnRpZmljYXRlUnVsZRIlCghiaW5kaW5ncxgEIAMoCzITLnF1b3JhdGUudjEuQmluZGluZxIVCg10b2tlbl9saWZlX21zGAUgASgDIj4KCkFjY2Vzc1JvbGUSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRINCgV2ZXJicxgDIAMoCSLfAQoGSXNzdWVyEgwKBG5hbWUYASABKAkSCwoDdXJsGAIgASgJEhAKCGtleXNfdXJsGAMgASgJEhEKCWtleXNfZmlsZRgEIAEoCRIQCghhdWRpZW5jZRgFIAEoCRIMCgR1c2VyGAYgASgJEiYKB3JlcXVpcmUYByADKAsyFS5xdW9yYXRlLnYxLkNsYWltUnVsZRIlCgZncm91cHMYCCADKAsyFS5xdW9yYXRlLnYxLkdyb3VwUnVsZRISCgphbGdvcml0aG1zGAkgAygJEhIKCm1heF9hZ2VfbXMYCiABKAMiKgoJQ2xhaW1SdWxlEg0KBWNsYWltGAEgASgJEg4KBnZhbHVlcxgCIAMoCSI/CglHcm91cFJ1bGUSDQoFZ3JvdXAYASABKAkSIwoEd2hlbhgCIAMoCzIVLnF1b3JhdGUudjEuQ2xhaW1SdWxlIjoKD0NlcnRpZmljYXRlUnVsZRIMCgRuYW1lGAEgASgJEgsKA2RucxgCIAEoCRIMCgR1c2VyGAMgASgJIk4KB0FjY291bnQSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZncm91cHMYAyADKAkSEAoIZGlzYWJsZWQYBCABKAgitgEKBVRva2VuEgoKAmlkGAEgASgJEg8KB2FjY291bnQYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSDQoFdmVyYnMYBCADKAkSLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHZW5kc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcmV2b2tlZBgHIAEoCCI2Cg1XaG9BbUlSZXF1ZXN0EiUKBHJlYWQYASABKAsyFy5xdW9yYXRlLnYxLlJlYWRPcHRpb25zIt0BCg5XaG9BbUlSZXNwb25zZRIMCgR1c2VyGAEgASgJEgwKBGtpbmQYAiABKAkSDgoGZ3JvdXBzGAMgAygJEiQKBG1vZGUYBCABKA4yFi5xdW9yYXRlLnYxLkFjY2Vzc01vZGUSFQoNY2x1c3Rlcl92ZXJicxgFIAMoCRIrCgdlbmRzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIiCgRyZWFkGAcgASgLMhQucXVvcmF0ZS52MS5SZWFkSW5mbxIRCgluYW1lc3BhY2UYCCABKAkiIwoFUGxhY2USDAoEdHJlZRgBIAEoCRIMCgRub2RlGAIgASgJImMKC0NhbklSZXF1ZXN0Ei0KCXF1ZXN0aW9ucxgBIAMoCzIaLnF1b3JhdGUudjEuQWNjZXNzUXVlc3Rpb24SJQoEcmVhZBgCIAEoCzIXLnF1b3JhdGUudjEuUmVhZE9wdGlvbnMiQAoOQWNjZXNzUXVlc3Rpb24SDAoEdmVyYhgBIAEoCRIgCgVwbGFjZRgCIAEoCzIRLnF1b3JhdGUudjEuUGxhY2UiQwoMQ2FuSVJlc3BvbnNlEg8KB2FsbG93ZWQYASADKAgSIgoEcmVhZBgCIAEoCzIULnF1b3JhdGUudjEuUmVhZEluZm8iZgoNV2hvQ2FuUmVxdWVzdBIMCgR2ZXJiGAEgASgJEiAKBXBsYWNlGAIgASgLMhEucXVvcmF0ZS52MS5QbGFjZRIlCgRyZWFkGAMgASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucyJhCg5XaG9DYW5SZXNwb25zZRIrCghiaW5kaW5ncxgBIAMoCzIZLnF1b3JhdGUudjEuUGxhY2VkQmluZGluZxIiCgRyZWFkGAIgASgLMhQucXVvcmF0ZS52MS5SZWFkSW5mbyJXCg1QbGFjZWRCaW5kaW5nEiAKBXBsYWNlGAEgASgLMhEucXVvcmF0ZS52MS5QbGFjZRIkCgdiaW5kaW5nGAIgASgLMhMucXVvcmF0ZS52MS5CaW5kaW5nIjMKEEJvb3RzdHJhcFJlcXVlc3QSDgoGc2VjcmV0GAEgASgJEg8KB2FjY291bnQYAiABKAkiawoRQm9vdHN0cmFwUmVzcG9uc2USDgoGc2VjcmV0GAEgASgJEiAKBXRva2VuGAIgASgLMhEucXVvcmF0ZS52MS5Ub2tlbhIkCgV3cml0ZRgDIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvIkwKFENyZWF0ZUFjY291bnRSZXF1ZXN0EiQKB2FjY291bnQYASABKAsyEy5xdW9yYXRlLnYxLkFjY291bnQSDgoGcmVhc29uGAIgASgJIj0KFUNyZWF0ZUFjY291bnRSZXNwb25zZRIkCgV3cml0ZRgBIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvIkwKFFVwZGF0ZUFjY291bnRSZXF1ZXN0EiQKB2FjY291bnQYASABKAsyEy5xdW9yYXRlLnYxLkFjY291bnQSDgoGcmVhc29uGAIgASgJIj0KFVVwZGF0ZUFjY291bnRSZXNwb25zZRIkCgV3cml0ZRgBIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvIjQKFERlbGV0ZUFjY291bnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSDgoGcmVhc29uGAIgASgJIj0KFURlbGV0ZUFjY291bnRSZXNwb25zZRIkCgV3cml0ZRgBIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvImMKE0xpc3RBY2NvdW50c1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSJQoEcmVhZBgDIAEoCzIXLnF1b3JhdGUudjEuUmVhZE9wdGlvbnMiegoUTGlzdEFjY291bnRzUmVzcG9uc2USJQoIYWNjb3VudHMYASADKAsyEy5xdW9yYXRlLnYxLkFjY291bnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEiIKBHJlYWQYAyABKAsyFC5xdW9yYXRlLnYxLlJlYWRJbmZvImoKEkNyZWF0ZVRva2VuUmVxdWVzdBIPCgdhY2NvdW50GAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEg8KB2xpZmVfbXMYAyABKAMSDQoFdmVyYnMYBCADKAkSDgoGcmVhc29uGAUgASgJIm0KE0NyZWF0ZVRva2VuUmVzcG9uc2USDgoGc2VjcmV0GAEgASgJEiAKBXRva2VuGAIgASgLMhEucXVvcmF0ZS52MS5Ub2tlbhIkCgV3cml0ZRgDIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvImkKElJvdGF0ZVRva2VuUmVxdWVzdBIKCgJpZBgBIAEoCRIXCgpvdmVybGFwX21zGAIgASgDSACIAQESDwoHbGlmZV9tcxgDIAEoAxIOCgZyZWFzb24YBCABKAlCDQoLX292ZXJsYXBfbXMibQoTUm90YXRlVG9rZW5SZXNwb25zZRIOCgZzZWNyZXQYASABKAkSIAoFdG9rZW4YAiABKAsyES5xdW9yYXRlLnYxLlRva2VuEiQKBXdyaXRlGAMgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iMAoSUmV2b2tlVG9rZW5SZXF1ZXN0EgoKAmlkGAEgASgJEg4KBnJlYXNvbhgCIAEoCSI7ChNSZXZva2VUb2tlblJlc3BvbnNlEiQKBXdyaXRlGAEgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iSwoRTGlzdFRva2Vuc1JlcXVlc3QSDwoHYWNjb3VudBgBIAEoCRIlCgRyZWFkGAIgASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucyJbChJMaXN0VG9rZW5zUmVzcG9uc2USIQoGdG9rZW5zGAEgAygLMhEucXVvcmF0ZS52MS5Ub2tlbhIiCgRyZWFkGAIgASgLMhQucXVvcmF0ZS52MS5SZWFkSW5mbyLKAQoRUmVmdXNlZENyZWRlbnRpYWwSJQoEa2luZBgBIAEoDjIXLnF1b3JhdGUudjEuUmVmdXNlZEtpbmQSDgoGaXNzdWVyGAIgASgJEgwKBG5hbWUYAyABKAkSMwoPaXNzdWVfY3V0b2ZmX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdlbmRzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YBiABKAkiSQoXUmVmdXNlQ3JlZGVudGlhbFJlcXVlc3QSLgoHcmVmdXNlZBgBIAEoCzIdLnF1b3JhdGUudjEuUmVmdXNlZENyZWRlbnRpYWwiQAoYUmVmdXNlQ3JlZGVudGlhbFJlc3BvbnNlEiQKBXdyaXRlGAEgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8ibQoWQWxsb3dDcmVkZW50aWFsUmVxdWVzdBIlCgRraW5kGAEgASgOMhcucXVvcmF0ZS52MS5SZWZ1c2VkS2luZBIOCgZpc3N1ZXIYAiABKAkSDAoEbmFtZRgDIAEoCRIOCgZyZWFzb24YBCABKAkiPwoXQWxsb3dDcmVkZW50aWFsUmVzcG9uc2USJAoFd3JpdGUYASABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyJGCh1MaXN0UmVmdXNlZENyZWRlbnRpYWxzUmVxdWVzdBIlCgRyZWFkGAEgASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucyJ0Ch5MaXN0UmVmdXNlZENyZWRlbnRpYWxzUmVzcG9uc2USLgoHcmVmdXNlZBgBIAMoCzIdLnF1b3JhdGUudjEuUmVmdXNlZENyZWRlbnRpYWwSIgoEcmVhZBgCIAEoCzIULnF1b3JhdGUudjEuUmVhZEluZm8iTAoUU2V0QWNjZXNzTW9kZVJlcXVlc3QSJAoEbW9kZRgBIAEoDjIWLnF1b3JhdGUudjEuQWNjZXNzTW9kZRIOCgZyZWFzb24YAiABKAkiZQoVU2V0QWNjZXNzTW9kZVJlc3BvbnNlEiYKBmJlZm9yZRgBIAEoDjIWLnF1b3JhdGUudjEuQWNjZXNzTW9kZRIkCgV3cml0ZRgCIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvIj4KFUdldEd1YXJkUmVwb3J0UmVxdWVzdBIlCgRyZWFkGAEgASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucyLTAQoWR2V0R3VhcmRSZXBvcnRSZXNwb25zZRIxChF0cmVlc193aXRoX2FkbWlucxgBIAMoCzIWLnF1b3JhdGUudjEuVHJlZUFkbWlucxIbChN1bm93bmVkX2FsbG9jYXRpb25zGAIgASgDEhYKDnVub3duZWRfaXNfY3V0GAMgASgIEi0KDHdvdWxkX3JlZnVzZRgEIAMoCzIXLnF1b3JhdGUudjEuV291bGRSZWZ1c2USIgoEcmVhZBgFIAEoCzIULnF1b3JhdGUudjEuUmVhZEluZm8iKgoKVHJlZUFkbWlucxIMCgR0cmVlGAEgASgJEg4KBmFkbWlucxgCIAMoCSIqCgtXb3VsZFJlZnVzZRIMCgR2ZXJiGAEgASgJEg0KBWNhbGxzGAIgASgDKnIKCkFjY2Vzc01vZGUSGwoXQUNDRVNTX01PREVfVU5TUEVDSUZJRUQQABIUChBBQ0NFU1NfTU9ERV9PUEVOEAESGAoUQUNDRVNTX01PREVfV0FUQ0hJTkcQAhIXChNBQ0NFU1NfTU9ERV9HVUFSREVEEAMqjgEKC1JlZnVzZWRLaW5kEhwKGFJFRlVTRURfS0lORF9VTlNQRUNJRklFRBAAEhYKElJFRlVTRURfS0lORF9UT0tFThABEhUKEVJFRlVTRURfS0lORF9VU0VSEAISHAoYUkVGVVNFRF9LSU5EX0NFUlRJRklDQVRFEAMSFAoQUkVGVVNFRF9LSU5EX0pUSRAEMqYLCg1BY2Nlc3NTZXJ2aWNlEkQKBldob0FtSRIZLnF1b3JhdGUudjEuV2hvQW1JUmVxdWVzdBoaLnF1b3JhdGUudjEuV2hvQW1JUmVzcG9uc2UiA5ACARI+CgRDYW5JEhcucXVvcmF0ZS52MS5DYW5JUmVxdWVzdBoYLnF1b3JhdGUudjEuQ2FuSVJlc3BvbnNlIgOQAgESRAoGV2hvQ2FuEhkucXVvcmF0ZS52MS5XaG9DYW5SZXF1ZXN0GhoucXVvcmF0ZS52MS5XaG9DYW5SZXNwb25zZSIDkAIBEkgKCUJvb3RzdHJhcBIcLnF1b3JhdGUudjEuQm9vdHN0cmFwUmVxdWVzdBodLnF1b3JhdGUudjEuQm9vdHN0cmFwUmVzcG9uc2USVAoNQ3JlYXRlQWNjb3VudBIgLnF1b3JhdGUudjEuQ3JlYXRlQWNjb3VudFJlcXVlc3QaIS5xdW9yYXRlLnYxLkNyZWF0ZUFjY291bnRSZXNwb25zZRJUCg1VcGRhdGVBY2NvdW50EiAucXVvcmF0ZS52MS5VcGRhdGVBY2NvdW50UmVxdWVzdBohLnF1b3JhdGUudjEuVXBkYXRlQWNjb3VudFJlc3BvbnNlElQKDURlbGV0ZUFjY291bnQSIC5xdW9yYXRlLnYxLkRlbGV0ZUFjY291bnRSZXF1ZXN0GiEucXVvcmF0ZS52MS5EZWxldGVBY2NvdW50UmVzcG9uc2USVgoMTGlzdEFjY291bnRzEh8ucXVvcmF0ZS52MS5MaXN0QWNjb3VudHNSZXF1ZXN0GiAucXVvcmF0ZS52MS5MaXN0QWNjb3VudHNSZXNwb25zZSIDkAIBEk4KC0NyZWF0ZVRva2VuEh4ucXVvcmF0ZS52MS5DcmVhdGVUb2tlblJlcXVlc3QaHy5xdW9yYXRlLnYxLkNyZWF0ZVRva2VuUmVzcG9uc2USTgoLUm90YXRlVG9rZW4SHi5xdW9yYXRlLnYxLlJvdGF0ZVRva2VuUmVxdWVzdBofLnF1b3JhdGUudjEuUm90YXRlVG9rZW5SZXNwb25zZRJOCgtSZXZva2VUb2tlbhIeLnF1b3JhdGUudjEuUmV2b2tlVG9rZW5SZXF1ZXN0Gh8ucXVvcmF0ZS52MS5SZXZva2VUb2tlblJlc3BvbnNlElAKCkxpc3RUb2tlbnMSHS5xdW9yYXRlLnYxLkxpc3RUb2tlbnNSZXF1ZXN0Gh4ucXVvcmF0ZS52MS5MaXN0VG9rZW5zUmVzcG9uc2UiA5ACARJdChBSZWZ1c2VDcmVkZW50aWFsEiMucXVvcmF0ZS52MS5SZWZ1c2VDcmVkZW50aWFsUmVxdWVzdBokLnF1b3JhdGUudjEuUmVmdXNlQ3JlZGVudGlhbFJlc3BvbnNlEloKD0FsbG93Q3JlZGVudGlhbBIiLnF1b3JhdGUudjEuQWxsb3dDcmVkZW50aWFsUmVxdWVzdBojLnF1b3JhdGUudjEuQWxsb3dDcmVkZW50aWFsUmVzcG9uc2USdAoWTGlzdFJlZnVzZWRDcmVkZW50aWFscxIpLnF1b3JhdGUudjEuTGlzdFJlZnVzZWRDcmVkZW50aWFsc1JlcXVlc3QaKi5xdW9yYXRlLnYxLkxpc3RSZWZ1c2VkQ3JlZGVudGlhbHNSZXNwb25zZSIDkAIBElQKDVNldEFjY2Vzc01vZGUSIC5xdW9yYXRlLnYxLlNldEFjY2Vzc01vZGVSZXF1ZXN0GiEucXVvcmF0ZS52MS5TZXRBY2Nlc3NNb2RlUmVzcG9uc2USXAoOR2V0R3VhcmRSZXBvcnQSIS5xdW9yYXRlLnYxLkdldEd1YXJkUmVwb3J0UmVxdWVzdBoiLnF1b3JhdGUudjEuR2V0R3VhcmRSZXBvcnRSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_google_protobuf_timestamp, file_quorate_v1_common]);
+  fileDesc("ChdxdW9yYXRlL3YxL2FjY2Vzcy5wcm90bxIKcXVvcmF0ZS52MSKiAQoHQmluZGluZxIMCgRyb2xlGAEgASgJEgoKAnRvGAIgAygJEhQKDG1heF9wcmlvcml0eRgDIAEoAxIVCg11bnByZWVtcHRhYmxlGAQgASgIEiMKB2hvbGRfYXMYBSABKAsyEi5xdW9yYXRlLnYxLkhvbGRBcxIrCgdlbmRzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIkCgZIb2xkQXMSCwoDYW55GAEgASgIEg0KBW5hbWVzGAIgAygJIswBCg1BY2Nlc3NTZWN0aW9uEiUKBXJvbGVzGAEgAygLMhYucXVvcmF0ZS52MS5BY2Nlc3NSb2xlEiMKB2lzc3VlcnMYAiADKAsyEi5xdW9yYXRlLnYxLklzc3VlchIxCgxjZXJ0aWZpY2F0ZXMYAyADKAsyGy5xdW9yYXRlLnYxLkNlcnRpZmljYXRlUnVsZRIlCghiaW5kaW5ncxgEIAMoCzITLnF1b3JhdGUudjEuQmluZGluZxIVCg10b2tlbl9saWZlX21zGAUgASgDIj4KCkFjY2Vzc1JvbGUSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRINCgV2ZXJicxgDIAMoCSLfAQoGSXNzdWVyEgwKBG5hbWUYASABKAkSCwoDdXJsGAIgASgJEhAKCGtleXNfdXJsGAMgASgJEhEKCWtleXNfZmlsZRgEIAEoCRIQCghhdWRpZW5jZRgFIAEoCRIMCgR1c2VyGAYgASgJEiYKB3JlcXVpcmUYByADKAsyFS5xdW9yYXRlLnYxLkNsYWltUnVsZRIlCgZncm91cHMYCCADKAsyFS5xdW9yYXRlLnYxLkdyb3VwUnVsZRISCgphbGdvcml0aG1zGAkgAygJEhIKCm1heF9hZ2VfbXMYCiABKAMiKgoJQ2xhaW1SdWxlEg0KBWNsYWltGAEgASgJEg4KBnZhbHVlcxgCIAMoCSI/CglHcm91cFJ1bGUSDQoFZ3JvdXAYASABKAkSIwoEd2hlbhgCIAMoCzIVLnF1b3JhdGUudjEuQ2xhaW1SdWxlIjoKD0NlcnRpZmljYXRlUnVsZRIMCgRuYW1lGAEgASgJEgsKA2RucxgCIAEoCRIMCgR1c2VyGAMgASgJIk4KB0FjY291bnQSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZncm91cHMYAyADKAkSEAoIZGlzYWJsZWQYBCABKAgitgEKBVRva2VuEgoKAmlkGAEgASgJEg8KB2FjY291bnQYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSDQoFdmVyYnMYBCADKAkSLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHZW5kc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcmV2b2tlZBgHIAEoCCI2Cg1XaG9BbUlSZXF1ZXN0EiUKBHJlYWQYASABKAsyFy5xdW9yYXRlLnYxLlJlYWRPcHRpb25zIt0BCg5XaG9BbUlSZXNwb25zZRIMCgR1c2VyGAEgASgJEgwKBGtpbmQYAiABKAkSDgoGZ3JvdXBzGAMgAygJEiQKBG1vZGUYBCABKA4yFi5xdW9yYXRlLnYxLkFjY2Vzc01vZGUSFQoNY2x1c3Rlcl92ZXJicxgFIAMoCRIrCgdlbmRzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIiCgRyZWFkGAcgASgLMhQucXVvcmF0ZS52MS5SZWFkSW5mbxIRCgluYW1lc3BhY2UYCCABKAkiYwoLQ2FuSVJlcXVlc3QSLQoJcXVlc3Rpb25zGAEgAygLMhoucXVvcmF0ZS52MS5BY2Nlc3NRdWVzdGlvbhIlCgRyZWFkGAIgASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucyI6Cg5BY2Nlc3NRdWVzdGlvbhIMCgR2ZXJiGAEgASgJEgwKBHRyZWUYAiABKAkSDAoEbm9kZRgDIAEoCSJDCgxDYW5JUmVzcG9uc2USDwoHYWxsb3dlZBgBIAMoCBIiCgRyZWFkGAIgASgLMhQucXVvcmF0ZS52MS5SZWFkSW5mbyJgCg1XaG9DYW5SZXF1ZXN0EgwKBHZlcmIYASABKAkSDAoEdHJlZRgCIAEoCRIMCgRub2RlGAQgASgJEiUKBHJlYWQYAyABKAsyFy5xdW9yYXRlLnYxLlJlYWRPcHRpb25zImEKDldob0NhblJlc3BvbnNlEisKCGJpbmRpbmdzGAEgAygLMhkucXVvcmF0ZS52MS5QbGFjZWRCaW5kaW5nEiIKBHJlYWQYAiABKAsyFC5xdW9yYXRlLnYxLlJlYWRJbmZvIlEKDVBsYWNlZEJpbmRpbmcSDAoEdHJlZRgBIAEoCRIMCgRub2RlGAMgASgJEiQKB2JpbmRpbmcYAiABKAsyEy5xdW9yYXRlLnYxLkJpbmRpbmciMwoQQm9vdHN0cmFwUmVxdWVzdBIOCgZzZWNyZXQYASABKAkSDwoHYWNjb3VudBgCIAEoCSJrChFCb290c3RyYXBSZXNwb25zZRIOCgZzZWNyZXQYASABKAkSIAoFdG9rZW4YAiABKAsyES5xdW9yYXRlLnYxLlRva2VuEiQKBXdyaXRlGAMgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iTAoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSJAoHYWNjb3VudBgBIAEoCzITLnF1b3JhdGUudjEuQWNjb3VudBIOCgZyZWFzb24YAiABKAkiPQoVQ3JlYXRlQWNjb3VudFJlc3BvbnNlEiQKBXdyaXRlGAEgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iTAoUVXBkYXRlQWNjb3VudFJlcXVlc3QSJAoHYWNjb3VudBgBIAEoCzITLnF1b3JhdGUudjEuQWNjb3VudBIOCgZyZWFzb24YAiABKAkiPQoVVXBkYXRlQWNjb3VudFJlc3BvbnNlEiQKBXdyaXRlGAEgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iNAoURGVsZXRlQWNjb3VudFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIOCgZyZWFzb24YAiABKAkiPQoVRGVsZXRlQWNjb3VudFJlc3BvbnNlEiQKBXdyaXRlGAEgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iYwoTTGlzdEFjY291bnRzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIlCgRyZWFkGAMgASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucyJ6ChRMaXN0QWNjb3VudHNSZXNwb25zZRIlCghhY2NvdW50cxgBIAMoCzITLnF1b3JhdGUudjEuQWNjb3VudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSIgoEcmVhZBgDIAEoCzIULnF1b3JhdGUudjEuUmVhZEluZm8iagoSQ3JlYXRlVG9rZW5SZXF1ZXN0Eg8KB2FjY291bnQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSDwoHbGlmZV9tcxgDIAEoAxINCgV2ZXJicxgEIAMoCRIOCgZyZWFzb24YBSABKAkibQoTQ3JlYXRlVG9rZW5SZXNwb25zZRIOCgZzZWNyZXQYASABKAkSIAoFdG9rZW4YAiABKAsyES5xdW9yYXRlLnYxLlRva2VuEiQKBXdyaXRlGAMgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iaQoSUm90YXRlVG9rZW5SZXF1ZXN0EgoKAmlkGAEgASgJEhcKCm92ZXJsYXBfbXMYAiABKANIAIgBARIPCgdsaWZlX21zGAMgASgDEg4KBnJlYXNvbhgEIAEoCUINCgtfb3ZlcmxhcF9tcyJtChNSb3RhdGVUb2tlblJlc3BvbnNlEg4KBnNlY3JldBgBIAEoCRIgCgV0b2tlbhgCIAEoCzIRLnF1b3JhdGUudjEuVG9rZW4SJAoFd3JpdGUYAyABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyIwChJSZXZva2VUb2tlblJlcXVlc3QSCgoCaWQYASABKAkSDgoGcmVhc29uGAIgASgJIjsKE1Jldm9rZVRva2VuUmVzcG9uc2USJAoFd3JpdGUYASABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyJLChFMaXN0VG9rZW5zUmVxdWVzdBIPCgdhY2NvdW50GAEgASgJEiUKBHJlYWQYAiABKAsyFy5xdW9yYXRlLnYxLlJlYWRPcHRpb25zIlsKEkxpc3RUb2tlbnNSZXNwb25zZRIhCgZ0b2tlbnMYASADKAsyES5xdW9yYXRlLnYxLlRva2VuEiIKBHJlYWQYAiABKAsyFC5xdW9yYXRlLnYxLlJlYWRJbmZvIsoBChFSZWZ1c2VkQ3JlZGVudGlhbBIlCgRraW5kGAEgASgOMhcucXVvcmF0ZS52MS5SZWZ1c2VkS2luZBIOCgZpc3N1ZXIYAiABKAkSDAoEbmFtZRgDIAEoCRIzCg9pc3N1ZV9jdXRvZmZfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB2VuZHNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgGIAEoCSJJChdSZWZ1c2VDcmVkZW50aWFsUmVxdWVzdBIuCgdyZWZ1c2VkGAEgASgLMh0ucXVvcmF0ZS52MS5SZWZ1c2VkQ3JlZGVudGlhbCJAChhSZWZ1c2VDcmVkZW50aWFsUmVzcG9uc2USJAoFd3JpdGUYASABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyJtChZBbGxvd0NyZWRlbnRpYWxSZXF1ZXN0EiUKBGtpbmQYASABKA4yFy5xdW9yYXRlLnYxLlJlZnVzZWRLaW5kEg4KBmlzc3VlchgCIAEoCRIMCgRuYW1lGAMgASgJEg4KBnJlYXNvbhgEIAEoCSI/ChdBbGxvd0NyZWRlbnRpYWxSZXNwb25zZRIkCgV3cml0ZRgBIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvIkYKHUxpc3RSZWZ1c2VkQ3JlZGVudGlhbHNSZXF1ZXN0EiUKBHJlYWQYASABKAsyFy5xdW9yYXRlLnYxLlJlYWRPcHRpb25zInQKHkxpc3RSZWZ1c2VkQ3JlZGVudGlhbHNSZXNwb25zZRIuCgdyZWZ1c2VkGAEgAygLMh0ucXVvcmF0ZS52MS5SZWZ1c2VkQ3JlZGVudGlhbBIiCgRyZWFkGAIgASgLMhQucXVvcmF0ZS52MS5SZWFkSW5mbyJMChRTZXRBY2Nlc3NNb2RlUmVxdWVzdBIkCgRtb2RlGAEgASgOMhYucXVvcmF0ZS52MS5BY2Nlc3NNb2RlEg4KBnJlYXNvbhgCIAEoCSJlChVTZXRBY2Nlc3NNb2RlUmVzcG9uc2USJgoGYmVmb3JlGAEgASgOMhYucXVvcmF0ZS52MS5BY2Nlc3NNb2RlEiQKBXdyaXRlGAIgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iPgoVR2V0R3VhcmRSZXBvcnRSZXF1ZXN0EiUKBHJlYWQYASABKAsyFy5xdW9yYXRlLnYxLlJlYWRPcHRpb25zItMBChZHZXRHdWFyZFJlcG9ydFJlc3BvbnNlEjEKEXRyZWVzX3dpdGhfYWRtaW5zGAEgAygLMhYucXVvcmF0ZS52MS5UcmVlQWRtaW5zEhsKE3Vub3duZWRfYWxsb2NhdGlvbnMYAiABKAMSFgoOdW5vd25lZF9pc19jdXQYAyABKAgSLQoMd291bGRfcmVmdXNlGAQgAygLMhcucXVvcmF0ZS52MS5Xb3VsZFJlZnVzZRIiCgRyZWFkGAUgASgLMhQucXVvcmF0ZS52MS5SZWFkSW5mbyIqCgpUcmVlQWRtaW5zEgwKBHRyZWUYASABKAkSDgoGYWRtaW5zGAIgAygJIioKC1dvdWxkUmVmdXNlEgwKBHZlcmIYASABKAkSDQoFY2FsbHMYAiABKAMqcgoKQWNjZXNzTW9kZRIbChdBQ0NFU1NfTU9ERV9VTlNQRUNJRklFRBAAEhQKEEFDQ0VTU19NT0RFX09QRU4QARIYChRBQ0NFU1NfTU9ERV9XQVRDSElORxACEhcKE0FDQ0VTU19NT0RFX0dVQVJERUQQAyqOAQoLUmVmdXNlZEtpbmQSHAoYUkVGVVNFRF9LSU5EX1VOU1BFQ0lGSUVEEAASFgoSUkVGVVNFRF9LSU5EX1RPS0VOEAESFQoRUkVGVVNFRF9LSU5EX1VTRVIQAhIcChhSRUZVU0VEX0tJTkRfQ0VSVElGSUNBVEUQAxIUChBSRUZVU0VEX0tJTkRfSlRJEAQypgsKDUFjY2Vzc1NlcnZpY2USRAoGV2hvQW1JEhkucXVvcmF0ZS52MS5XaG9BbUlSZXF1ZXN0GhoucXVvcmF0ZS52MS5XaG9BbUlSZXNwb25zZSIDkAIBEj4KBENhbkkSFy5xdW9yYXRlLnYxLkNhbklSZXF1ZXN0GhgucXVvcmF0ZS52MS5DYW5JUmVzcG9uc2UiA5ACARJECgZXaG9DYW4SGS5xdW9yYXRlLnYxLldob0NhblJlcXVlc3QaGi5xdW9yYXRlLnYxLldob0NhblJlc3BvbnNlIgOQAgESSAoJQm9vdHN0cmFwEhwucXVvcmF0ZS52MS5Cb290c3RyYXBSZXF1ZXN0Gh0ucXVvcmF0ZS52MS5Cb290c3RyYXBSZXNwb25zZRJUCg1DcmVhdGVBY2NvdW50EiAucXVvcmF0ZS52MS5DcmVhdGVBY2NvdW50UmVxdWVzdBohLnF1b3JhdGUudjEuQ3JlYXRlQWNjb3VudFJlc3BvbnNlElQKDVVwZGF0ZUFjY291bnQSIC5xdW9yYXRlLnYxLlVwZGF0ZUFjY291bnRSZXF1ZXN0GiEucXVvcmF0ZS52MS5VcGRhdGVBY2NvdW50UmVzcG9uc2USVAoNRGVsZXRlQWNjb3VudBIgLnF1b3JhdGUudjEuRGVsZXRlQWNjb3VudFJlcXVlc3QaIS5xdW9yYXRlLnYxLkRlbGV0ZUFjY291bnRSZXNwb25zZRJWCgxMaXN0QWNjb3VudHMSHy5xdW9yYXRlLnYxLkxpc3RBY2NvdW50c1JlcXVlc3QaIC5xdW9yYXRlLnYxLkxpc3RBY2NvdW50c1Jlc3BvbnNlIgOQAgESTgoLQ3JlYXRlVG9rZW4SHi5xdW9yYXRlLnYxLkNyZWF0ZVRva2VuUmVxdWVzdBofLnF1b3JhdGUudjEuQ3JlYXRlVG9rZW5SZXNwb25zZRJOCgtSb3RhdGVUb2tlbhIeLnF1b3JhdGUudjEuUm90YXRlVG9rZW5SZXF1ZXN0Gh8ucXVvcmF0ZS52MS5Sb3RhdGVUb2tlblJlc3BvbnNlEk4KC1Jldm9rZVRva2VuEh4ucXVvcmF0ZS52MS5SZXZva2VUb2tlblJlcXVlc3QaHy5xdW9yYXRlLnYxLlJldm9rZVRva2VuUmVzcG9uc2USUAoKTGlzdFRva2VucxIdLnF1b3JhdGUudjEuTGlzdFRva2Vuc1JlcXVlc3QaHi5xdW9yYXRlLnYxLkxpc3RUb2tlbnNSZXNwb25zZSIDkAIBEl0KEFJlZnVzZUNyZWRlbnRpYWwSIy5xdW9yYXRlLnYxLlJlZnVzZUNyZWRlbnRpYWxSZXF1ZXN0GiQucXVvcmF0ZS52MS5SZWZ1c2VDcmVkZW50aWFsUmVzcG9uc2USWgoPQWxsb3dDcmVkZW50aWFsEiIucXVvcmF0ZS52MS5BbGxvd0NyZWRlbnRpYWxSZXF1ZXN0GiMucXVvcmF0ZS52MS5BbGxvd0NyZWRlbnRpYWxSZXNwb25zZRJ0ChZMaXN0UmVmdXNlZENyZWRlbnRpYWxzEikucXVvcmF0ZS52MS5MaXN0UmVmdXNlZENyZWRlbnRpYWxzUmVxdWVzdBoqLnF1b3JhdGUudjEuTGlzdFJlZnVzZWRDcmVkZW50aWFsc1Jlc3BvbnNlIgOQAgESVAoNU2V0QWNjZXNzTW9kZRIgLnF1b3JhdGUudjEuU2V0QWNjZXNzTW9kZVJlcXVlc3QaIS5xdW9yYXRlLnYxLlNldEFjY2Vzc01vZGVSZXNwb25zZRJcCg5HZXRHdWFyZFJlcG9ydBIhLnF1b3JhdGUudjEuR2V0R3VhcmRSZXBvcnRSZXF1ZXN0GiIucXVvcmF0ZS52MS5HZXRHdWFyZFJlcG9ydFJlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_google_protobuf_timestamp, file_quorate_v1_common]);
 
 /**
  * Binding gives a role to subjects, at a node and everything below it, or on the cluster and in all trees. Rights only
@@ -559,34 +559,6 @@ export const WhoAmIResponseSchema: GenMessage<WhoAmIResponse> = /*@__PURE__*/
   messageDesc(file_quorate_v1_access, 11);
 
 /**
- * Place is a node of a tree, or the cluster if tree is empty.
- *
- * @generated from message quorate.v1.Place
- */
-export type Place = Message<"quorate.v1.Place"> & {
-  /**
-   * The tree; empty for the cluster.
-   *
-   * @generated from field: string tree = 1;
-   */
-  tree: string;
-
-  /**
-   * The node; empty for the root.
-   *
-   * @generated from field: string node = 2;
-   */
-  node: string;
-};
-
-/**
- * Describes the message quorate.v1.Place.
- * Use `create(PlaceSchema)` to create a new message.
- */
-export const PlaceSchema: GenMessage<Place> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 12);
-
-/**
  * CanIRequest asks for verbs at places.
  *
  * @generated from message quorate.v1.CanIRequest
@@ -612,7 +584,7 @@ export type CanIRequest = Message<"quorate.v1.CanIRequest"> & {
  * Use `create(CanIRequestSchema)` to create a new message.
  */
 export const CanIRequestSchema: GenMessage<CanIRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 13);
+  messageDesc(file_quorate_v1_access, 12);
 
 /**
  * AccessQuestion is one verb at one place.
@@ -628,11 +600,18 @@ export type AccessQuestion = Message<"quorate.v1.AccessQuestion"> & {
   verb: string;
 
   /**
-   * Where; absent means the cluster.
+   * Where: the tree; empty means the cluster.
    *
-   * @generated from field: quorate.v1.Place place = 2;
+   * @generated from field: string tree = 2;
    */
-  place?: Place | undefined;
+  tree: string;
+
+  /**
+   * The node; empty means the root.
+   *
+   * @generated from field: string node = 3;
+   */
+  node: string;
 };
 
 /**
@@ -640,7 +619,7 @@ export type AccessQuestion = Message<"quorate.v1.AccessQuestion"> & {
  * Use `create(AccessQuestionSchema)` to create a new message.
  */
 export const AccessQuestionSchema: GenMessage<AccessQuestion> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 14);
+  messageDesc(file_quorate_v1_access, 13);
 
 /**
  * CanIResponse answers in the order of the questions.
@@ -668,7 +647,7 @@ export type CanIResponse = Message<"quorate.v1.CanIResponse"> & {
  * Use `create(CanIResponseSchema)` to create a new message.
  */
 export const CanIResponseSchema: GenMessage<CanIResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 15);
+  messageDesc(file_quorate_v1_access, 14);
 
 /**
  * WhoCanRequest asks who has a verb at a place. It needs access.read on the cluster, or bindings.grant at the place.
@@ -684,11 +663,18 @@ export type WhoCanRequest = Message<"quorate.v1.WhoCanRequest"> & {
   verb: string;
 
   /**
-   * Where; absent means the cluster.
+   * Where: the tree; empty means the cluster.
    *
-   * @generated from field: quorate.v1.Place place = 2;
+   * @generated from field: string tree = 2;
    */
-  place?: Place | undefined;
+  tree: string;
+
+  /**
+   * The node; empty means the root.
+   *
+   * @generated from field: string node = 4;
+   */
+  node: string;
 
   /**
    * Freshness of the answer; linearizable by default.
@@ -703,7 +689,7 @@ export type WhoCanRequest = Message<"quorate.v1.WhoCanRequest"> & {
  * Use `create(WhoCanRequestSchema)` to create a new message.
  */
 export const WhoCanRequestSchema: GenMessage<WhoCanRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 16);
+  messageDesc(file_quorate_v1_access, 15);
 
 /**
  * WhoCanResponse lists bindings.
@@ -731,7 +717,7 @@ export type WhoCanResponse = Message<"quorate.v1.WhoCanResponse"> & {
  * Use `create(WhoCanResponseSchema)` to create a new message.
  */
 export const WhoCanResponseSchema: GenMessage<WhoCanResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 17);
+  messageDesc(file_quorate_v1_access, 16);
 
 /**
  * PlacedBinding is a binding and where it stands.
@@ -740,11 +726,18 @@ export const WhoCanResponseSchema: GenMessage<WhoCanResponse> = /*@__PURE__*/
  */
 export type PlacedBinding = Message<"quorate.v1.PlacedBinding"> & {
   /**
-   * Where it stands.
+   * The tree where it stands; empty for the cluster.
    *
-   * @generated from field: quorate.v1.Place place = 1;
+   * @generated from field: string tree = 1;
    */
-  place?: Place | undefined;
+  tree: string;
+
+  /**
+   * The node where it stands; empty for the root.
+   *
+   * @generated from field: string node = 3;
+   */
+  node: string;
 
   /**
    * The binding.
@@ -759,7 +752,7 @@ export type PlacedBinding = Message<"quorate.v1.PlacedBinding"> & {
  * Use `create(PlacedBindingSchema)` to create a new message.
  */
 export const PlacedBindingSchema: GenMessage<PlacedBinding> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 18);
+  messageDesc(file_quorate_v1_access, 17);
 
 /**
  * BootstrapRequest shows the secret.
@@ -787,7 +780,7 @@ export type BootstrapRequest = Message<"quorate.v1.BootstrapRequest"> & {
  * Use `create(BootstrapRequestSchema)` to create a new message.
  */
 export const BootstrapRequestSchema: GenMessage<BootstrapRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 19);
+  messageDesc(file_quorate_v1_access, 18);
 
 /**
  * BootstrapResponse has the first token.
@@ -822,7 +815,7 @@ export type BootstrapResponse = Message<"quorate.v1.BootstrapResponse"> & {
  * Use `create(BootstrapResponseSchema)` to create a new message.
  */
 export const BootstrapResponseSchema: GenMessage<BootstrapResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 20);
+  messageDesc(file_quorate_v1_access, 19);
 
 /**
  * CreateAccountRequest adds an account.
@@ -850,7 +843,7 @@ export type CreateAccountRequest = Message<"quorate.v1.CreateAccountRequest"> & 
  * Use `create(CreateAccountRequestSchema)` to create a new message.
  */
 export const CreateAccountRequestSchema: GenMessage<CreateAccountRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 21);
+  messageDesc(file_quorate_v1_access, 20);
 
 /**
  * CreateAccountResponse confirms it.
@@ -871,7 +864,7 @@ export type CreateAccountResponse = Message<"quorate.v1.CreateAccountResponse"> 
  * Use `create(CreateAccountResponseSchema)` to create a new message.
  */
 export const CreateAccountResponseSchema: GenMessage<CreateAccountResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 22);
+  messageDesc(file_quorate_v1_access, 21);
 
 /**
  * UpdateAccountRequest replaces an account.
@@ -899,7 +892,7 @@ export type UpdateAccountRequest = Message<"quorate.v1.UpdateAccountRequest"> & 
  * Use `create(UpdateAccountRequestSchema)` to create a new message.
  */
 export const UpdateAccountRequestSchema: GenMessage<UpdateAccountRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 23);
+  messageDesc(file_quorate_v1_access, 22);
 
 /**
  * UpdateAccountResponse confirms it.
@@ -920,7 +913,7 @@ export type UpdateAccountResponse = Message<"quorate.v1.UpdateAccountResponse"> 
  * Use `create(UpdateAccountResponseSchema)` to create a new message.
  */
 export const UpdateAccountResponseSchema: GenMessage<UpdateAccountResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 24);
+  messageDesc(file_quorate_v1_access, 23);
 
 /**
  * DeleteAccountRequest removes an account.
@@ -948,7 +941,7 @@ export type DeleteAccountRequest = Message<"quorate.v1.DeleteAccountRequest"> & 
  * Use `create(DeleteAccountRequestSchema)` to create a new message.
  */
 export const DeleteAccountRequestSchema: GenMessage<DeleteAccountRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 25);
+  messageDesc(file_quorate_v1_access, 24);
 
 /**
  * DeleteAccountResponse confirms it.
@@ -969,7 +962,7 @@ export type DeleteAccountResponse = Message<"quorate.v1.DeleteAccountResponse"> 
  * Use `create(DeleteAccountResponseSchema)` to create a new message.
  */
 export const DeleteAccountResponseSchema: GenMessage<DeleteAccountResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 26);
+  messageDesc(file_quorate_v1_access, 25);
 
 /**
  * ListAccountsRequest asks for accounts.
@@ -1004,7 +997,7 @@ export type ListAccountsRequest = Message<"quorate.v1.ListAccountsRequest"> & {
  * Use `create(ListAccountsRequestSchema)` to create a new message.
  */
 export const ListAccountsRequestSchema: GenMessage<ListAccountsRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 27);
+  messageDesc(file_quorate_v1_access, 26);
 
 /**
  * ListAccountsResponse is one page.
@@ -1039,7 +1032,7 @@ export type ListAccountsResponse = Message<"quorate.v1.ListAccountsResponse"> & 
  * Use `create(ListAccountsResponseSchema)` to create a new message.
  */
 export const ListAccountsResponseSchema: GenMessage<ListAccountsResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 28);
+  messageDesc(file_quorate_v1_access, 27);
 
 /**
  * CreateTokenRequest asks for a token.
@@ -1088,7 +1081,7 @@ export type CreateTokenRequest = Message<"quorate.v1.CreateTokenRequest"> & {
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 29);
+  messageDesc(file_quorate_v1_access, 28);
 
 /**
  * CreateTokenResponse has the token.
@@ -1123,7 +1116,7 @@ export type CreateTokenResponse = Message<"quorate.v1.CreateTokenResponse"> & {
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 30);
+  messageDesc(file_quorate_v1_access, 29);
 
 /**
  * RotateTokenRequest replaces a token.
@@ -1165,7 +1158,7 @@ export type RotateTokenRequest = Message<"quorate.v1.RotateTokenRequest"> & {
  * Use `create(RotateTokenRequestSchema)` to create a new message.
  */
 export const RotateTokenRequestSchema: GenMessage<RotateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 31);
+  messageDesc(file_quorate_v1_access, 30);
 
 /**
  * RotateTokenResponse has the new token.
@@ -1200,7 +1193,7 @@ export type RotateTokenResponse = Message<"quorate.v1.RotateTokenResponse"> & {
  * Use `create(RotateTokenResponseSchema)` to create a new message.
  */
 export const RotateTokenResponseSchema: GenMessage<RotateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 32);
+  messageDesc(file_quorate_v1_access, 31);
 
 /**
  * RevokeTokenRequest names a token.
@@ -1228,7 +1221,7 @@ export type RevokeTokenRequest = Message<"quorate.v1.RevokeTokenRequest"> & {
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 33);
+  messageDesc(file_quorate_v1_access, 32);
 
 /**
  * RevokeTokenResponse confirms it.
@@ -1249,7 +1242,7 @@ export type RevokeTokenResponse = Message<"quorate.v1.RevokeTokenResponse"> & {
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 34);
+  messageDesc(file_quorate_v1_access, 33);
 
 /**
  * ListTokensRequest names an account.
@@ -1277,7 +1270,7 @@ export type ListTokensRequest = Message<"quorate.v1.ListTokensRequest"> & {
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 35);
+  messageDesc(file_quorate_v1_access, 34);
 
 /**
  * ListTokensResponse lists tokens; there are at most 16.
@@ -1305,7 +1298,7 @@ export type ListTokensResponse = Message<"quorate.v1.ListTokensResponse"> & {
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 36);
+  messageDesc(file_quorate_v1_access, 35);
 
 /**
  * RefusedCredential is a credential, or a user, that does not count although it is otherwise valid.
@@ -1361,7 +1354,7 @@ export type RefusedCredential = Message<"quorate.v1.RefusedCredential"> & {
  * Use `create(RefusedCredentialSchema)` to create a new message.
  */
 export const RefusedCredentialSchema: GenMessage<RefusedCredential> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 37);
+  messageDesc(file_quorate_v1_access, 36);
 
 /**
  * RefuseCredentialRequest adds a refusal, or replaces the one of the same name.
@@ -1382,7 +1375,7 @@ export type RefuseCredentialRequest = Message<"quorate.v1.RefuseCredentialReques
  * Use `create(RefuseCredentialRequestSchema)` to create a new message.
  */
 export const RefuseCredentialRequestSchema: GenMessage<RefuseCredentialRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 38);
+  messageDesc(file_quorate_v1_access, 37);
 
 /**
  * RefuseCredentialResponse confirms it.
@@ -1403,7 +1396,7 @@ export type RefuseCredentialResponse = Message<"quorate.v1.RefuseCredentialRespo
  * Use `create(RefuseCredentialResponseSchema)` to create a new message.
  */
 export const RefuseCredentialResponseSchema: GenMessage<RefuseCredentialResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 39);
+  messageDesc(file_quorate_v1_access, 38);
 
 /**
  * AllowCredentialRequest names a refusal by its kind, issuer and name.
@@ -1445,7 +1438,7 @@ export type AllowCredentialRequest = Message<"quorate.v1.AllowCredentialRequest"
  * Use `create(AllowCredentialRequestSchema)` to create a new message.
  */
 export const AllowCredentialRequestSchema: GenMessage<AllowCredentialRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 40);
+  messageDesc(file_quorate_v1_access, 39);
 
 /**
  * AllowCredentialResponse confirms it.
@@ -1466,7 +1459,7 @@ export type AllowCredentialResponse = Message<"quorate.v1.AllowCredentialRespons
  * Use `create(AllowCredentialResponseSchema)` to create a new message.
  */
 export const AllowCredentialResponseSchema: GenMessage<AllowCredentialResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 41);
+  messageDesc(file_quorate_v1_access, 40);
 
 /**
  * ListRefusedCredentialsRequest asks for all refusals.
@@ -1487,7 +1480,7 @@ export type ListRefusedCredentialsRequest = Message<"quorate.v1.ListRefusedCrede
  * Use `create(ListRefusedCredentialsRequestSchema)` to create a new message.
  */
 export const ListRefusedCredentialsRequestSchema: GenMessage<ListRefusedCredentialsRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 42);
+  messageDesc(file_quorate_v1_access, 41);
 
 /**
  * ListRefusedCredentialsResponse lists them.
@@ -1515,7 +1508,7 @@ export type ListRefusedCredentialsResponse = Message<"quorate.v1.ListRefusedCred
  * Use `create(ListRefusedCredentialsResponseSchema)` to create a new message.
  */
 export const ListRefusedCredentialsResponseSchema: GenMessage<ListRefusedCredentialsResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 43);
+  messageDesc(file_quorate_v1_access, 42);
 
 /**
  * SetAccessModeRequest sets the mode.
@@ -1543,7 +1536,7 @@ export type SetAccessModeRequest = Message<"quorate.v1.SetAccessModeRequest"> & 
  * Use `create(SetAccessModeRequestSchema)` to create a new message.
  */
 export const SetAccessModeRequestSchema: GenMessage<SetAccessModeRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 44);
+  messageDesc(file_quorate_v1_access, 43);
 
 /**
  * SetAccessModeResponse confirms it.
@@ -1571,7 +1564,7 @@ export type SetAccessModeResponse = Message<"quorate.v1.SetAccessModeResponse"> 
  * Use `create(SetAccessModeResponseSchema)` to create a new message.
  */
 export const SetAccessModeResponseSchema: GenMessage<SetAccessModeResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 45);
+  messageDesc(file_quorate_v1_access, 44);
 
 /**
  * GetGuardReportRequest asks for the report.
@@ -1592,7 +1585,7 @@ export type GetGuardReportRequest = Message<"quorate.v1.GetGuardReportRequest"> 
  * Use `create(GetGuardReportRequestSchema)` to create a new message.
  */
 export const GetGuardReportRequestSchema: GenMessage<GetGuardReportRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 46);
+  messageDesc(file_quorate_v1_access, 45);
 
 /**
  * GetGuardReportResponse is the report.
@@ -1642,7 +1635,7 @@ export type GetGuardReportResponse = Message<"quorate.v1.GetGuardReportResponse"
  * Use `create(GetGuardReportResponseSchema)` to create a new message.
  */
 export const GetGuardReportResponseSchema: GenMessage<GetGuardReportResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 47);
+  messageDesc(file_quorate_v1_access, 46);
 
 /**
  * TreeAdmins are the admins that a tree names.
@@ -1670,7 +1663,7 @@ export type TreeAdmins = Message<"quorate.v1.TreeAdmins"> & {
  * Use `create(TreeAdminsSchema)` to create a new message.
  */
 export const TreeAdminsSchema: GenMessage<TreeAdmins> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 48);
+  messageDesc(file_quorate_v1_access, 47);
 
 /**
  * WouldRefuse counts calls.
@@ -1698,7 +1691,7 @@ export type WouldRefuse = Message<"quorate.v1.WouldRefuse"> & {
  * Use `create(WouldRefuseSchema)` to create a new message.
  */
 export const WouldRefuseSchema: GenMessage<WouldRefuse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 49);
+  messageDesc(file_quorate_v1_access, 48);
 
 /**
  * AccessMode says whether rights count. It is a fact of the whole cluster.

@@ -2952,8 +2952,7 @@ export enum Mode {
   RESERVE = 2,
 
   /**
-   * Hold it at the named nodes regardless of limits, and mark it as forced: for usage that already exists. In a tree in
-   * maintenance, every allocation is decided this way.
+   * Hold it at the named nodes regardless of limits, and mark it as forced: for usage that already exists.
    *
    * @generated from enum value: MODE_FORCE = 3;
    */

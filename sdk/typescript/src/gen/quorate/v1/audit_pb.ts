@@ -6,8 +6,6 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Place } from "./access_pb.js";
-import { file_quorate_v1_access } from "./access_pb.js";
 import type { ReadInfo, ReadOptions } from "./common_pb.js";
 import { file_quorate_v1_common } from "./common_pb.js";
 import type { Message } from "@bufbuild/protobuf";
@@ -16,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/audit.proto.
  */
 export const file_quorate_v1_audit: GenFile = /*@__PURE__*/
-  fileDesc("ChZxdW9yYXRlL3YxL2F1ZGl0LnByb3RvEgpxdW9yYXRlLnYxIpwCChJMaXN0UmVjb3Jkc1JlcXVlc3QSDQoFYWZ0ZXIYASABKAQSEQoJcGFnZV9zaXplGAIgASgFEicKBnNvdXJjZRgDIAEoDjIXLnF1b3JhdGUudjEuQXVkaXRTb3VyY2USDAoEdXNlchgEIAEoCRIOCgZhY3Rpb24YBSABKAkSIAoFcGxhY2UYBiABKAsyES5xdW9yYXRlLnYxLlBsYWNlEi0KCWJlZ2luc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcmVmdXNlZBgIIAEoCBIlCgRyZWFkGAkgASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucxIUCgxuZXdlc3RfZmlyc3QYCiABKAgicQoTTGlzdFJlY29yZHNSZXNwb25zZRIoCgdyZWNvcmRzGAEgAygLMhcucXVvcmF0ZS52MS5BdWRpdFJlY29yZBIMCgRuZXh0GAIgASgEEiIKBHJlYWQYAyABKAsyFC5xdW9yYXRlLnYxLlJlYWRJbmZvIt8DCgtBdWRpdFJlY29yZBINCgVjaGFpbhgBIAEoCRIOCgZudW1iZXIYAiABKAQSDQoFaW5kZXgYAyABKAQSGgoScmVjb3JkZWRfbGVkZ2VyX21zGAQgASgDEi8KC3JlY29yZGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZzZXJ2ZXIYBiABKAkSDAoEa2luZBgHIAEoCRIOCgZhY3Rpb24YCCABKAkSJQoFYWN0b3IYCSABKAsyFi5xdW9yYXRlLnYxLkF1ZGl0QWN0b3ISDwoHYWRkcmVzcxgKIAEoCRIPCgdvdXRjb21lGAsgASgJEg4KBmRldGFpbBgMIAEoCRIOCgZyZWFzb24YDSABKAkSDAoEY2FsbBgOIAEoCRISCgpyZXF1ZXN0X2lkGA8gASgJEhAKCHJldmlzaW9uGBAgASgEEigKB2NoYW5nZXMYESADKAsyFy5xdW9yYXRlLnYxLkF1ZGl0Q2hhbmdlEhQKDGNoYW5nZV9jb3VudBgSIAEoBBINCgVjb3VudBgTIAEoBBINCgVmaXJzdBgUIAEoBBIMCgRsYXN0GBUgASgEEhAKCHByZXZpb3VzGBYgASgJEgwKBGhhc2gYFyABKAkiSQoKQXVkaXRBY3RvchIMCgRraW5kGAEgASgJEgwKBHVzZXIYAiABKAkSEgoKY3JlZGVudGlhbBgDIAEoCRILCgN2aWEYBCABKAkiXQoLQXVkaXRDaGFuZ2USIAoFcGxhY2UYASABKAsyES5xdW9yYXRlLnYxLlBsYWNlEg0KBWZpZWxkGAIgASgJEg4KBmJlZm9yZRgDIAEoCRINCgVhZnRlchgEIAEoCSpdCgtBdWRpdFNvdXJjZRIcChhBVURJVF9TT1VSQ0VfVU5TUEVDSUZJRUQQABIXChNBVURJVF9TT1VSQ0VfTEVER0VSEAESFwoTQVVESVRfU09VUkNFX1NFUlZFUhACMmMKDEF1ZGl0U2VydmljZRJTCgtMaXN0UmVjb3JkcxIeLnF1b3JhdGUudjEuTGlzdFJlY29yZHNSZXF1ZXN0Gh8ucXVvcmF0ZS52MS5MaXN0UmVjb3Jkc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_google_protobuf_timestamp, file_quorate_v1_access, file_quorate_v1_common]);
+  fileDesc("ChZxdW9yYXRlL3YxL2F1ZGl0LnByb3RvEgpxdW9yYXRlLnYxIpYCChJMaXN0UmVjb3Jkc1JlcXVlc3QSDQoFYWZ0ZXIYASABKAQSEQoJcGFnZV9zaXplGAIgASgFEicKBnNvdXJjZRgDIAEoDjIXLnF1b3JhdGUudjEuQXVkaXRTb3VyY2USDAoEdXNlchgEIAEoCRIOCgZhY3Rpb24YBSABKAkSDAoEdHJlZRgGIAEoCRIMCgRub2RlGAsgASgJEi0KCWJlZ2luc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcmVmdXNlZBgIIAEoCBIlCgRyZWFkGAkgASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucxIUCgxuZXdlc3RfZmlyc3QYCiABKAgicQoTTGlzdFJlY29yZHNSZXNwb25zZRIoCgdyZWNvcmRzGAEgAygLMhcucXVvcmF0ZS52MS5BdWRpdFJlY29yZBIMCgRuZXh0GAIgASgEEiIKBHJlYWQYAyABKAsyFC5xdW9yYXRlLnYxLlJlYWRJbmZvIt8DCgtBdWRpdFJlY29yZBINCgVjaGFpbhgBIAEoCRIOCgZudW1iZXIYAiABKAQSDQoFaW5kZXgYAyABKAQSGgoScmVjb3JkZWRfbGVkZ2VyX21zGAQgASgDEi8KC3JlY29yZGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZzZXJ2ZXIYBiABKAkSDAoEa2luZBgHIAEoCRIOCgZhY3Rpb24YCCABKAkSJQoFYWN0b3IYCSABKAsyFi5xdW9yYXRlLnYxLkF1ZGl0QWN0b3ISDwoHYWRkcmVzcxgKIAEoCRIPCgdvdXRjb21lGAsgASgJEg4KBmRldGFpbBgMIAEoCRIOCgZyZWFzb24YDSABKAkSDAoEY2FsbBgOIAEoCRISCgpyZXF1ZXN0X2lkGA8gASgJEhAKCHJldmlzaW9uGBAgASgEEigKB2NoYW5nZXMYESADKAsyFy5xdW9yYXRlLnYxLkF1ZGl0Q2hhbmdlEhQKDGNoYW5nZV9jb3VudBgSIAEoBBINCgVjb3VudBgTIAEoBBINCgVmaXJzdBgUIAEoBBIMCgRsYXN0GBUgASgEEhAKCHByZXZpb3VzGBYgASgJEgwKBGhhc2gYFyABKAkiSQoKQXVkaXRBY3RvchIMCgRraW5kGAEgASgJEgwKBHVzZXIYAiABKAkSEgoKY3JlZGVudGlhbBgDIAEoCRILCgN2aWEYBCABKAkiVwoLQXVkaXRDaGFuZ2USDAoEdHJlZRgBIAEoCRIMCgRub2RlGAUgASgJEg0KBWZpZWxkGAIgASgJEg4KBmJlZm9yZRgDIAEoCRINCgVhZnRlchgEIAEoCSpdCgtBdWRpdFNvdXJjZRIcChhBVURJVF9TT1VSQ0VfVU5TUEVDSUZJRUQQABIXChNBVURJVF9TT1VSQ0VfTEVER0VSEAESFwoTQVVESVRfU09VUkNFX1NFUlZFUhACMmMKDEF1ZGl0U2VydmljZRJTCgtMaXN0UmVjb3JkcxIeLnF1b3JhdGUudjEuTGlzdFJlY29yZHNSZXF1ZXN0Gh8ucXVvcmF0ZS52MS5MaXN0UmVjb3Jkc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_google_protobuf_timestamp, file_quorate_v1_common]);
 
 /**
  * ListRecordsRequest asks for records that match all of its filters.
@@ -60,11 +58,18 @@ export type ListRecordsRequest = Message<"quorate.v1.ListRecordsRequest"> & {
   action: string;
 
   /**
-   * Only records with a change at this node or below it.
+   * Only records with a change in this tree; empty for all.
    *
-   * @generated from field: quorate.v1.Place place = 6;
+   * @generated from field: string tree = 6;
    */
-  place?: Place | undefined;
+  tree: string;
+
+  /**
+   * With tree: only those at this node or below it; empty for the whole tree.
+   *
+   * @generated from field: string node = 11;
+   */
+  node: string;
 
   /**
    * Only records of this wall time or later.
@@ -358,11 +363,18 @@ export const AuditActorSchema: GenMessage<AuditActor> = /*@__PURE__*/
  */
 export type AuditChange = Message<"quorate.v1.AuditChange"> & {
   /**
-   * The place; the cluster if the tree is empty.
+   * The tree; empty for the cluster.
    *
-   * @generated from field: quorate.v1.Place place = 1;
+   * @generated from field: string tree = 1;
    */
-  place?: Place | undefined;
+  tree: string;
+
+  /**
+   * The node; empty for the root.
+   *
+   * @generated from field: string node = 5;
+   */
+  node: string;
 
   /**
    * What is different there.

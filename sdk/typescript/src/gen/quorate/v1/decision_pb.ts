@@ -1411,7 +1411,7 @@ export enum LevelVerdict {
   MAKES_ROOM = 3,
 
   /**
-   * No limit applies, because the request is forced or the tree is under maintenance.
+   * No limit applies, because the request is forced.
    *
    * @generated from enum value: LEVEL_VERDICT_UNCHECKED = 4;
    */

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/revision.proto.
  */
 export const file_quorate_v1_revision: GenFile = /*@__PURE__*/
-  fileDesc("ChlxdW9yYXRlL3YxL3JldmlzaW9uLnByb3RvEgpxdW9yYXRlLnYxIngKBkNoYW5nZRIkCgRraW5kGAEgASgOMhYucXVvcmF0ZS52MS5DaGFuZ2VLaW5kEgwKBHRyZWUYAiABKAkSDAoEbm9kZRgDIAEoCRINCgVmaWVsZBgEIAEoCRIOCgZiZWZvcmUYBSABKAkSDQoFYWZ0ZXIYBiABKAkiJQoHU3VidHJlZRIMCgR0cmVlGAEgASgJEgwKBG5vZGUYAiABKAkijgIKCFJldmlzaW9uEhAKCHJldmlzaW9uGAEgASgEEg0KBWFjdG9yGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIuCgphcHBsaWVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIjCgdjaGFuZ2VzGAUgAygLMhIucXVvcmF0ZS52MS5DaGFuZ2USFAoMY2hhbmdlX2NvdW50GAYgASgFEhIKCnJlcXVlc3RfaWQYByABKAkSJAoHc3VidHJlZRgIIAEoCzITLnF1b3JhdGUudjEuU3VidHJlZRIsCgdyZXF1ZXN0GAkgASgLMhsucXVvcmF0ZS52MS5BcHByb3ZlZFJlcXVlc3QiPwoPQXBwcm92ZWRSZXF1ZXN0EgoKAmlkGAEgASgEEg0KBWFza2VyGAIgASgJEhEKCWFwcHJvdmVycxgDIAMoCSpyCgpDaGFuZ2VLaW5kEhsKF0NIQU5HRV9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRQ0hBTkdFX0tJTkRfQURERUQQARIXChNDSEFOR0VfS0lORF9DSEFOR0VEEAISFwoTQ0hBTkdFX0tJTkRfUkVNT1ZFRBADYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChlxdW9yYXRlL3YxL3JldmlzaW9uLnByb3RvEgpxdW9yYXRlLnYxIngKBkNoYW5nZRIkCgRraW5kGAEgASgOMhYucXVvcmF0ZS52MS5DaGFuZ2VLaW5kEgwKBHRyZWUYAiABKAkSDAoEbm9kZRgDIAEoCRINCgVmaWVsZBgEIAEoCRIOCgZiZWZvcmUYBSABKAkSDQoFYWZ0ZXIYBiABKAkihAIKCFJldmlzaW9uEhAKCHJldmlzaW9uGAEgASgEEg0KBWFjdG9yGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIuCgphcHBsaWVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIjCgdjaGFuZ2VzGAUgAygLMhIucXVvcmF0ZS52MS5DaGFuZ2USFAoMY2hhbmdlX2NvdW50GAYgASgFEhIKCnJlcXVlc3RfaWQYByABKAkSDAoEdHJlZRgIIAEoCRIMCgRub2RlGAogASgJEiwKB3JlcXVlc3QYCSABKAsyGy5xdW9yYXRlLnYxLkFwcHJvdmVkUmVxdWVzdCI/Cg9BcHByb3ZlZFJlcXVlc3QSCgoCaWQYASABKAQSDQoFYXNrZXIYAiABKAkSEQoJYXBwcm92ZXJzGAMgAygJKnIKCkNoYW5nZUtpbmQSGwoXQ0hBTkdFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFDSEFOR0VfS0lORF9BRERFRBABEhcKE0NIQU5HRV9LSU5EX0NIQU5HRUQQAhIXChNDSEFOR0VfS0lORF9SRU1PVkVEEANiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * Change is one difference between two configurations.
@@ -44,7 +44,7 @@ export type Change = Message<"quorate.v1.Change"> & {
   /**
    * The changed setting: "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE",
    * "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
-   * "maintenance", "require_reason", "require_principal", "tenants_see", "warn_at" or "path". Without a tree: "policy NAME"
+   * "require_reason", "require_principal", "tenants_see", "warn_at" or "path". Without a tree: "policy NAME"
    * for a definition that was added or removed, "policy NAME base" or "policy NAME SWITCH" for a changed one.
    *
    * @generated from field: string field = 4;
@@ -72,34 +72,6 @@ export type Change = Message<"quorate.v1.Change"> & {
  */
 export const ChangeSchema: GenMessage<Change> = /*@__PURE__*/
   messageDesc(file_quorate_v1_revision, 0);
-
-/**
- * Subtree names a node and everything below it.
- *
- * @generated from message quorate.v1.Subtree
- */
-export type Subtree = Message<"quorate.v1.Subtree"> & {
-  /**
-   * The tree.
-   *
-   * @generated from field: string tree = 1;
-   */
-  tree: string;
-
-  /**
-   * The node; empty for the root: then the subtree is the whole tree with its settings.
-   *
-   * @generated from field: string node = 2;
-   */
-  node: string;
-};
-
-/**
- * Describes the message quorate.v1.Subtree.
- * Use `create(SubtreeSchema)` to create a new message.
- */
-export const SubtreeSchema: GenMessage<Subtree> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_revision, 1);
 
 /**
  * Revision is one change of configuration.
@@ -157,11 +129,18 @@ export type Revision = Message<"quorate.v1.Revision"> & {
   requestId: string;
 
   /**
-   * The subtree that the change was limited to; absent if it was not.
+   * The tree of the subtree that the change was limited to; empty if it was not.
    *
-   * @generated from field: quorate.v1.Subtree subtree = 8;
+   * @generated from field: string tree = 8;
    */
-  subtree?: Subtree | undefined;
+  tree: string;
+
+  /**
+   * The node at the top of that subtree; empty for the root.
+   *
+   * @generated from field: string node = 10;
+   */
+  node: string;
 
   /**
    * The request for limits that the change carried out; absent if it carried out none.
@@ -176,7 +155,7 @@ export type Revision = Message<"quorate.v1.Revision"> & {
  * Use `create(RevisionSchema)` to create a new message.
  */
 export const RevisionSchema: GenMessage<Revision> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_revision, 2);
+  messageDesc(file_quorate_v1_revision, 1);
 
 /**
  * ApprovedRequest says who asked for a change of limits and who approved it.
@@ -211,7 +190,7 @@ export type ApprovedRequest = Message<"quorate.v1.ApprovedRequest"> & {
  * Use `create(ApprovedRequestSchema)` to create a new message.
  */
 export const ApprovedRequestSchema: GenMessage<ApprovedRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_revision, 3);
+  messageDesc(file_quorate_v1_revision, 2);
 
 /**
  * ChangeKind is the kind of a difference between two configurations.
