@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
-// serveExample stands for a real server, which "quorate server" starts.
+// serveExample stands for a real server, which "quorate server run" starts.
 func serveExample(accounts int) (url string, stop func()) {
 	p := newFakeCluster()
 	p.room = accounts

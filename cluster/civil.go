@@ -153,7 +153,7 @@ func (c *clockReports) disagreement(log hclog.Logger, found bool) {
 	}
 	if c.disagreed++; c.disagreed == disagreedRounds {
 		log.Warn("civil time is not corrected: the clocks of a majority of the voters must be known and agree; " +
-			"look at `quorate cluster members`")
+			"look at `quorate member list`")
 	}
 }
 

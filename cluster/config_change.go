@@ -65,7 +65,7 @@ func (c *configChanger) change(ctx context.Context, f func() (bool, error)) (cha
 	case <-ctx.Done():
 		return false, newError(Deadline, false, ctx.Err(),
 			"the membership change was not confirmed in time; check with "+
-				"`quorate cluster members`, and repeat it if it was not made")
+				"`quorate member list`, and repeat it if it was not made")
 	}
 }
 

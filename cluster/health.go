@@ -242,7 +242,7 @@ func (p *prober) findMember(id string) (NodeHealth, error) {
 	if h, _ := findNode(p.list(), id); h.Role == RoleVoter || h.Role == RoleNonVoter {
 		return h, nil
 	}
-	return NodeHealth{}, newError(UnknownMember, true, nil, "the cluster has no member %q; `quorate cluster members` "+
+	return NodeHealth{}, newError(UnknownMember, true, nil, "the cluster has no member %q; `quorate member list` "+
 		"shows all", id)
 }
 

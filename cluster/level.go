@@ -163,10 +163,8 @@ func (l *levels) check(format uint32) *Error {
 	if err := l.checkAllUnderstand(format); err != nil {
 		return err
 	}
-	return newError(NotUpgraded, true, nil, "this needs feature level %d, and the cluster is at %d; all "+
-		"members have it, "+
-		"so the leader raises the cluster to it after a while, or now with `quorate cluster level "+
-		"--raise`", format, l.ledger.Format())
+	return newError(NotUpgraded, true, nil, "this needs feature level %d, and the cluster is at %d; all members have it, "+
+		"so the leader raises the cluster to it after a while, or now with `quorate level raise`", format, l.ledger.Format())
 }
 
 // checkAllUnderstand returns an error unless every member of raft's configuration understands a format according to its

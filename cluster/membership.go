@@ -34,7 +34,7 @@ func (n *Node) AddNode(ctx context.Context, id string) (bool, error) {
 		case !known:
 			return false, newError(UnknownMember, true, nil,
 				"no node %q is known; start it with the cluster name of this "+
-					"cluster, and with --join or `quorate cluster join ADDRESS`", id)
+					"cluster, and with --join or `quorate member create ADDRESS`", id)
 		case h.Role == RoleVoter && h.Status.Instance != "":
 			return true, l.servers.demoteVoter(id)
 		case h.Role == RoleVoter || h.Role == RoleNonVoter:

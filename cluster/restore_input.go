@@ -38,7 +38,7 @@ func (r *restorer) checkLevel(needed uint32, mayRaise bool) *Error {
 		return nil
 	}
 	return newError(Unsafe, true, nil, "the cluster is at feature level %d and this restore needs level %d, from which "+
-		"on no older version can take part; raise it first (`quorate cluster level --raise`), or confirm that with "+
+		"on no older version can take part; raise it first (`quorate level raise`), or confirm that with "+
 		"--raise-level; nothing was changed", now, needed)
 }
 

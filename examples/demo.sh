@@ -3,7 +3,7 @@
 # middle, and go on. Every outcome is checked: the exit code is 0 only if each of them is what it must be. No process and no
 # file is left behind.
 #
-#   make demo, or quorate demo, or QUORATE=path/to/quorate examples/demo.sh
+#   make demo, or quorate server dev --demo, or QUORATE=path/to/quorate examples/demo.sh
 set -euo pipefail
 if ((BASH_VERSINFO[0] < 5)); then
   echo "the demo needs bash 5 or newer, this is $BASH_VERSION" >&2
@@ -73,7 +73,7 @@ free_ports() {
 
 # start ID starts a server on its data folder.
 start() {
-  "$quorate" server --id "$1" --data-dir "$dir/$1" --cluster-name demo --log-level warn \
+  "$quorate" server run --id "$1" --data-dir "$dir/$1" --cluster-name demo --log-level warn \
     --http-addr "${http[$1]}" --raft-addr "${raft[$1]}" --gossip-addr "${gossip[$1]}" \
     --bootstrap-expect 3 --join "${gossip[n1]},${gossip[n2]},${gossip[n3]}" >>"$dir/$1.log" 2>&1 &
   pid[$1]=$!
@@ -156,9 +156,9 @@ used() {
 # everything sets all to the limits, with their revision, and the allocations that the cluster has acknowledged, and held to
 # the number of allocations.
 everything() {
-  must export
+  must manifest export
   all="$err"$'\n'"$out"
-  must allocations
+  must allocation list
   all+=$'\n'"$out"
   held=$(($(wc -l <<<"$out") - 1))
 }
@@ -184,7 +184,7 @@ verdict() { # WHAT LEVEL...
 limit() {
   local node=$1 amount=$2
   shift 2
-  ask limits set "cern:$node" "cores=$amount" --actor demo --reason "the CERN script"
+  ask limit set "cern:$node" "cores=$amount" --actor demo --reason "the CERN script"
   verdict "limit of ${node#atlas/} := $amount" "$@"
 }
 
@@ -236,7 +236,7 @@ find_leader
 fact "ready after $(seconds_since "$began") s; $leader leads; data in $dir"
 
 chapter "load examples/cern.yaml and let the first jobs in"
-if [[ -n ${CERN_YAML:-} ]]; then # quorate demo brings the file along
+if [[ -n ${CERN_YAML:-} ]]; then # quorate server dev --demo brings the file along
   printf '%s' "$CERN_YAML" >"$dir/cern.yaml"
 else
   cp "$(dirname "${BASH_SOURCE[0]}")/cern.yaml" "$dir/cern.yaml"

@@ -13,8 +13,8 @@ import (
 
 // Audit records are made here and not in the ledger, because they also tell of what happens to the ledger as a whole,
 // and outlive its replacement. They follow from the log alone, so they are the same on every member. Changes of the
-// membership are not among them: a recovery by force ("quorate recover") rewrites the configuration of raft without
-// applying its entries, so members would have different chains after it.
+// membership are not among them: a recovery by force ("quorate cluster recover") rewrites the configuration of raft
+// without applying its entries, so members would have different chains after it.
 
 // recordCommand records a command that has changed the configuration or the access book. Commands of holders cost no
 // more than the switch.

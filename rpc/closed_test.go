@@ -22,7 +22,7 @@ func TestAClosedServerServesNoOpenCluster(t *testing.T) {
 	c.lead("n1")
 	ctx := t.Context()
 	_, err := quoratev1connect.NewTreeServiceClient(as(""), d.url).ListTrees(ctx, &quoratev1.ListTreesRequest{})
-	wantRefused(t, err, connect.CodeFailedPrecondition, "", "quorate access bootstrap")
+	wantRefused(t, err, connect.CodeFailedPrecondition, "", "quorate token create")
 	_, err = quoratev1connect.NewAllocationServiceClient(as(""), d.url).Release(ctx, &quoratev1.ReleaseRequest{Id: "x"})
 	wantRefused(t, err, connect.CodeFailedPrecondition, "", "insecure-open")
 	_, err = d.accessAs("").SetAccessMode(ctx, &quoratev1.SetAccessModeRequest{

@@ -189,7 +189,7 @@ func TestCertificateIsCheckedPerCall(t *testing.T) {
 func (c *cluster) replaceAuthorityAtOnce(t *testing.T) {
 	t.Helper()
 	next := pki.Folder(t.TempDir() + "/next")
-	if end := runCommand(t, "tls", "init", string(next), "--nodes", "n1"); end.code != 0 {
+	if end := runCommand(t, "tls", "create", string(next), "--nodes", "n1"); end.code != 0 {
 		t.Fatalf("%+v", end)
 	}
 	for _, pair := range [][2]string{

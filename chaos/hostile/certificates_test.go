@@ -110,7 +110,7 @@ func replaceFile(t *testing.T, path string, text []byte) {
 func (c *cluster) replaceAuthority(t *testing.T, traffic *backgroundCalls) {
 	t.Helper()
 	next := pki.Folder(filepath.Join(t.TempDir(), "next"))
-	if end := runCommand(t, "tls", "init", string(next), "--nodes", "n1,n2,n3"); end.code != 0 {
+	if end := runCommand(t, "tls", "create", string(next), "--nodes", "n1,n2,n3"); end.code != 0 {
 		t.Fatalf("%+v", end)
 	}
 	earlier, later := readFile(t, c.certs.CA()), readFile(t, next.CA())

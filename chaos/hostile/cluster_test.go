@@ -25,7 +25,7 @@ import (
 type clusterOptions struct {
 	// size is the number of servers; 3 if 0.
 	size int
-	// encrypted gives the servers certificates and gossip keys of "quorate tls init", and requires client
+	// encrypted gives the servers certificates and gossip keys of "quorate tls create", and requires client
 	// certificates.
 	encrypted bool
 	// args are additional arguments of every server.
@@ -50,8 +50,8 @@ func startCluster(t *testing.T, o clusterOptions) *cluster {
 	if o.encrypted {
 		c.certs = pki.Folder(filepath.Join(t.TempDir(), "certs"))
 		ids := []string{"n1", "n2", "n3"}[:o.size]
-		if end := runCommand(t, "tls", "init", string(c.certs), "--nodes", strings.Join(ids, ",")); end.code != 0 {
-			t.Fatalf("tls init: %+v", end)
+		if end := runCommand(t, "tls", "create", string(c.certs), "--nodes", strings.Join(ids, ",")); end.code != 0 {
+			t.Fatalf("tls create: %+v", end)
 		}
 	}
 	servertest.StartCluster(t, servertest.Settings{

@@ -116,7 +116,7 @@ func TestForgedAddresses(t *testing.T) {
 		if robbed := th.misdirected.Load(); robbed > 0 {
 			t.Errorf("%d calls were relayed to an impostor", robbed)
 		}
-		status := runCommand(t, append([]string{"cluster", "members"}, c.clientFlags(follower)...)...)
+		status := runCommand(t, append([]string{"member", "list"}, c.clientFlags(follower)...)...)
 		if status.code != 0 || strings.Contains(status.stdout, th.address) {
 			t.Errorf("the address of an impostor is listed as a member's: %+v", status)
 		}

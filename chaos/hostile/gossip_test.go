@@ -90,7 +90,7 @@ func udpAddress(address string) *net.UDPAddr {
 func (c *cluster) awaitCheckpoint(t *testing.T, n *node) uint64 {
 	t.Helper()
 	waitFor(t, "the members do not compare their states", func() bool {
-		return runCommand(t, append([]string{"cluster", "digests", "--now"}, c.clientFlags(n)...)...).code == 0
+		return runCommand(t, append([]string{"digest", "list", "--now"}, c.clientFlags(n)...)...).code == 0
 	})
 	calls := quoratev1connect.NewClusterServiceClient(c.httpClient(t, ""), n.URL())
 	answer, err := calls.GetDigests(t.Context(), &quoratev1.GetDigestsRequest{})

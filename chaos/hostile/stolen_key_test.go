@@ -159,7 +159,7 @@ func TestKeyOfRemovedNode(t *testing.T) {
 	key := c.stealKey(t, "n3")
 	leader, _ := c.findLeader(t)
 	waitFor(t, "n3 is not removed", func() bool {
-		return runCommand(t, append([]string{"cluster", "remove", "n3", "--force"}, c.clientFlags(leader)...)...).
+		return runCommand(t, append([]string{"member", "delete", "n3", "--force"}, c.clientFlags(leader)...)...).
 			code == 0
 	})
 	c.nodes[2].Kill()
@@ -261,7 +261,7 @@ func (c *cluster) impersonateNode(t *testing.T, victim *node, key stolenKey) {
 	if said := heard.Load(); said > 0 {
 		t.Errorf("%d bytes were sent to an impostor", said)
 	}
-	end := runCommand(t, append([]string{"cluster", "members"}, rest.clientFlags(rest.nodes[0])...)...)
+	end := runCommand(t, append([]string{"member", "list"}, rest.clientFlags(rest.nodes[0])...)...)
 	if line := lineOf(end.stdout, victim.ID); !strings.Contains(line, "voter") || strings.Contains(line, "non-voter") {
 		t.Errorf("%s lost its vote to an impostor: %s", victim.ID, end.stdout)
 	}

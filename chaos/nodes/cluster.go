@@ -132,7 +132,7 @@ func (c *Cluster) setServerArgs() {
 	for i, n := range c.Nodes {
 		a := c.addresses[i]
 		n.setArgs(append([]string{
-			"server", "--id", n.ID, "--data-dir", n.Disk.Dir, "--http-addr", a.api, "--raft-addr", a.raft,
+			"server", "run", "--id", n.ID, "--data-dir", n.Disk.Dir, "--http-addr", a.api, "--raft-addr", a.raft,
 			"--gossip-addr", a.gossip, "--front-ends", "boskos=" + a.boskos + ",yunikorn", "--join", strings.Join(gossip, ","),
 			"--bootstrap-expect", fmt.Sprint(len(c.Nodes)),
 		}, c.args...))

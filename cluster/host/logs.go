@@ -41,8 +41,8 @@ type LogStoreError struct {
 // Error says how to get the other log store.
 func (e *LogStoreError) Error() string {
 	return fmt.Sprintf("data folder %s has the log store %q, and log-store is %q; start the server without log-store to "+
-		"keep %q, or convert the folder first: quorate migrate-log --data-dir %s --to %s", e.Folder, e.Has, e.Want, e.Has,
-		quoteArgument(e.Folder), e.Want)
+		"keep %q, or convert the folder first: quorate log convert --data-dir %s --log-store %s", e.Folder, e.Has, e.Want,
+		e.Has, quoteArgument(e.Folder), e.Want)
 }
 
 // quoteArgument writes an argument as a shell reads it.

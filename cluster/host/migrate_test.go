@@ -274,7 +274,7 @@ func TestAFolderKeepsItsLogStore(t *testing.T) {
 				}
 				continue
 			}
-			command := fmt.Sprintf("quorate migrate-log --data-dir %s --to %s", path, want)
+			command := fmt.Sprintf("quorate log convert --data-dir %s --log-store %s", path, want)
 			var other *LogStoreError
 			if !errors.As(err, &other) || !strings.HasSuffix(err.Error(), command) {
 				t.Errorf("a folder with %s opened as %s: got %v, want an error that ends with %q", kind, want, err, command)

@@ -29,8 +29,8 @@ type QuarantinedError struct {
 // Error names the finding and what to do.
 func (e *QuarantinedError) Error() string {
 	return fmt.Sprintf("node %s is in quarantine (%s). If a majority of the others is healthy, let it start over from "+
-		"their state: quorate recover start-over --data-dir %s. If its state is equal to that of a majority after all, "+
-		"prove it: quorate recover digests on each stopped member, then quorate recover lift; see docs/operations.md, "+
+		"their state: quorate quarantine lift --discard --data-dir %s. If its state is equal to that of a majority "+
+		"after all, prove it: quorate digest list --data-dir on each stopped member, then quorate quarantine lift; see docs/operations.md, "+
 		"Divergence", e.ID, e.Reason, e.Folder)
 }
 

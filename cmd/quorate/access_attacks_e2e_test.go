@@ -285,16 +285,16 @@ func TestEscalation(t *testing.T) {
 		{as("anna", "apply"+file(roleOfAnna)), 4, "access.manage"},
 		{as("ops", "apply"+file(roleOfAnna)), 4, "access.manage"},
 		// A node takes its bindings along, so both parents are asked.
-		{as("peter", "move cern:atlas/physics physics"), 1, "there is no"},
-		{as("peter", "move cern:atlas/physics cms/physics"), 1, "there is no"},
-		{as("carl", "move cern:cms atlas/cms"), 1, "there is no"},
-		{as("anna", "move cern:atlas/physics cms/physics"), 1, "there is no"},
+		{as("peter", "node move cern:atlas/physics physics"), 1, "there is no"},
+		{as("peter", "node move cern:atlas/physics cms/physics"), 1, "there is no"},
+		{as("carl", "node move cern:cms atlas/cms"), 1, "there is no"},
+		{as("anna", "node move cern:atlas/physics cms/physics"), 1, "there is no"},
 		// What was taken away does not come back by a rollback of someone who could not give it.
 		{as("admin", "apply"+file(with("[\"account carl\"]", "[\"account ops\"]"))), 0, "ops"},
-		{as("carl", "rollback 1"), 4, "config.read"},
-		{as("anna", "rollback 1"), 4, "config.read"},
-		{as("hans", "rollback 1"), 4, "config.read"},
-		{as("carl", "access can-i limits.set cern:cms"), 1, "no"},
+		{as("carl", "revision rollback 1"), 4, "config.read"},
+		{as("anna", "revision rollback 1"), 4, "config.read"},
+		{as("hans", "revision rollback 1"), 4, "config.read"},
+		{as("carl", "access check limits.set cern:cms"), 1, "no"},
 	})
 }
 
@@ -312,20 +312,20 @@ func TestARollbackGivesNoRights(t *testing.T) {
 	withoutCarl := strings.Replace(curated, `["account carl"]`, `["account ops"]`, 1)
 	playSteps(t, list[0], []step{
 		{as("admin", "apply -f "+manifestFile(t, curated)), 0, "revision 4"},
-		{as("admin", "limits set cern:cms cores=39"), 0, "revision 5"},
-		{as("heidi", "rollback 4"), 0, "cern:cms  limit cores: 39 -> 40"},
+		{as("admin", "limit set cern:cms cores=39"), 0, "revision 5"},
+		{as("heidi", "revision rollback 4"), 0, "cern:cms  limit cores: 39 -> 40"},
 		{as("admin", "apply -f "+manifestFile(t, withoutCarl)), 0, "revision 7"},
-		{as("admin", "limits set cern:cms cores=38"), 0, "revision 8"},
-		{as("heidi", "rollback 7"), 0, "cern:cms  limit cores: 38 -> 40"},
+		{as("admin", "limit set cern:cms cores=38"), 0, "revision 8"},
+		{as("heidi", "revision rollback 7"), 0, "cern:cms  limit cores: 38 -> 40"},
 	})
 	for _, f := range list {
 		playSteps(t, f, []step{
-			{as("heidi", "rollback 6 --dry-run"), 4, "bindings.grant"},
-			{as("heidi", "rollback 6"), 4, "bindings.grant"},
-			{as("carl", "access can-i limits.set cern:cms"), 1, "no"},
+			{as("heidi", "revision rollback 6 --dry-run"), 4, "bindings.grant"},
+			{as("heidi", "revision rollback 6"), 4, "bindings.grant"},
+			{as("carl", "access check limits.set cern:cms"), 1, "no"},
 		})
 	}
-	playSteps(t, list[0], []step{{as("admin", "rollback 6"), 0, "account carl"}})
+	playSteps(t, list[0], []step{{as("admin", "revision rollback 6"), 0, "account carl"}})
 }
 
 // TestAServerAloneKeepsTheGuard: after a start without a leader a server does not know yet that its cluster is guarded,
@@ -348,8 +348,8 @@ func TestAServerAloneKeepsTheGuard(t *testing.T) {
 		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 	})
 	playSteps(t, list[0], []step{
-		{"allocations --stale --timeout 6s", 6, "has not caught up"},
-		{"history --stale --timeout 6s", 6, "has not caught up"},
+		{"allocation list --stale --timeout 6s", 6, "has not caught up"},
+		{"revision list --stale --timeout 6s", 6, "has not caught up"},
 		{"status --stale --timeout 6s", 6, "callers with cluster.read see why"},
 	})
 	for i := 1; i < len(list); i++ {
@@ -357,8 +357,8 @@ func TestAServerAloneKeepsTheGuard(t *testing.T) {
 	}
 	awaitReady(t, processes[0], list[0])
 	playSteps(t, list[0], []step{
-		{as("hans", "allocations"), 0, ""},
-		{"history --stale", 0, "filtered"},
+		{as("hans", "allocation list"), 0, ""},
+		{"revision list --stale", 0, "filtered"},
 	})
 }
 
@@ -463,21 +463,22 @@ func TestForeignIDsAndFences(t *testing.T) {
 		playSteps(t, f, []step{
 			{as("heidi", "renew lease --fence 1 --namespace account/hans"), 1, "no allocation"},
 			{as("heidi", "release lease --namespace account/hans"), 1, "no allocation"},
-			{as("heidi", "confirm pending --namespace account/hans"), 1, "no allocation"},
-			{as("heidi", "cancel pending --namespace account/hans"), 1, "no allocation"},
+			{as("heidi", "allocation confirm pending --namespace account/hans"), 1, "no allocation"},
+			{as("heidi", "release pending --restore --namespace account/hans"), 1, "no allocation"},
 			{as("heidi", "explain lease --namespace account/hans"), 1, "no allocation"},
 			{as("heidi", "allocate --namespace account/hans --id lease --ttl 1h"+at+"1"), 4, "another namespace"},
 			{as("heidi", "allocate --namespace account/hans --id unknown"+at+"1"), 4, "another namespace"},
 			{as("heidi", "renew lease --fence 1"), 1, "no allocation"},
-			{as("heidi", "allocations"), 0, ""},
+			{as("heidi", "allocation list"), 0, ""},
 		})
 	}
-	end := runCommand(t, "allocations", "--server", list[0].baseURL(), "--token-file", filepath.Join(tokens, "heidi"))
+	end := runCommand(t, "allocation", "list", "--server", list[0].baseURL(), "--token-file",
+		filepath.Join(tokens, "heidi"))
 	if strings.Contains(end.stdout, "lease") || strings.Contains(end.stdout, "pending") {
 		t.Errorf("heidi sees\n%s", end.stdout)
 	}
 	playSteps(t, list[0], []step{
 		{as("hans", "renew lease --fence 1"), 0, ""},
-		{as("hans", "confirm pending"), 0, ""},
+		{as("hans", "allocation confirm pending"), 0, ""},
 	})
 }

@@ -265,9 +265,10 @@ func searchOperatorOutputs(t *testing.T, list []serverFlags, root string, secret
 	dir := t.TempDir()
 	bundle, backup := filepath.Join(dir, "bundle.tar.gz"), filepath.Join(dir, "state.backup")
 	for _, command := range []string{
-		"export", "audit -o json", "audit --denied -o json", "history -o json", "access account list -o json",
-		"access token list hans -o json", "access status -o json", "allocations -o json", "events -o json", "leases -o json",
-		"status -o json", "cluster members -o json", "debug " + bundle, "snapshot save " + backup,
+		"manifest export", "audit list -o json", "audit list --denied -o json", "revision list -o json",
+		"account list -o json", "token list hans -o json", "access status -o json", "allocation list -o json",
+		"event list -o json", "lease list -o json",
+		"status -o json", "member list -o json", "cluster dump " + bundle, "snapshot create " + backup,
 	} {
 		end := runCommand(t, append(strings.Fields(command), "--server", list[0].baseURL(), "--token-file", root)...)
 		if end.code != 0 {

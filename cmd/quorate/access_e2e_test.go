@@ -61,20 +61,20 @@ func guardedCluster(
 	}
 	root := " --token-file " + filepath.Join(tokens, "admin")
 	steps := []step{
-		{"access bootstrap --secret-file " + secret + " --out " + filepath.Join(tokens, "admin"), 0, ""},
-		{"access bootstrap --secret-file " + secret + " --out " + filepath.Join(tokens, "again"), 3, "has been"},
+		{"token create --secret-file " + secret + " --out " + filepath.Join(tokens, "admin"), 0, ""},
+		{"token create --secret-file " + secret + " --out " + filepath.Join(tokens, "again"), 3, "has been"},
 		{"access whoami" + root, 0, "account/admin"},
 		{"apply -f " + manifestFile(t, guardedTree) + root, 0, "binding node-admin: account anna"},
 	}
 	for _, name := range []string{"anna", "peter", "hans", "heidi", "carl", "ops"} {
-		steps = append(steps, step{"access account add " + name + root, 0, name},
-			step{"access token add " + name + " --out " + filepath.Join(tokens, name) + root, 0, "ends at"})
+		steps = append(steps, step{"account create " + name + root, 0, name},
+			step{"token create " + name + " --out " + filepath.Join(tokens, name) + root, 0, "ends at"})
 	}
 	playSteps(t, list[1], append(steps,
-		step{"access guard watch" + root, 0, "watching"},
-		step{"limits set cern:atlas cores=59 --reason nobody", 0, "applied"},
-		step{"access guard on" + root, 0, "guarded"},
-		step{"limits set cern:atlas cores=60" + root, 0, "applied"}))
+		step{"access set watching" + root, 0, "watching"},
+		step{"limit set cern:atlas cores=59 --reason nobody", 0, "applied"},
+		step{"access set guarded" + root, 0, "guarded"},
+		step{"limit set cern:atlas cores=60" + root, 0, "applied"}))
 	return list, processes, tokens
 }
 
@@ -86,22 +86,22 @@ func TestAGuardedCluster(t *testing.T) {
 	for i, f := range list {
 		id := string(rune('a' + i))
 		playSteps(t, f, []step{
-			{as("anna", "limits set cern:atlas/physics cores=39"), 0, ""},
-			{as("anna", "limits set cern:atlas/physics cores=40"), 0, ""},
-			{as("anna", "limits set cern:atlas cores=61"), 4, "lacks the right limits.set at its parent cern"},
-			{as("peter", "limits set cern:atlas/physics cores=39"), 4, "limits.set"},
-			{as("carl", "limits set cern:atlas/physics cores=39"), 1, "there is no node cern:atlas/physics"},
-			{as("anna", "limits set cern:atlas/physics cores=30 --user account/eve"), 0, "users account/eve: cores 30"},
-			{as("hans", "limits set cern:atlas/physics cores=31 --user account/eve"), 4, "policy.set"},
-			{as("hans", "limits get cern:atlas/physics"), 0, "user account/eve  cores     30"},
-			{as("hans", "limits get cern:atlas/physics"), 0, "without the use of users and groups"},
-			{as("carl", "limits get cern:atlas/physics"), 1, "there is no node cern:atlas/physics"},
-			{as("anna", "limits set cern:atlas --applications 3"), 4, "lacks the right limits.set at its parent cern"},
-			{as("anna", "limits set cern:atlas/physics cores=unset --user account/eve"), 0, "- cern:atlas/physics"},
+			{as("anna", "limit set cern:atlas/physics cores=39"), 0, ""},
+			{as("anna", "limit set cern:atlas/physics cores=40"), 0, ""},
+			{as("anna", "limit set cern:atlas cores=61"), 4, "lacks the right limits.set at its parent cern"},
+			{as("peter", "limit set cern:atlas/physics cores=39"), 4, "limits.set"},
+			{as("carl", "limit set cern:atlas/physics cores=39"), 1, "there is no node cern:atlas/physics"},
+			{as("anna", "limit set cern:atlas/physics cores=30 --user account/eve"), 0, "users account/eve: cores 30"},
+			{as("hans", "limit set cern:atlas/physics cores=31 --user account/eve"), 4, "policy.set"},
+			{as("hans", "limit show cern:atlas/physics"), 0, "user account/eve  cores     30"},
+			{as("hans", "limit show cern:atlas/physics"), 0, "without the use of users and groups"},
+			{as("carl", "limit show cern:atlas/physics"), 1, "there is no node cern:atlas/physics"},
+			{as("anna", "limit set cern:atlas --applications 3"), 4, "lacks the right limits.set at its parent cern"},
+			{as("anna", "limit set cern:atlas/physics cores=unset --user account/eve"), 0, "- cern:atlas/physics"},
 			{"allocate --id y --at cern:cms --amount cores=1", 1, "there is no tree"},
 			{as("hans", "allocate --id "+id+" --at cern:atlas/physics --amount cores=3"), 0, "granted"},
-			{as("heidi", "allocation "+id), 1, "no allocation"},
-			{as("heidi", "allocation --namespace account/hans "+id), 1, "no allocation"},
+			{as("heidi", "allocation show "+id), 1, "no allocation"},
+			{as("heidi", "allocation show --namespace account/hans "+id), 1, "no allocation"},
 			{as("heidi", "release --namespace account/hans "+id), 1, "no allocation"},
 			{
 				as("heidi", "allocate --namespace account/hans --id "+id+" --at cern:atlas/physics --amount cores=3"), 4,
@@ -109,20 +109,20 @@ func TestAGuardedCluster(t *testing.T) {
 			},
 			{as("heidi", "allocate --id "+id+" --at cern:atlas/physics --amount cores=3"), 0, "in the namespace account/heidi"},
 			{as("admin", "release --namespace account/heidi "+id), 0, "released"},
-			{as("hans", "allocation "+id), 0, "held"},
+			{as("hans", "allocation show "+id), 0, "held"},
 			{as("carl", "allocate --id x --at cern:atlas/physics --amount cores=3"), 1, "there is no"},
 			{as("peter", "allocate --id x --at cern:atlas/physics --amount cores=3"), 4, "lacks the right hold"},
-			{as("peter", "allocations"), 0, id},
-			{as("peter", "allocations -o json --owner account/hans --at cern:atlas"), 0, `"owner": "account/hans"`},
+			{as("peter", "allocation list"), 0, id},
+			{as("peter", "allocation list -o json --owner account/hans --at cern:atlas"), 0, `"owner": "account/hans"`},
 			{as("hans", "usage cern"), 0, "physics  cores     40"},
 			{as("carl", "usage cern:atlas"), 1, "there is no node cern:atlas"},
 			{as("anna", "apply -f "+manifestFile(t, guardedTree)), 4, "--at cern:atlas"},
-			{as("anna", "access account add eve"), 4, "access.manage"},
-			{as("ops", "access can-i cluster.operate"), 0, "yes"},
-			{as("anna", "access can-i limits.set cern:atlas"), 0, "yes"},
-			{as("carl", "access can-i limits.set cern:atlas"), 1, "no"},
-			{as("ops", "cluster level"), 0, "possible  1"},
-			{as("anna", "cluster level"), 4, "cluster.read"},
+			{as("anna", "account create eve"), 4, "access.manage"},
+			{as("ops", "access check cluster.operate"), 0, "yes"},
+			{as("anna", "access check limits.set cern:atlas"), 0, "yes"},
+			{as("carl", "access check limits.set cern:atlas"), 1, "no"},
+			{as("ops", "level raise --dry-run"), 0, "possible  1"},
+			{as("anna", "level raise --dry-run"), 4, "cluster.read"},
 			{"access whoami", 0, "anonymous"},
 			{as("hans", "release "+id), 0, "released"},
 		})
@@ -135,7 +135,7 @@ func TestAGuardedCluster(t *testing.T) {
 	}
 	playSteps(t, list[2], []step{
 		{
-			as("hans", "access token rotate --life 399d --out "+filepath.Join(tokens, "longer")), 2,
+			as("hans", "token rotate --life 399d --out "+filepath.Join(tokens, "longer")), 2,
 			"only callers with access.manage may make tokens that live longer",
 		},
 	})
@@ -155,7 +155,7 @@ func TestARevokedTokenWhileTheLeaderDies(t *testing.T) {
 	id := strings.Split(strings.TrimSpace(string(text)), "_")[1]
 	playSteps(t, list[0], []step{
 		{as("hans", "allocate --id before --at cern:atlas/physics --amount cores=1"), 0, "granted"},
-		{as("admin", "access token revoke "+id), 0, "revoked"},
+		{as("admin", "token delete "+id), 0, "revoked"},
 	})
 	for i, f := range list {
 		playSteps(t, f, []step{
@@ -167,8 +167,8 @@ func TestARevokedTokenWhileTheLeaderDies(t *testing.T) {
 		}
 	}
 	playSteps(t, list[2], []step{
-		{as("admin", "allocation before --namespace account/hans"), 0, "held"},
-		{as("admin", "allocation after --namespace account/hans"), 1, "no allocation"},
+		{as("admin", "allocation show before --namespace account/hans"), 0, "held"},
+		{as("admin", "allocation show after --namespace account/hans"), 1, "no allocation"},
 		{as("heidi", "allocate --id later --at cern:atlas/physics --amount cores=1"), 0, "granted"},
 	})
 }

@@ -15,17 +15,17 @@ func TestTheHintOfARefusalCanBePasted(t *testing.T) {
 		return []string{"--server", list[0].baseURL(), "--token-file", filepath.Join(tokens, name)}
 	}
 	for command, want := range map[string]struct{ hint, holder string }{
-		"limits set cern:atlas cores=61":                                {"limits.set cern", "account admin"},
+		"limit set cern:atlas cores=61":                                 {"limits.set cern", "account admin"},
 		"allocate --id x --at cern:atlas/physics --amount cores=1":      {"hold cern:atlas/physics", "account hans"},
 		"allocate --id x --at cern:atlas/physics/grid --amount cores=1": {"hold cern:atlas/physics", "account hans"},
-		"cluster level":         {"cluster.read", "account ops"},
-		"access account list":   {"access.read", "account admin"},
-		"access account add me": {"access.manage", "account admin"},
+		"level raise --dry-run":                                         {"cluster.read", "account ops"},
+		"account list":                                                  {"access.read", "account admin"},
+		"account create me":                                             {"access.manage", "account admin"},
 	} {
 		end := runCommand(t, append(strings.Fields(command), as("anna")...)...)
 		_, hint, found := strings.Cut(end.stderr, "who may (administrators): quorate ")
 		hint, _, _ = strings.Cut(hint, "\n")
-		if end.code != 4 || !found || hint != "access who-can "+want.hint {
+		if end.code != 4 || !found || hint != "binding list "+want.hint {
 			t.Errorf("%s prints the hint %q, want %q: %+v", command, hint, want.hint, end)
 			continue
 		}
@@ -34,7 +34,7 @@ func TestTheHintOfARefusalCanBePasted(t *testing.T) {
 			t.Errorf("%s answers %+v, want %s", hint, end, want.holder)
 		}
 	}
-	end := runCommand(t, append(strings.Fields("limits set cern:atlas cores=61"), as("carl")...)...)
+	end := runCommand(t, append(strings.Fields("limit set cern:atlas cores=61"), as("carl")...)...)
 	if strings.Contains(end.stderr, "who-can") {
 		t.Errorf("a caller who does not see the node is shown it: %s", end.stderr)
 	}

@@ -92,10 +92,10 @@ func matrixCluster(t *testing.T) (
 	token := filepath.Join(dir, "admin")
 	root := " --token-file " + token
 	playSteps(t, list[0], []step{
-		{"access bootstrap --secret-file " + secret + " --out " + token, 0, ""},
+		{"token create --secret-file " + secret + " --out " + token, 0, ""},
 		{"apply -f " + manifestFile(t, fmt.Sprintf(matrixText, atCluster.String(), atNode.String())) + root, 0, ""},
-		{"limits set t:a cores=900001" + root, 0, ""}, // for RollBack
-		{"access guard on --force" + root, 0, "guarded"},
+		{"limit set t:a cores=900001" + root, 0, ""}, // for RollBack
+		{"access set guarded --force" + root, 0, "guarded"},
 	})
 	admin, err := client.New([]string{list[0].baseURL()}, client.WithTokenFile(token))
 	if err != nil {

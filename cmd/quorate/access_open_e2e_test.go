@@ -20,8 +20,8 @@ func TestNoClusterIsOpenByAccident(t *testing.T) {
 		t.Fatal(err)
 	}
 	certs := in("certs")
-	if end := runCommand(t, "tls", "init", certs, "--nodes", "n1=127.0.0.1"); end.code != 0 {
-		t.Fatalf("tls init: %+v", end)
+	if end := runCommand(t, "tls", "create", certs, "--nodes", "n1=127.0.0.1"); end.code != 0 {
+		t.Fatalf("tls create: %+v", end)
 	}
 	start := func(dataDir string, more ...string) (serverFlags, *process) {
 		f := singleServer(t, append(more, "--tls-ca", filepath.Join(certs, "ca.crt"),
@@ -55,15 +55,15 @@ func TestNoClusterIsOpenByAccident(t *testing.T) {
 
 	f, p := start(in("new"), "--bootstrap-secret-file", in("secret"))
 	awaitStatus(f)
-	steps(f, step{manifest, 3, "quorate access bootstrap"}, step{"trees", 3, "insecure-open"},
+	steps(f, step{manifest, 3, "quorate token create"}, step{"tree list", 3, "insecure-open"},
 		step{"access whoami", 0, "open"})
 	p.stopCleanly(t)
 	f, p = start(in("new"), "--bootstrap-secret-file", in("secret")) // the folder is not new any more
 	awaitStatus(f)
-	steps(f, step{"trees", 3, "does not serve an open cluster"},
-		step{"access bootstrap --secret-file " + in("secret") + " --out " + in("root"), 0, ""},
+	steps(f, step{"tree list", 3, "does not serve an open cluster"},
+		step{"token create --secret-file " + in("secret") + " --out " + in("root"), 0, ""},
 		step{"access whoami --token-file " + in("root"), 0, "guarded"},
-		step{manifest + " --token-file " + in("root"), 0, "applied"}, step{"trees", 0, ""},
+		step{manifest + " --token-file " + in("root"), 0, "applied"}, step{"tree list", 0, ""},
 		step{manifest, 1, "there is no"})
 	p.stopCleanly(t)
 
@@ -78,7 +78,7 @@ func TestNoClusterIsOpenByAccident(t *testing.T) {
 	}
 	f, p = start(in("open"))
 	awaitStatus(f)
-	steps(f, step{"trees", 0, "lab"})
+	steps(f, step{"tree list", 0, "lab"})
 	if said := p.stderr.String(); !strings.Contains(said, "set insecure-open") {
 		t.Errorf("the server does not warn: %s", said)
 	}
@@ -88,11 +88,11 @@ func TestNoClusterIsOpenByAccident(t *testing.T) {
 // TestDevGuarded: it prints a token of an administrator of a guarded cluster.
 func TestDevGuarded(t *testing.T) {
 	t.Parallel()
-	p := startCommandIn(t, t.TempDir(), "dev", "--http-addr", "127.0.0.1:0", "--guarded")
+	p := startCommandIn(t, t.TempDir(), "server", "dev", "--http-addr", "127.0.0.1:0", "--guarded")
 	const mark = "export QUORATE_TOKEN="
 	for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(), "quorate usage cern\n"); {
 		if time.Now().After(deadline) || !p.isRunning() {
-			t.Fatal("dev prints no token")
+			t.Fatal("server dev prints no token")
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

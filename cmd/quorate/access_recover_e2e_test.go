@@ -30,16 +30,16 @@ func TestAccessIsRecovered(t *testing.T) {
 		}
 	}
 	bootstrap := func(secret, out string) string {
-		return "access bootstrap --secret-file " + in(secret) + " --out " + in(out)
+		return "token create --secret-file " + in(secret) + " --out " + in(out)
 	}
 	prepare := func(i int, out string) string {
 		return "access recover --data-dir " + list[i].dir + " --out " + in(out)
 	}
 	playSteps(t, list[other], []step{
-		{"access token rotate --life 2s --overlap 0s --out " + in("admin") + " --token-file " + in("admin"), 0, ""},
+		{"token rotate --life 2s --overlap 0s --out " + in("admin") + " --token-file " + in("admin"), 0, ""},
 	})
 	awaitCondition(t, "the last token does not end", func() bool {
-		end := runCommand(t, "access", "account", "list", "--token-file", in("admin"), "--server", list[other].baseURL())
+		end := runCommand(t, "account", "list", "--token-file", in("admin"), "--server", list[other].baseURL())
 		return end.code == 4 && strings.Contains(end.stderr, "expired")
 	})
 	playSteps(t, list[other], []step{
@@ -63,7 +63,7 @@ func TestAccessIsRecovered(t *testing.T) {
 	}
 	playSteps(t, list[other], []step{
 		{bootstrap("of-leader", "root"), 0, ""},
-		{"access account list --token-file " + in("root"), 0, "anna"},
+		{"account list --token-file " + in("root"), 0, "anna"},
 		{"access status --token-file " + in("root"), 0, "guarded"},
 	})
 	for i, p := range processes {

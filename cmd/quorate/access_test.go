@@ -40,7 +40,7 @@ func TestTokensOfTheEnvironment(t *testing.T) {
 			if code != tc.code || !strings.Contains(stdout+stderr, tc.says) || strings.Contains(stderr, fakeToken) {
 				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 			}
-			if code, _, stderr := runQuorate(server, "", "access", "roles"); code != cli.ExitOK {
+			if code, _, stderr := runQuorate(server, "", "role", "list"); code != cli.ExitOK {
 				t.Errorf("a command that asks no server looks at the token: %d %s", code, stderr)
 			}
 		})
@@ -54,9 +54,9 @@ func TestSecretsGoToNewFiles(t *testing.T) {
 		args, secret string
 		replaces     bool
 	}{
-		"bootstrap": {"access bootstrap --secret-file testdata/bootstrap.secret", "qrt_first", false},
-		"add":       {"access token add sim-ci", "qrt_new-secret", false},
-		"rotate":    {"access token rotate", "qrt_next-secret", true},
+		"bootstrap": {"token create --secret-file testdata/bootstrap.secret", "qrt_first", false},
+		"add":       {"token create sim-ci", "qrt_new-secret", false},
+		"rotate":    {"token rotate", "qrt_next-secret", true},
 	} {
 		for _, format := range cli.OutputFormats {
 			t.Run(name+" "+format, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestFailedTokensLeaveNoFile(t *testing.T) {
 	_, server := startFake(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.token")
-	if code, _, _ := runQuorate(server, "", "access", "token", "add", "full", "--out", path); code != cli.ExitDenied {
+	if code, _, _ := runQuorate(server, "", "token", "create", "full", "--out", path); code != cli.ExitDenied {
 		t.Errorf("exit code %d", code)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
@@ -116,7 +116,7 @@ func TestFailedTokensLeaveNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed := "http://127.0.0.1:1"
-	code, _, _ := runQuorate(closed, "", "access", "token", "rotate", "--out", path, "--timeout", "100ms")
+	code, _, _ := runQuorate(closed, "", "token", "rotate", "--out", path, "--timeout", "100ms")
 	text, err := os.ReadFile(path)
 	if left, _ := os.ReadDir(dir); code != cli.ExitUnavailable || string(text) != "precious\n" || len(left) != 1 {
 		t.Errorf("exit code %d; the file has %q, %v; left %v", code, text, err, left)
@@ -127,7 +127,7 @@ func TestFailedTokensLeaveNoFile(t *testing.T) {
 func TestSpansBeginNow(t *testing.T) {
 	f, server := startFake(t)
 	before := time.Now().Truncate(time.Second)
-	code, _, stderr := runQuorate(server, "", "access", "refuse", "user", "corp/ann", "--until", "30d", "--reason", "r")
+	code, _, stderr := runQuorate(server, "", "refusal", "create", "user", "corp/ann", "--until", "30d", "--reason", "r")
 	r, ok := f.lastRequest(t).(*quoratev1.RefuseCredentialRequest)
 	until := r.GetRefused().GetEndsAt().AsTime()
 	if code != cli.ExitOK || !ok || until.Before(before.AddDate(0, 0, 30)) || until.After(time.Now().AddDate(0, 0, 30)) {
@@ -138,7 +138,7 @@ func TestSpansBeginNow(t *testing.T) {
 // TestGuardIsNotForStrangers: a caller that would lock itself out changes nothing.
 func TestGuardIsNotForStrangers(t *testing.T) {
 	f, server := startFake(t)
-	code, _, stderr := runQuorate(server, "", "access", "guard", "on")
+	code, _, stderr := runQuorate(server, "", "access", "set", "guarded")
 	if code != cli.ExitDenied || !strings.Contains(stderr, "hindrance") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -155,7 +155,7 @@ func TestInitMakesABootstrapSecret(t *testing.T) {
 	f, server := startFake(t)
 	dir := filepath.Join(t.TempDir(), "certs")
 	path := filepath.Join(dir, "bootstrap.secret")
-	code, stdout, stderr := runQuorate(server, "", "tls", "init", dir, "--nodes", "n1")
+	code, stdout, stderr := runQuorate(server, "", "tls", "create", dir, "--nodes", "n1")
 	if code != cli.ExitOK || !strings.Contains(stderr, path+": the secret for the first token") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
@@ -167,7 +167,7 @@ func TestInitMakesABootstrapSecret(t *testing.T) {
 	if strings.Contains(stdout+stderr, strings.TrimSpace(string(secret))) {
 		t.Error("the secret was printed")
 	}
-	_, _, _ = runQuorate(server, "", "access", "bootstrap", "--secret-file", path)
+	_, _, _ = runQuorate(server, "", "token", "create", "--secret-file", path)
 	if r, ok := f.lastRequest(t).(*quoratev1.BootstrapRequest); !ok || r.GetSecret()+"\n" != string(secret) {
 		t.Errorf("bootstrap sent another secret")
 	}

@@ -44,10 +44,10 @@ func TestAuditFiles(t *testing.T) {
 	})
 	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
 	playSteps(t, list[2], []step{
-		{as("anna", "limits set cern:atlas/physics cores=39 --reason for-the-audit"), 0, "applied"},
-		{as("peter", "limits set cern:atlas/physics cores=38"), 4, "limits.set"},
+		{as("anna", "limit set cern:atlas/physics cores=39 --reason for-the-audit"), 0, "applied"},
+		{as("peter", "limit set cern:atlas/physics cores=38"), 4, "limits.set"},
 		{as("hans", "allocate --id a --at cern:atlas/physics --amount cores=3"), 0, "granted"},
-		{"access account add eve", 4, ""},
+		{"account create eve", 4, ""},
 	})
 	changed := awaitAudited(t, list, "for-the-audit")
 	for _, text := range []string{
@@ -58,16 +58,16 @@ func TestAuditFiles(t *testing.T) {
 		}
 	}
 	playSteps(t, list[1], []step{
-		{as("admin", "audit --at cern:atlas --since 1h"), 0, "for-the-audit"},
-		{as("admin", "audit --actor account/anna"), 0, "cern:atlas/physics limit cores: 40 -> 39"},
-		{as("anna", "audit"), 4, "audit.read"},
-		{"audit " + auditFile(list[1]) + " --action SetMode", 0, "guarded"},
+		{as("admin", "audit list --at cern:atlas --since 1h"), 0, "for-the-audit"},
+		{as("admin", "audit list --by account/anna"), 0, "cern:atlas/physics limit cores: 40 -> 39"},
+		{as("anna", "audit list"), 4, "audit.read"},
+		{"audit list " + auditFile(list[1]) + " --action SetMode", 0, "guarded"},
 		{"audit verify " + auditFile(list[0]), 0, "missing records"},
 	})
-	playSteps(t, list[2], []step{{as("admin", "audit --denied"), 0, "account/peter"}})
+	playSteps(t, list[2], []step{{as("admin", "audit list --denied"), 0, "account/peter"}})
 
 	processes[1].stopCleanly(t)
-	playSteps(t, list[0], []step{{as("anna", "limits set cern:atlas/physics cores=37 --reason while-it-was-down"), 0, ""}})
+	playSteps(t, list[0], []step{{as("anna", "limit set cern:atlas/physics cores=37 --reason while-it-was-down"), 0, ""}})
 	processes[1] = startProcess(t, list[1].commandLine()...)
 	awaitReady(t, processes[1], list[1])
 	awaitAudited(t, list, "while-it-was-down")
@@ -104,7 +104,7 @@ func TestAuditOfHoldsAndReads(t *testing.T) {
 		{as("hans", "allocate --id one --at cern:atlas/physics --amount cores=3 --ttl 1h"), 0, ""},
 		{as("hans", "release one"), 0, ""},
 		{as("heidi", "allocate --id short --at cern:atlas/physics --amount cores=1 --ttl 1s"), 0, "granted"},
-		{as("heidi", "allocations"), 0, ""},
+		{as("heidi", "allocation list"), 0, ""},
 	})
 	var all []string
 	for _, f := range list {
@@ -112,13 +112,13 @@ func TestAuditOfHoldsAndReads(t *testing.T) {
 		awaitCondition(t, f.id+" has not recorded the end of the lease", func() bool {
 			return strings.Contains(strings.Join(auditLines(t, auditFile(f), audit.Server), ""), `"action":"expired"`)
 		})
-		command := "audit " + auditFile(f)
+		command := "audit list " + auditFile(f)
 		playSteps(t, f, []step{
 			{
-				command + " --action granted --actor account/hans", 0,
+				command + " --action granted --by account/hans", 0,
 				"none -> cores=3; allocation account/hans one of account/hans",
 			},
-			{command + " --action released --actor account/hans", 0, "cores=3 -> none; allocation account/hans one"},
+			{command + " --action released --by account/hans", 0, "cores=3 -> none; allocation account/hans one"},
 			{command + " --action expired", 0, "system"},
 			{"audit verify " + auditFile(f), 0, "missing records      0"},
 		})
@@ -128,13 +128,16 @@ func TestAuditOfHoldsAndReads(t *testing.T) {
 		hasNoTokens(t, auditFile(f), tokens)
 	}
 	playSteps(t, list[1], []step{
-		{"audit " + strings.Join(all, " ") + " --action AllocationService/ListAllocations --actor account/heidi", 0, "done"},
+		{
+			"audit list " + strings.Join(all, " ") + " --action AllocationService/ListAllocations --by account/heidi", 0,
+			"done",
+		},
 	})
-	grants := runCommand(t, append([]string{"audit", "--action", "granted"}, all...)...).stdout
+	grants := runCommand(t, append([]string{"audit", "list", "--action", "granted"}, all...)...).stdout
 	if strings.Count(grants, "\n") != 3 { // a heading and two grants
 		t.Errorf("grants are shown as often as there are files:\n%s", grants)
 	}
-	modes := runCommand(t, append([]string{"audit", "--action", "SetMode"}, all...)...).stdout
+	modes := runCommand(t, append([]string{"audit", "list", "--action", "SetMode"}, all...)...).stdout
 	if strings.Count(modes, "\n") != 3 { // a heading, watching and guarded
 		t.Errorf("changes of the mode are shown as often as there are files:\n%s", modes)
 	}

@@ -44,8 +44,8 @@ func TestRequiredAuditOfGrants(t *testing.T) {
 	}
 	playSteps(t, f, []step{
 		{"allocate --id refused --at t --amount cores=1 --timeout 3s", 6, "audit-required"},
-		{"allocation refused", 1, "no allocation"},
-		{"limits set t cores=999 --timeout 3s", 6, "audit-required"},
+		{"allocation show refused", 1, "no allocation"},
+		{"limit set t cores=999 --timeout 3s", 6, "audit-required"},
 		{"renew held", 0, ""},
 		{"release other", 0, "released"},
 	})

@@ -235,20 +235,20 @@ func TestBadStarts(t *testing.T) {
 			"an unknown log level", other(func(o *serverFlags) { o.more = []string{"--log-level", "loud"} }), usage,
 			"loud",
 		},
-		{"a file that is not there", []string{"server", "--config", "/nowhere.yaml"}, usage, "/nowhere.yaml"},
+		{"a file that is not there", []string{"server", "run", "--config", "/nowhere.yaml"}, usage, "/nowhere.yaml"},
 		{
 			"half a file",
-			[]string{"server", "--config", writeConfig(t, "id: n1\njoin: [\"127.0.0.1:1\"\n")},
+			[]string{"server", "run", "--config", writeConfig(t, "id: n1\njoin: [\"127.0.0.1:1\"\n")},
 			usage, ".yaml:2:",
 		},
 		{
 			"a typo in the file",
-			[]string{"server", "--config", writeConfig(t, "id: n1\ndata_dir: x\n")},
+			[]string{"server", "run", "--config", writeConfig(t, "id: n1\ndata_dir: x\n")},
 			usage,
 			".yaml:2:1: unknown field \"data_dir\"",
 		},
 		{"a wrong type in the file", []string{
-			"server", "--config",
+			"server", "run", "--config",
 			writeConfig(t, "id: n1\nbootstrap-expect: three\n"),
 		}, usage, ".yaml:2:19:"},
 	} {

@@ -30,12 +30,12 @@ var benchKinds = map[string]string{
 // runBench fails the test for unknown fields in the JSON report.
 func runBench(t *testing.T, args ...string) (bench.Report, outcome) {
 	t.Helper()
-	measured := runCommand(t, append([]string{"bench", "-o", "json"}, args...)...)
+	measured := runCommand(t, append([]string{"cluster", "bench", "-o", "json"}, args...)...)
 	var report bench.Report
 	decoder := json.NewDecoder(strings.NewReader(measured.stdout))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&report); err != nil {
-		t.Fatalf("bench %v: %v\n%s%s", args, err, measured.stdout, measured.stderr)
+		t.Fatalf("cluster bench %v: %v\n%s%s", args, err, measured.stdout, measured.stderr)
 	}
 	return report, measured
 }
@@ -48,7 +48,7 @@ func TestBenchWorkloads(t *testing.T) {
 	for name, kinds := range benchKinds {
 		t.Run(name, func(t *testing.T) {
 			report, measured := runBench(t, "--server", f.baseURL(), "--workload", name, "--callers", "1,5",
-				"--count", "12", "--warmup", "5ms")
+				"--iterations", "12", "--warmup", "5ms")
 			if measured.code != 0 || report.Workload != name || report.Joined || report.Cluster != 0 {
 				t.Fatalf("exit code %d: %+v\n%s", measured.code, report, measured.stderr)
 			}
@@ -58,11 +58,11 @@ func TestBenchWorkloads(t *testing.T) {
 			}
 		})
 	}
-	if trees := runCommand(t, "trees", "--server", f.baseURL()); strings.Contains(trees.stdout, "bench-") {
+	if trees := runCommand(t, "tree", "list", "--server", f.baseURL()); strings.Contains(trees.stdout, "bench-") {
 		t.Errorf("a tree is left behind:\n%s", trees.stdout)
 	}
 	for command, empty := range map[string]string{
-		"allocations -o json": `"allocations": []`, "queue -o json": `"requests": []`,
+		"allocation list -o json": `"allocations": []`, "queue list -o json": `"requests": []`,
 	} {
 		left := runCommand(t, append(strings.Fields(command), "--server", f.baseURL())...)
 		if !strings.Contains(left.stdout, empty) {
@@ -116,11 +116,12 @@ func TestBenchTable(t *testing.T) {
 		lines int
 	}{
 		{[]string{"--callers", "1,4", "--batch", "1", "--leaves", "3"}, 1 + 2*3},
-		{[]string{"--callers", "1,4", "--batch", "10", "--leaves", "3", "--join"}, 1 + 2*3},
+		{[]string{"--callers", "1,4", "--batch", "10", "--leaves", "3", "--join-calls"}, 1 + 2*3},
 		{reads, 1 + 3*2},
 		{append(reads, "--after-write"), 1 + 3*2},
 	} {
-		measured := runCommand(t, append([]string{"bench", "--server", f.baseURL(), "--for", "100ms"}, test.args...)...)
+		measured := runCommand(t,
+			append([]string{"cluster", "bench", "--server", f.baseURL(), "--duration", "100ms"}, test.args...)...)
 		lines := strings.Split(strings.TrimSpace(measured.stdout), "\n")
 		heading := "CALLERS OPERATION COUNT PER SECOND P50 P90 P99 P99.9 MAX ERRORS"
 		if measured.code != 0 || len(lines) != test.lines || strings.Join(strings.Fields(lines[0]), " ") != heading {
@@ -128,7 +129,7 @@ func TestBenchTable(t *testing.T) {
 				measured.stderr)
 		}
 		calls := "each call is sent on its own"
-		if strings.Contains(strings.Join(test.args, " "), "--join") {
+		if strings.Contains(strings.Join(test.args, " "), "--join-calls") {
 			calls = "concurrent calls are joined into batches with 10 allocations"
 		}
 		if !strings.Contains(measured.stderr, calls) || !strings.Contains(measured.stderr, "the load generator used") {
@@ -144,7 +145,8 @@ func TestBenchOwnServers(t *testing.T) {
 		t.Run(size+" servers", func(t *testing.T) {
 			t.Parallel()
 			folder, picture := t.TempDir(), filepath.Join(t.TempDir(), picture)
-			command := exec.Command(binary, "bench", "-o", "json", "--cluster", size, "--rate", "50", "--callers", "64",
+			command := exec.Command(binary, "cluster", "bench", "-o", "json", "--cluster", size, "--rate", "50", "--callers",
+				"64",
 				"--duration", "500ms", "--picture", picture)
 			command.Env = append(os.Environ(), "TMPDIR="+folder)
 			measured := startCommand(t, command).awaitEnd(t)
@@ -216,10 +218,11 @@ func TestBenchInterrupted(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
-	p := startProcess(t, "bench", "--server", f.baseURL(), "--workload", "waiting", "--callers", "20", "--duration", "1h",
+	p := startProcess(t, "cluster", "bench", "--server", f.baseURL(), "--workload", "waiting", "--callers", "20",
+		"--duration", "1h",
 		"-o", "json")
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		if queue := runCommand(t, "queue", "--server", f.baseURL()); strings.Contains(queue.stdout, "bench-waiting") {
+		if queue := runCommand(t, "queue", "list", "--server", f.baseURL()); strings.Contains(queue.stdout, "bench-waiting") {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -236,7 +239,7 @@ func TestBenchInterrupted(t *testing.T) {
 	if report.Runs[0].Stopped != "cancelled" || !l.UsageIsZero || !l.TreeDeleted || l.LeftAllocations == 0 {
 		t.Errorf("%+v", report)
 	}
-	if trees := runCommand(t, "trees", "--server", f.baseURL()); strings.Contains(trees.stdout, "bench-") {
+	if trees := runCommand(t, "tree", "list", "--server", f.baseURL()); strings.Contains(trees.stdout, "bench-") {
 		t.Errorf("a tree is left behind:\n%s", trees.stdout)
 	}
 }
@@ -249,14 +252,15 @@ func TestBenchInterruptedWithOwnServers(t *testing.T) {
 	}
 	t.Parallel()
 	folder := t.TempDir()
-	command := exec.Command(binary, "bench", "-o", "json", "--cluster", "1", "--workload", "leases", "--duration", "1h",
+	command := exec.Command(binary, "cluster", "bench", "-o", "json", "--cluster", "1", "--workload", "leases",
+		"--duration", "1h",
 		"--max-errors", "1")
 	command.Env = append(os.Environ(), "TMPDIR="+folder)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p := startCommand(t, command)
 	server := ownServer(t, folder)
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		if held := runCommand(t, "allocations", "--server", server); strings.Contains(held.stdout, "bench-leases") {
+		if held := runCommand(t, "allocation", "list", "--server", server); strings.Contains(held.stdout, "bench-leases") {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -310,10 +314,12 @@ func TestBenchReportsErrors(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	server := startServer(t, f)
-	p := startProcess(t, "bench", "--server", f.baseURL(), "--callers", "3", "--duration", "1h", "--timeout", "5s",
+	p := startProcess(t, "cluster", "bench", "--server", f.baseURL(), "--callers", "3", "--duration", "1h",
+		"--timeout", "5s",
 		"--max-errors", "5")
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		if held := runCommand(t, "allocations", "--server", f.baseURL()); strings.Contains(held.stdout, "bench-contended") {
+		held := runCommand(t, "allocation", "list", "--server", f.baseURL())
+		if strings.Contains(held.stdout, "bench-contended") {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -340,8 +346,7 @@ func TestBenchRefusesOptions(t *testing.T) {
 		"--batch=2 --workload items":           "--batch cannot be combined with workload items",
 		"--leaves=0":                           "--leaves must be between 1 and 1000",
 		"--leaves=2 --workload waiting":        "--leaves cannot be combined with workload waiting",
-		"--for=0s":                             "--duration must be more than 0",
-		"--for=1s --duration=1s":               "--for and --duration are the same",
+		"--duration=0s":                        "--duration must be more than 0",
 		"--duration=25h":                       "--duration must be more than 0 and at most 24h",
 		"--warmup=-1s":                         "\"-1s\" is negative",
 		"--rate=-1":                            "--rate must be between 0 and",
@@ -357,14 +362,14 @@ func TestBenchRefusesOptions(t *testing.T) {
 		"--cluster=2":                          "--cluster must be 1, 3 or 5, not 2",
 		"--cluster=1 --server=http://x":        "--cluster starts its own servers",
 		"--picture=latency.png":                "must end in .svg or .html",
-		"--count=-1":                           "--count must not be negative",
+		"--iterations=-1":                      "--iterations must not be negative",
 		"--max-errors=-1":                      "--max-errors must not be negative",
-		"--boskos=http://x":                    "--boskos and --type must be used together",
-		"--boskos=http://x --type=t --join":    "--boskos cannot be combined with",
+		"--boskos=http://x":                    "--boskos and --boskos-type must be used together",
+		"--boskos=http://x --boskos-type=t --join-calls": "--boskos cannot be combined with",
 	} {
-		refused := runCommand(t, append([]string{"bench"}, strings.Fields(wrong)...)...)
+		refused := runCommand(t, append([]string{"cluster", "bench"}, strings.Fields(wrong)...)...)
 		if refused.code != 2 || !strings.Contains(refused.stderr, said) || refused.stdout != "" {
-			t.Errorf("bench %s: exit code %d, want 2 and %q\n%s", wrong, refused.code, said, refused.stderr)
+			t.Errorf("cluster bench %s: exit code %d, want 2 and %q\n%s", wrong, refused.code, said, refused.stderr)
 		}
 	}
 }
@@ -374,7 +379,7 @@ func TestBenchExamples(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	startServer(t, f)
-	help := runCommand(t, "bench", "--help").stdout
+	help := runCommand(t, "cluster", "bench", "--help").stdout
 	_, examples, _ := strings.Cut(help, "Examples:\n")
 	examples, _, _ = strings.Cut(examples, "\n\n")
 	played := 0
@@ -403,7 +408,7 @@ func TestBenchmarkingPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(text)
-	help := runCommand(t, "bench", "--help").stdout
+	help := runCommand(t, "cluster", "bench", "--help").stdout
 	local, _, _ := strings.Cut(help, "Global Flags:")
 	flags := regexp.MustCompile(`(?m)^ +(--[a-z-]+)`).FindAllStringSubmatch(local, -1)
 	if len(flags) < 15 {
@@ -419,7 +424,7 @@ func TestBenchmarkingPage(t *testing.T) {
 			t.Errorf("workload %s is not described", name)
 		}
 	}
-	measured := runCommand(t, "bench", "-o", "json", "--cluster", "1", "--rate", "20", "--duration", "200ms")
+	measured := runCommand(t, "cluster", "bench", "-o", "json", "--cluster", "1", "--rate", "20", "--duration", "200ms")
 	_, fields, _ := strings.Cut(page, "## JSON")
 	for _, field := range regexp.MustCompile(`"([a-z0-9_]+)":`).FindAllStringSubmatch(measured.stdout, -1) {
 		if !regexp.MustCompile("[`.]" + field[1] + "`").MatchString(fields) {

@@ -42,12 +42,12 @@ func TestBoskosInAGuardedCluster(t *testing.T) {
 			token := filepath.Join(tokens, "ci")
 			const file = " --from boskos -f ../../examples/boskos/boskos.yaml"
 			playSteps(t, list[1], []step{
-				{"access account add ci" + root, 0, ""},
-				{"access token add ci --out " + token + root, 0, ""},
-				{"access account add poor" + root, 0, ""},
-				{"access token add poor --out " + filepath.Join(tokens, "poor") + root, 0, ""},
+				{"account create ci" + root, 0, ""},
+				{"token create ci --out " + token + root, 0, ""},
+				{"account create poor" + root, 0, ""},
+				{"token create poor --out " + filepath.Join(tokens, "poor") + root, 0, ""},
 				{"apply" + file + root, 0, "boskos  tree"},
-				{"access can-i hold boskos" + root, 0, ""},
+				{"access check hold boskos" + root, 0, ""},
 			})
 			bindBoskos(t, list[1], root)
 			// The file of Boskos cannot have bindings, and takes none away when it is applied again.
@@ -76,7 +76,7 @@ func TestBoskosInAGuardedCluster(t *testing.T) {
 
 func bindBoskos(t *testing.T, f serverFlags, root string) {
 	t.Helper()
-	tree := runCommand(t, append(strings.Fields("tree export boskos"+root), "--server", f.baseURL())...)
+	tree := runCommand(t, append(strings.Fields("manifest export boskos"+root), "--server", f.baseURL())...)
 	if tree.code != 0 {
 		t.Fatalf("%+v", tree)
 	}

@@ -42,15 +42,16 @@ func TestBoskosAddress(t *testing.T) {
 		t.Errorf("the API's port answers %d %s", status, body)
 	}
 	for _, mode := range []string{"", "--queue"} {
-		args := strings.Fields("bench --boskos " + url + " --type aws-cluster --callers 1,2 --for 200ms " + mode)
+		args := strings.Fields("cluster bench --boskos " + url + " --boskos-type aws-cluster --callers 1,2 " +
+			"--duration 200ms " + mode)
 		measured := runCommand(t, args...)
 		lines := strings.Split(strings.TrimSpace(measured.stdout), "\n")
 		if measured.code != 0 || len(lines) != 3 || !strings.HasPrefix(lines[0], "CALLERS") {
 			t.Errorf("bench: %+v", measured)
 		}
 	}
-	if refused := runCommand(t, "bench", "--boskos", url); refused.code != 2 {
-		t.Errorf("bench without a type: %+v", refused)
+	if refused := runCommand(t, "cluster", "bench", "--boskos", url); refused.code != 2 {
+		t.Errorf("cluster bench without a type: %+v", refused)
 	}
 	server.stopCleanly(t)
 	if _, err := net.Dial("tcp", strings.TrimPrefix(url, "http://")); err == nil {
@@ -160,7 +161,7 @@ func TestBoskosOnTheLedger(t *testing.T) {
 	}
 }
 
-// TestDevWithBoskos: "quorate dev" serves Boskos clients on every node.
+// TestDevWithBoskos: "quorate server dev" serves Boskos clients on every node.
 func TestDevWithBoskos(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -168,12 +169,12 @@ func TestDevWithBoskos(t *testing.T) {
 	if err := os.WriteFile(file, []byte("resources: [{type: account, names: [a, b, c]}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := startCommandIn(t, dir, "dev", "--nodes", "3", "--http-addr", "127.0.0.1:0", "--front-ends",
+	p := startCommandIn(t, dir, "server", "dev", "--members", "3", "--http-addr", "127.0.0.1:0", "--front-ends",
 		"boskos=127.0.0.1:0", "--boskos-config", file)
 	for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(),
 		"quorate usage cern"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) || !p.isRunning() {
-			t.Fatal("dev does not say what to try")
+			t.Fatal("server dev does not say what to try")
 		}
 	}
 	addresses := 0
@@ -201,8 +202,8 @@ func TestDevWithBoskos(t *testing.T) {
 		"--front-ends=boskos", "--front-ends=slurm",
 		"--boskos-config=" + dir + "/none", "--boskos-config=e2e_test.go",
 	} {
-		if end := runCommand(t, "dev", wrong, "--nodes", "3", "--http-addr", "127.0.0.1:0"); end.code == 0 {
-			t.Errorf("dev %s: %+v", wrong, end)
+		if end := runCommand(t, "server", "dev", wrong, "--members", "3", "--http-addr", "127.0.0.1:0"); end.code == 0 {
+			t.Errorf("server dev %s: %+v", wrong, end)
 		}
 	}
 }

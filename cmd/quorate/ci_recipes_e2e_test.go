@@ -124,7 +124,7 @@ func TestCIRecipes(t *testing.T) {
 			lease := s.leaseID(t, f)
 			runner.cancel(t, s)
 			s.awaitEnd(t)
-			awaitOutput(t, f, "allocation "+lease, runner.ends)
+			awaitOutput(t, f, "allocation show "+lease, runner.ends)
 			for i, pid := range s.pids {
 				if i > 0 && runner.leavesOthers {
 					_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -215,7 +215,7 @@ func (s *ciStep) leaseID(t *testing.T, f serverFlags) string {
 			Labels    map[string]string
 		}
 	}
-	shown := runCommand(t, "leases", "-o", "json", "--server", f.baseURL())
+	shown := runCommand(t, "lease", "list", "-o", "json", "--server", f.baseURL())
 	if err := json.Unmarshal([]byte(shown.stdout), &list); err != nil {
 		t.Fatal(err, shown)
 	}

@@ -27,7 +27,7 @@ func TestRequests(t *testing.T) {
 	t.Setenv("USER", "alice")
 	f, server := startFake(t)
 	tests := map[string]proto.Message{
-		"limits set tenants:tenant-1 ram=1.5Gi cores=0 servers=unset --dry-run --expected-revision 7 --reason why": &quoratev1.SetLimitsRequest{
+		"limit set tenants:tenant-1 ram=1.5Gi cores=0 servers=unset --dry-run --expected-revision 7 --reason why": &quoratev1.SetLimitsRequest{
 			Tree: "tenants", Node: "tenant-1", DryRun: true, ExpectedRevision: proto.Uint64(7),
 			Actor: "alice", Reason: "why",
 			Limits: map[string]*quoratev1.Limit{
@@ -35,10 +35,10 @@ func TestRequests(t *testing.T) {
 				"servers": {Value: &quoratev1.Limit_Unset{Unset: true}},
 			},
 		},
-		"limits set cern cores=unlimited --actor bob": &quoratev1.SetLimitsRequest{
+		"limit set cern cores=unlimited --actor bob": &quoratev1.SetLimitsRequest{
 			Tree: "cern", Actor: "bob", Limits: map[string]*quoratev1.Limit{"cores": noLimit()},
 		},
-		"limits set cern:atlas/physics/higgs --applications 2 cores=1 --reason why": &quoratev1.ApplyTreesRequest{
+		"limit set cern:atlas/physics/higgs --applications 2 cores=1 --reason why": &quoratev1.ApplyTreesRequest{
 			Tree: "cern", Node: "atlas/physics/higgs", Actor: "alice", Reason: "why",
 			ExpectedRevision: proto.Uint64(7),
 			Subtree: &quoratev1.Tree{
@@ -48,7 +48,7 @@ func TestRequests(t *testing.T) {
 				}},
 			},
 		},
-		"limits set cern:atlas/physics/higgs cores=3 --user ada --dry-run --expected-revision 7": &quoratev1.ApplyTreesRequest{
+		"limit set cern:atlas/physics/higgs cores=3 --user ada --dry-run --expected-revision 7": &quoratev1.ApplyTreesRequest{
 			Tree: "cern", Node: "atlas/physics/higgs", Actor: "alice", DryRun: true,
 			ExpectedRevision: proto.Uint64(7),
 			Subtree: &quoratev1.Tree{
@@ -72,18 +72,18 @@ func TestRequests(t *testing.T) {
 		"usage tenants --name-contains ant-1": &quoratev1.GetUsageRequest{
 			Tree: "tenants", Subtree: true, NameContains: "ant-1",
 		},
-		"activity tenants:tenant-1 --stale": &quoratev1.GetActivityRequest{
+		"activity list tenants:tenant-1 --stale": &quoratev1.GetActivityRequest{
 			Tree: "tenants", Node: "tenant-1", LastSteps: 12,
 			Read: &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
 		},
-		"activity cern --resource gpu --last 6m": &quoratev1.GetActivityRequest{
+		"activity list cern --resource gpu --last 6m": &quoratev1.GetActivityRequest{
 			Tree: "cern", Resource: "gpu", LastSteps: 2,
 		},
-		"activity cern cern:atlas --last 24h": &quoratev1.GetActivityRequest{
+		"activity list cern cern:atlas --last 24h": &quoratev1.GetActivityRequest{
 			Tree: "cern", Nodes: []string{"", "atlas"}, LastSteps: 288,
 		},
-		"history --limit 5 --before 9": &quoratev1.ListRevisionsRequest{PageSize: 5, Before: 9},
-		"history --one-line":           &quoratev1.ListRevisionsRequest{PageSize: 1000},
+		"revision list --limit 5 --before 9": &quoratev1.ListRevisionsRequest{PageSize: 5, Before: 9},
+		"revision list --one-line":           &quoratev1.ListRevisionsRequest{PageSize: 1000},
 		"allocate --id a --at cern --amount cores=3 --at tenants:tenant-1 --amount ram=1Ki --amount servers=0 --label k=v": &quoratev1.AllocateRequest{
 			NameHolders: true,
 			Id:          "a", Mode: quoratev1.Mode_MODE_REJECT, Labels: map[string]string{"k": "v"},
@@ -98,71 +98,71 @@ func TestRequests(t *testing.T) {
 				Claims: []*quoratev1.Claim{{Tree: "cern", Amounts: map[string]int64{"cores": 3}}},
 			}},
 		},
-		"allocations --tree cern --node atlas --label a=b --label c= --limit 2": &quoratev1.ListAllocationsRequest{
+		"allocation list --at cern:atlas --label a=b --label c= --limit 2": &quoratev1.ListAllocationsRequest{
 			Tree: "cern", Node: "atlas", Labels: map[string]string{"a": "b", "c": ""}, PageSize: 2,
 		},
-		"allocations --at cern:atlas --user kim --application etl --owner ann --prefix job- --state reserved --limit 2": &quoratev1.ListAllocationsRequest{
+		"allocation list --at cern:atlas --user kim --application etl --owner ann --prefix job- --state reserved --limit 2": &quoratev1.ListAllocationsRequest{
 			Tree: "cern", Node: "atlas", User: "kim", Application: "etl", Owner: "ann", IdPrefix: "job-",
 			State: quoratev1.AllocationState_ALLOCATION_STATE_RESERVED, PageSize: 2,
 		},
-		"allocations --limit 3":          &quoratev1.ListAllocationsRequest{PageSize: 1, PageToken: "2"}, // the second page
+		"allocation list --limit 3":      &quoratev1.ListAllocationsRequest{PageSize: 1, PageToken: "2"}, // the second page
 		"release simulation-1":           &quoratev1.ReleaseRequest{Id: "simulation-1"},
 		"release simulation-1 --fence 7": &quoratev1.ReleaseRequest{Id: "simulation-1", Fence: 7},
-		"cluster join 10.0.0.4:7301": &quoratev1.JoinMemberRequest{
+		"member create 10.0.0.4:7301": &quoratev1.JoinMemberRequest{
 			Whom: &quoratev1.JoinMemberRequest_GossipAddress{GossipAddress: "10.0.0.4:7301"},
 		},
-		"cluster join --id n4":       &quoratev1.JoinMemberRequest{Whom: &quoratev1.JoinMemberRequest_Id{Id: "n4"}},
-		"cluster promote n4 --force": &quoratev1.PromoteMemberRequest{Id: "n4", Force: true},
-		"cluster demote n4 --force":  &quoratev1.DemoteMemberRequest{Id: "n4", Force: true},
-		"cluster remove n4 --force":  &quoratev1.RemoveMemberRequest{Id: "n4", Force: true},
-		"cluster leave":              &quoratev1.RemoveMemberRequest{Id: "n2"},
-		"cluster transfer-leader n2": &quoratev1.TransferLeaderRequest{Id: "n2"},
-		"status --local":             &quoratev1.GetStatusRequest{Local: true},
-		"access can-i hold cern:atlas/physics": &quoratev1.CanIRequest{
+		"member create --id n4":                  &quoratev1.JoinMemberRequest{Whom: &quoratev1.JoinMemberRequest_Id{Id: "n4"}},
+		"member set n4 --role voter --force":     &quoratev1.PromoteMemberRequest{Id: "n4", Force: true},
+		"member set n4 --role non-voter --force": &quoratev1.DemoteMemberRequest{Id: "n4", Force: true},
+		"member delete n4 --force":               &quoratev1.RemoveMemberRequest{Id: "n4", Force: true},
+		"member delete --self":                   &quoratev1.RemoveMemberRequest{Id: "n2"},
+		"member set n2 --role leader":            &quoratev1.TransferLeaderRequest{Id: "n2"},
+		"status --local":                         &quoratev1.GetStatusRequest{Local: true},
+		"access check hold cern:atlas/physics": &quoratev1.CanIRequest{
 			Questions: []*quoratev1.AccessQuestion{{
 				Verb: "hold", Tree: "cern", Node: "atlas/physics",
 			}},
 		},
-		"access who-can access.manage": &quoratev1.WhoCanRequest{Verb: "access.manage"},
-		"access account add a --group g,h --description d --disable --reason r --token-file testdata/admin.token": &quoratev1.CreateAccountRequest{
+		"binding list access.manage": &quoratev1.WhoCanRequest{Verb: "access.manage"},
+		"account create a --group g,h --description d --disable --reason r --token-file testdata/admin.token": &quoratev1.CreateAccountRequest{
 			Account: &quoratev1.Account{Name: "a", Groups: []string{"g", "h"}, Description: "d", Disabled: true}, Reason: "r",
 		},
-		"access account update sim-ci --disable --reason r --token-file testdata/admin.token": &quoratev1.UpdateAccountRequest{
+		"account set sim-ci --disable --reason r --token-file testdata/admin.token": &quoratev1.UpdateAccountRequest{
 			Account: &quoratev1.Account{
 				Name: "sim-ci", Groups: []string{"ci", "physics"}, Description: "pipelines\x1b", Disabled: true,
 			},
 			Reason: "r",
 		},
-		"access account update old-ci --group= --description x --token-file testdata/admin.token": &quoratev1.UpdateAccountRequest{
+		"account set old-ci --group= --description x --token-file testdata/admin.token": &quoratev1.UpdateAccountRequest{
 			Account: &quoratev1.Account{Name: "old-ci", Description: "x", Disabled: true},
 		},
-		"access account rm a --reason r": &quoratev1.DeleteAccountRequest{Name: "a", Reason: "r"},
-		"access token add a --life 36h --description d --verbs hold,usage.read --reason r": &quoratev1.CreateTokenRequest{
+		"account delete a --reason r": &quoratev1.DeleteAccountRequest{Name: "a", Reason: "r"},
+		"token create a --life 36h --description d --verbs hold,usage.read --reason r": &quoratev1.CreateTokenRequest{
 			Account: "a", LifeMs: 129_600_000, Description: "d", Verbs: []string{"hold", "usage.read"}, Reason: "r",
 		},
-		"access token rotate": &quoratev1.RotateTokenRequest{
+		"token rotate": &quoratev1.RotateTokenRequest{
 			OverlapMs: proto.Int64(86_400_000), LifeMs: 7_776_000_000,
 		},
-		"access token rotate 0123456789abc --overlap 0s --life 1d --reason r": &quoratev1.RotateTokenRequest{
+		"token rotate 0123456789abc --overlap 0s --life 1d --reason r": &quoratev1.RotateTokenRequest{
 			Id: "0123456789abc", OverlapMs: proto.Int64(0), LifeMs: 86_400_000, Reason: "r",
 		},
-		"access token revoke 0123456789abc --reason r": &quoratev1.RevokeTokenRequest{Id: "0123456789abc", Reason: "r"},
-		"access refuse user corp/ann --issued-before 2026-11-20T12:00:00Z --until 2126-01-01T00:00:00Z --reason r": &quoratev1.RefuseCredentialRequest{
+		"token delete 0123456789abc --reason r": &quoratev1.RevokeTokenRequest{Id: "0123456789abc", Reason: "r"},
+		"refusal create user corp/ann --issued-before 2026-11-20T12:00:00Z --until 2126-01-01T00:00:00Z --reason r": &quoratev1.RefuseCredentialRequest{
 			Refused: &quoratev1.RefusedCredential{
 				Kind: quoratev1.RefusedKind_REFUSED_KIND_USER, Name: "corp/ann", IssueCutoffAt: someDay, EndsAt: farFuture,
 				Reason: "r",
 			},
 		},
-		"access allow jti 6f1c --issuer github --reason r": &quoratev1.AllowCredentialRequest{
+		"refusal delete jti 6f1c --issuer github --reason r": &quoratev1.AllowCredentialRequest{
 			Kind: quoratev1.RefusedKind_REFUSED_KIND_JTI, Issuer: "github", Name: "6f1c", Reason: "r",
 		},
-		"access guard watch --reason r": &quoratev1.SetAccessModeRequest{
+		"access set watching --reason r": &quoratev1.SetAccessModeRequest{
 			Mode: quoratev1.AccessMode_ACCESS_MODE_WATCHING, Reason: "r",
 		},
-		"access guard on --token-file testdata/admin.token": &quoratev1.SetAccessModeRequest{
+		"access set guarded --token-file testdata/admin.token": &quoratev1.SetAccessModeRequest{
 			Mode: quoratev1.AccessMode_ACCESS_MODE_GUARDED,
 		},
-		"access bootstrap --secret-file testdata/bootstrap.secret --account a --token-file testdata/admin.token": &quoratev1.BootstrapRequest{
+		"token create --secret-file testdata/bootstrap.secret a --token-file testdata/admin.token": &quoratev1.BootstrapRequest{
 			Secret: fakeSecret, Account: "a",
 		},
 		"allocate --id a --at cern --amount cores=3 --user ann --group g --group h --application app --priority -1 --type 2 --unpreemptable --reserve 5m": &quoratev1.AllocateRequest{
@@ -171,10 +171,10 @@ func TestRequests(t *testing.T) {
 			Principal: &quoratev1.Principal{User: "ann", Groups: []string{"g", "h"}, Application: "app"},
 			Claims:    []*quoratev1.Claim{{Tree: "cern", Amounts: map[string]int64{"cores": 3}}},
 		},
-		"confirm a":           &quoratev1.ConfirmRequest{Id: "a"},
-		"cancel a":            &quoratev1.CancelRequest{Id: "a"},
-		"confirm a --fence 7": &quoratev1.ConfirmRequest{Id: "a", Fence: 7},
-		"cancel a --fence 7":  &quoratev1.CancelRequest{Id: "a", Fence: 7},
+		"allocation confirm a":           &quoratev1.ConfirmRequest{Id: "a"},
+		"release a --restore":            &quoratev1.CancelRequest{Id: "a"},
+		"allocation confirm a --fence 7": &quoratev1.ConfirmRequest{Id: "a", Fence: 7},
+		"release a --restore --fence 7":  &quoratev1.CancelRequest{Id: "a", Fence: 7},
 		"explain big --stale": &quoratev1.ExplainRequest{
 			Question: &quoratev1.ExplainRequest_Id{Id: "big"},
 			Read:     &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
@@ -185,20 +185,20 @@ func TestRequests(t *testing.T) {
 				Claims: []*quoratev1.Claim{{Tree: "cern", Amounts: map[string]int64{"cores": 3}}},
 			}},
 		},
-		"events --after 1 --kind denied --id x --limit 7": &quoratev1.ListEventsRequest{
+		"event list --after-event 1 --kind denied --id x --limit 7": &quoratev1.ListEventsRequest{
 			After: 1, Kind: quoratev1.EventKind_EVENT_KIND_DENIED, Id: "x", PageSize: 7,
 		},
-		"events --limit 3": &quoratev1.ListEventsRequest{After: 2, PageSize: 1}, // the second page
-		"principals cern ann": &quoratev1.ListPrincipalsRequest{
+		"event list --limit 3": &quoratev1.ListEventsRequest{After: 2, PageSize: 1}, // the second page
+		"principal list cern ann": &quoratev1.ListPrincipalsRequest{
 			Tree: "cern",
 			Kind: quoratev1.HolderKind_HOLDER_KIND_USER, Name: "ann",
 		},
-		"principals cern": &quoratev1.ListPrincipalsRequest{
+		"principal list cern": &quoratev1.ListPrincipalsRequest{
 			Tree: "cern",
 			Kind: quoratev1.HolderKind_HOLDER_KIND_USER, PageToken: "more",
 		},
-		"rollback 6 --dry-run": &quoratev1.RollBackRequest{Revision: 6, DryRun: true, Actor: "alice"},
-		"move cern:atlas/higgs atlas/bosons --reason why --expected-revision 7": &quoratev1.MoveNodeRequest{
+		"revision rollback 6 --dry-run": &quoratev1.RollBackRequest{Revision: 6, DryRun: true, Actor: "alice"},
+		"node move cern:atlas/higgs atlas/bosons --reason why --expected-revision 7": &quoratev1.MoveNodeRequest{
 			Tree: "cern", Node: "atlas/higgs", NewNode: "atlas/bosons", Reason: "why", Actor: "alice",
 			ExpectedRevision: proto.Uint64(7),
 		},
@@ -215,7 +215,7 @@ func TestRequests(t *testing.T) {
 				}},
 			},
 		},
-		"release lease-1 --item ci:aws-account:a --item ci:aws-account:b --state dirty": &quoratev1.ReleaseRequest{
+		"release lease-1 --only ci:aws-account:a --only ci:aws-account:b --new-state dirty": &quoratev1.ReleaseRequest{
 			Id: "lease-1", ItemState: "dirty", Items: []*quoratev1.ItemName{
 				{Tree: "ci", Resource: "aws-account", Name: "a"}, {Tree: "ci", Resource: "aws-account", Name: "b"},
 			},
@@ -223,48 +223,48 @@ func TestRequests(t *testing.T) {
 		"renew lease-1 --fence 7 --ttl 90s --data a=b --data c=": &quoratev1.RenewRequest{
 			Id: "lease-1", Fence: 7, TtlMs: 90_000, UserData: map[string]string{"a": "b", "c": ""},
 		},
-		"leases --tree ci --node tenants": &quoratev1.ListAllocationsRequest{
+		"lease list --at ci:tenants": &quoratev1.ListAllocationsRequest{
 			Tree: "ci", Node: "tenants",
 			PageSize: 1000, Leases: true,
 		},
-		"queue --tree ci --node tenants --resource aws-account --limit 2": &quoratev1.ListWaitingRequest{
+		"queue list --at ci:tenants --resource aws-account --limit 2": &quoratev1.ListWaitingRequest{
 			Tree: "ci", Node: "tenants", Resource: "aws-account", PageSize: 1, PageToken: "more", // the second page
 		},
-		"watch --tree ci --node tenants --id a --id b --after 4711.2 --limit 1": &quoratev1.WatchAllocationsRequest{
+		"watch --at ci:tenants --id a --id b --after 4711.2 --limit 1": &quoratev1.WatchAllocationsRequest{
 			Tree: "ci", Node: "tenants", Allocations: []*quoratev1.AllocationRef{{Id: "a"}, {Id: "b"}}, AfterIndex: 4711,
 			AfterNumber: 2,
 		},
-		"items ci:aws-account --state free --owner ann --name a --data --limit 3": &quoratev1.ListItemsRequest{
+		"item list ci:aws-account --state free --owner ann --name a --show-data --limit 3": &quoratev1.ListItemsRequest{
 			Tree: "ci", Resource: "aws-account", State: "free", Owner: "ann", Name: "a", UserData: true, PageSize: 1,
 			PageToken: "more",
 		},
-		"items ci:aws-account --counts": &quoratev1.CountItemsRequest{Tree: "ci", Resource: "aws-account"},
-		"items set ci:aws-account:b --state free --data k=v": &quoratev1.UpdateItemsRequest{
+		"item list ci:aws-account --counts": &quoratev1.CountItemsRequest{Tree: "ci", Resource: "aws-account"},
+		"item set ci:aws-account:b --new-state free --data k=v": &quoratev1.UpdateItemsRequest{
 			Updates: []*quoratev1.ItemUpdate{{
 				Item: &quoratev1.ItemName{Tree: "ci", Resource: "aws-account", Name: "b"}, State: "free",
 				UserData: map[string]string{"k": "v"},
 			}},
 		},
-		"items reset ci:aws-account --state leased --idle 2h --to dirty": &quoratev1.ResetItemsRequest{
+		"item reset ci:aws-account --state leased --idle 2h --new-state dirty": &quoratev1.ResetItemsRequest{
 			Tree: "ci", Resource: "aws-account", State: "leased", IdleMs: 7_200_000, NewState: "dirty",
 		},
-		"items reset ci:aws-account --state leased --to dirty --dry-run": &quoratev1.ResetItemsRequest{
+		"item reset ci:aws-account --state leased --new-state dirty --dry-run": &quoratev1.ResetItemsRequest{
 			Tree: "ci", Resource: "aws-account", State: "leased", NewState: "dirty", DryRun: true,
 		},
-		"hold cern:atlas --deny --for 2h --reason cables": &quoratev1.HoldNodeRequest{
+		"node cordon cern:atlas --deny --for 2h --reason cables": &quoratev1.HoldNodeRequest{
 			Tree: "cern", Node: "atlas", Deny: true, ForMs: 7_200_000, Actor: "alice", Reason: "cables",
 		},
 		// the civil time of the fake server is 2026-09-21T14:13:20Z
-		"hold cern:atlas --until 2026-09-21T16:13:20Z": &quoratev1.HoldNodeRequest{
+		"node cordon cern:atlas --until 2026-09-21T16:13:20Z": &quoratev1.HoldNodeRequest{
 			Tree: "cern", Node: "atlas", ForMs: 7_200_000, Actor: "alice",
 		},
-		"drain cern --until 2026-09-23T16:13:20+02:00 --grace 10m": &quoratev1.HoldNodeRequest{
+		"node drain cern --until 2026-09-23T16:13:20+02:00 --grace 10m": &quoratev1.HoldNodeRequest{
 			Tree: "cern", Drain: true, ForMs: 172_800_000, GraceMs: 600_000, Actor: "alice",
 		},
-		"drain cern --grace 10m": &quoratev1.HoldNodeRequest{
+		"node drain cern --grace 10m": &quoratev1.HoldNodeRequest{
 			Tree: "cern", Drain: true, GraceMs: 600_000, Actor: "alice",
 		},
-		"resume cern:atlas": &quoratev1.ResumeNodeRequest{Tree: "cern", Node: "atlas", Actor: "alice"},
+		"node uncordon cern:atlas": &quoratev1.ResumeNodeRequest{Tree: "cern", Node: "atlas", Actor: "alice"},
 	}
 	for line, want := range tests {
 		t.Run(line, func(t *testing.T) {
@@ -323,7 +323,7 @@ func TestAllocateTellsOfDoubt(t *testing.T) {
 
 func TestExportedTreesCanBeApplied(t *testing.T) {
 	f, server := startFake(t)
-	_, exported, _ := runQuorate(server, "", "tree", "export", "cern")
+	_, exported, _ := runQuorate(server, "", "manifest", "export", "cern")
 	if code, _, stderr := runQuorate(server, exported, "apply", "-f", "-"); code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -344,7 +344,7 @@ func TestServersComeFromTheEnvironment(t *testing.T) {
 	_, server := startFake(t)
 	t.Setenv("QUORATE_SERVER", "127.0.0.1:1,"+server) // the first has no listener
 	var out, talk strings.Builder
-	if code := execute([]string{"trees"}, nil, &out, &talk); code != cli.ExitOK ||
+	if code := execute([]string{"tree", "list"}, nil, &out, &talk); code != cli.ExitOK ||
 		!strings.Contains(out.String(), "cern") {
 		t.Errorf("exit code %d: %s%s", code, out.String(), talk.String())
 	}
@@ -442,9 +442,9 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"__complete usage ":      "cern\nci\nproviders\ntenants\n",
-		"__complete limits set ": "cern\n",
-		"__complete -o ":         "table\nwide\nname\njson\njsonl\nyaml\ncsv\n",
+		"__complete usage ":     "cern\nci\nproviders\ntenants\n",
+		"__complete limit set ": "cern\n",
+		"__complete -o ":        "table\nwide\nname\njson\njsonl\nyaml\ncsv\n",
 	} {
 		if _, stdout, _ := runQuorate(server, "", strings.Split(line, " ")...); !strings.HasPrefix(stdout, want) {
 			t.Errorf("%s offers %q, want %q", line, stdout, want)
@@ -471,7 +471,7 @@ func TestACancelledCommandEnds(t *testing.T) {
 	var out, talk strings.Builder
 	c := &cli.Env{Out: &out, ErrOut: &talk}
 	root := newRootCmd(c)
-	root.SetArgs([]string{"--server", hanging.URL, "trees"})
+	root.SetArgs([]string{"--server", hanging.URL, "tree", "list"})
 	if code := c.ReportError(root.ExecuteContextC(ctx)); code != cli.ExitFailure ||
 		!strings.Contains(talk.String(), "canceled") {
 		t.Errorf("exit code %d: %s", code, talk.String())

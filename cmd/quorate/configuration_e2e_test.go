@@ -37,7 +37,7 @@ func TestPlansOverARealServer(t *testing.T) {
 	const cern, zuul = "../../examples/cern.yaml", "../../examples/zuul.yaml"
 	playSteps(t, f, []step{
 		{"plan -f " + cern, 0, "+ cern  tree"},
-		{"trees", 0, "TREE"},
+		{"tree list", 0, "TREE"},
 		{"apply -f " + cern, 0, "(revision 1)"},
 		{"plan -f " + cern, 0, "nothing to change"},
 		{"allocate --id held --at cern:atlas/physics/simulation --amount cores=10", 0, "granted"},
@@ -90,7 +90,7 @@ func TestEmptyFilesDeleteNothing(t *testing.T) {
 		step{"apply --from yunikorn --prune -f " + manifestFile(t, "partitions: []"), 2, "has no partition"},
 		step{"apply --from zuul -f " + one, 3, "remove 2 trees and nodes: tenants:b, tenants:c"},
 		step{"apply --from zuul -f " + two, 0, "- tenants:c  node"}, // fewer than half
-		step{"rollback 0", 3, "tree tenants"},
+		step{"revision rollback 0", 3, "tree tenants"},
 		step{"usage tenants", 0, "b"},
 	))
 }
@@ -104,13 +104,13 @@ func TestExportRoundTrip(t *testing.T) {
 		{"apply -f ../../examples/cern.yaml -f ../../examples/principals.yaml -f " +
 			"../../examples/borrowing.yaml -f ../../examples/cohort.yaml --actor ann", 0, "(revision 1)"},
 	})
-	first := runCommand(t, "export", "--server", f.baseURL())
+	first := runCommand(t, "manifest", "export", "--server", f.baseURL())
 	file := filepath.Join(t.TempDir(), "all.yaml")
 	if err := os.WriteFile(file, []byte(first.stdout), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	playSteps(t, f, []step{{"apply --prune --actor ann -f " + file, 0, "nothing to change"}})
-	if again := runCommand(t, "export", "--server", f.baseURL()); again.stdout != first.stdout ||
+	if again := runCommand(t, "manifest", "export", "--server", f.baseURL()); again.stdout != first.stdout ||
 		!strings.Contains(first.stdout, "principals:") {
 		t.Errorf("first\n%s\nthen\n%s", first.stdout, again.stdout)
 	}
@@ -125,27 +125,27 @@ func TestMovesAndRollbacksOverARealServer(t *testing.T) {
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/cern.yaml", 0, "(revision 1)"},
 		{"allocate --id held --at cern:atlas/physics/simulation --amount cores=8", 0, "granted"},
-		{"move cern:atlas/physics/simulation atlas/chemistry/simulation", 1, "chemistry"},
-		{"move cern:atlas/physics/simulation atlas/physics/higgs", 2, "higgs"},
+		{"node move cern:atlas/physics/simulation atlas/chemistry/simulation", 1, "chemistry"},
+		{"node move cern:atlas/physics/simulation atlas/physics/higgs", 2, "higgs"},
 		{
-			"move cern:atlas/physics/simulation atlas/physics/generation --dry-run", 0,
+			"node move cern:atlas/physics/simulation atlas/physics/generation --dry-run", 0,
 			"~ cern:atlas/physics/generation  path: atlas/physics/simulation -> atlas/physics/generation",
 		},
-		{"move cern:atlas/physics/simulation atlas/physics/generation --reason renamed", 0, "(revision 2)"},
+		{"node move cern:atlas/physics/simulation atlas/physics/generation --reason renamed", 0, "(revision 2)"},
 		{"usage cern:atlas/physics/generation", 0, "8"},
 		{"apply -f " + moved, 0, "nothing to change"},
-		{"limits set cern:atlas/physics/higgs cores=10", 0, "(revision 3)"},
-		{"history", 0, "renamed"},
-		{"rollback 9", 1, "9"},
-		{"rollback 1 --dry-run", 0, "~ cern:atlas/physics/higgs  limit cores: 10 -> 0"},
-		{"rollback 1 --expected-revision 1", 5, "not 1"},
-		{"rollback 1 --reason mistake", 0, "(revision 4)"},
+		{"limit set cern:atlas/physics/higgs cores=10", 0, "(revision 3)"},
+		{"revision list", 0, "renamed"},
+		{"revision rollback 9", 1, "9"},
+		{"revision rollback 1 --dry-run", 0, "~ cern:atlas/physics/higgs  limit cores: 10 -> 0"},
+		{"revision rollback 1 --expected-revision 1", 5, "not 1"},
+		{"revision rollback 1 --reason mistake", 0, "(revision 4)"},
 		{"plan -f ../../examples/cern.yaml", 0, "nothing to change"},
 		{"usage cern:atlas/physics/simulation", 0, "8"},
-		{"rollback 0", 3, "held"},
+		{"revision rollback 0", 3, "held"},
 		{"release held", 0, "released"},
-		{"rollback 0", 3, "this would remove 1 tree or node: tree cern; if that is intended"},
-		{"rollback 0 --allow-removals 1", 0, "- cern  tree"},
+		{"revision rollback 0", 3, "this would remove 1 tree or node: tree cern; if that is intended"},
+		{"revision rollback 0 --allow-removals 1", 0, "- cern  tree"},
 	})
 }
 
@@ -175,11 +175,11 @@ func TestRulesOfATreeOverARealServer(t *testing.T) {
 	reasons := editedCERN(t, "    policy: strict", "    policy: strict\n    require-reason: true")
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/principals.yaml --actor ann", 0, "(revision 1)"},
-		{"limits set queues:batch/nightly vcore=45 --actor carl", 0, "(revision 2)"},
-		{"limits set queues:batch vcore=60 --actor carl", 4, "carl"},
+		{"limit set queues:batch/nightly vcore=45 --actor carl", 0, "(revision 2)"},
+		{"limit set queues:batch vcore=60 --actor carl", 4, "carl"},
 		{"tree delete queues --actor carl", 4, "carl"},
 		{"apply -f " + reasons, 0, "(revision 3)"},
-		{"limits set cern:atlas cores=110", 2, "reason"},
-		{"limits set cern:atlas cores=110 --reason why", 0, "(revision 4)"},
+		{"limit set cern:atlas cores=110", 2, "reason"},
+		{"limit set cern:atlas cores=110 --reason why", 0, "(revision 4)"},
 	})
 }

@@ -37,15 +37,15 @@ func TestContexts(t *testing.T) {
 	file := useContexts(t)
 	runWithContexts(t, cli.ExitOK, "context", "set", "lab", "--server", server)
 	runWithContexts(t, cli.ExitOK, "context", "set", "gone", "--server", "127.0.0.1:1")
-	if out, _ := runWithContexts(t, cli.ExitOK, "trees", "-o", "name"); !strings.HasPrefix(out, "cern\n") {
+	if out, _ := runWithContexts(t, cli.ExitOK, "tree", "list", "-o", "name"); !strings.HasPrefix(out, "cern\n") {
 		t.Errorf("the current context is not used: %s", out)
 	}
-	runWithContexts(t, cli.ExitUnavailable, "trees", "--context", "gone", "--timeout", "100ms")
+	runWithContexts(t, cli.ExitUnavailable, "tree", "list", "--context", "gone", "--timeout", "100ms")
 	runWithContexts(t, cli.ExitOK, "context", "use", "gone")
-	runWithContexts(t, cli.ExitUnavailable, "trees", "--timeout", "100ms")
+	runWithContexts(t, cli.ExitUnavailable, "tree", "list", "--timeout", "100ms")
 	t.Setenv("QUORATE_SERVER", server)
-	runWithContexts(t, cli.ExitOK, "trees")
-	runWithContexts(t, cli.ExitUnavailable, "trees", "--context", "gone", "--timeout", "100ms")
+	runWithContexts(t, cli.ExitOK, "tree", "list")
+	runWithContexts(t, cli.ExitUnavailable, "tree", "list", "--context", "gone", "--timeout", "100ms")
 	runWithContexts(t, cli.ExitOK, "context", "delete", "gone")
 	if out, _ := runWithContexts(t, cli.ExitOK, "context", "list", "-o", "name"); out != "lab\n" {
 		t.Errorf("contexts: %q", out)
@@ -65,12 +65,12 @@ func TestCurrentContextKeepsItsTokenFromOtherServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	runWithContexts(t, cli.ExitOK, "context", "set", "lab", "--server", server, "--token-file", token)
-	_, talk := runWithContexts(t, cli.ExitUsage, "trees")
+	_, talk := runWithContexts(t, cli.ExitUsage, "tree", "list")
 	if !strings.Contains(talk, token) {
 		t.Errorf("the token of the current context is not read: %s", talk)
 	}
-	runWithContexts(t, cli.ExitOK, "trees", "--server", server)
-	runWithContexts(t, cli.ExitUsage, "trees", "--server", server, "--context", "lab")
+	runWithContexts(t, cli.ExitOK, "tree", "list", "--server", server)
+	runWithContexts(t, cli.ExitUsage, "tree", "list", "--server", server, "--context", "lab")
 }
 
 func TestContextMistakes(t *testing.T) {
@@ -80,7 +80,7 @@ func TestContextMistakes(t *testing.T) {
 		"context set lab":                             "--server URL",
 		"context set a/b --server x":                  "is not a name of a context",
 		"context set lab --server x --token-file /no": "--token-file: stat /no",
-		"trees --context lab":                         `there is no context "lab"`,
+		"tree list --context lab":                     `there is no context "lab"`,
 	} {
 		if _, talk := runWithContexts(t, cli.ExitUsage, strings.Fields(command)...); !strings.Contains(talk, says) {
 			t.Errorf("%s: %s", command, talk)
@@ -92,7 +92,7 @@ func TestContextMistakes(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"contexts":[{"nome":"lab"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, talk := runWithContexts(t, cli.ExitUsage, "trees"); !strings.Contains(talk, file) {
+	if _, talk := runWithContexts(t, cli.ExitUsage, "tree", "list"); !strings.Contains(talk, file) {
 		t.Errorf("a damaged file: %s", talk)
 	}
 }

@@ -19,16 +19,16 @@ func TestOtherSystemsConfigurations(t *testing.T) {
 		"quota-manager": "../../examples/quota-manager/forest.json", "yunikorn": "../../examples/yunikorn/queues.yaml",
 		"boskos": "../../compat/boskos/testdata/boskos.yaml",
 	} {
-		converted := runCommand(t, "convert", "--from", format, sample)
+		converted := runCommand(t, "manifest", "convert", "--from", format, sample)
 		file := filepath.Join(folder, format+".yaml")
 		if err := os.WriteFile(file, []byte(converted.stdout), 0o600); err != nil || converted.code != 0 {
-			t.Fatalf("convert --from %s: exit code %d, %v\n%s", format, converted.code, err, converted.stderr)
+			t.Fatalf("manifest convert --from %s: exit code %d, %v\n%s", format, converted.code, err, converted.stderr)
 		}
 		playSteps(t, f, []step{
 			{"plan -f " + file, 0, "tree"},
 			{"apply -f " + file, 0, "(revision"},
 			{"plan --from " + format + " -f " + sample, 0, "nothing to change"},
-			{"convert --from " + format + " testdata/nodepool-broken.yaml", 1, "testdata/nodepool-broken.yaml: "},
+			{"manifest convert --from " + format + " testdata/nodepool-broken.yaml", 1, "testdata/nodepool-broken.yaml: "},
 		})
 	}
 }
@@ -68,9 +68,9 @@ func TestConfigurationsInEnvelopes(t *testing.T) {
 				`"Resource Limit": 10, "Service ID": "nova"}]`), 0, "cores: 10",
 		},
 	} {
-		end := runCommand(t, "convert", "--from", test.format, test.file)
+		end := runCommand(t, "manifest", "convert", "--from", test.format, test.file)
 		if out := end.stdout + end.stderr; end.code != test.code || !strings.Contains(out, test.want) {
-			t.Errorf("convert --from %s %s: exit code %d, want %d and %q\n%s", test.format,
+			t.Errorf("manifest convert --from %s %s: exit code %d, want %d and %q\n%s", test.format,
 				filepath.Base(test.file), end.code, test.code, test.want, out)
 		}
 	}

@@ -47,7 +47,7 @@ func TestDivergedServerIsQuarantined(t *testing.T) {
 	for range 5 {
 		first.allocateEach(t, "one", "two", "three", "four", "five")
 	}
-	runUntil(t, first, "digests --now", 0, "agrees")
+	runUntil(t, first, "digest list --now", 0, "agrees")
 	awaitSnapshot(t, bad)
 	servers[bad.id].stopCleanly(t)
 	store, err := raft.NewFileSnapshotStore(bad.dir, 3, io.Discard)
@@ -59,7 +59,7 @@ func TestDivergedServerIsQuarantined(t *testing.T) {
 	}
 	servers[bad.id] = startProcess(t, bad.commandLine()...)
 
-	runUntil(t, first, "digests --now", 1, "differs")
+	runUntil(t, first, "digest list --now", 1, "differs")
 	awaitQuarantine(t, bad)
 	servers[bad.id].stopCleanly(t)
 	servers[bad.id] = startProcess(t, bad.commandLine()...)
@@ -72,12 +72,12 @@ func TestDivergedServerIsQuarantined(t *testing.T) {
 
 	servers[bad.id].stopCleanly(t)
 	refuseRecovery(t, bad)
-	if end := runCommand(t, "recover", "start-over", "--data-dir", bad.dir); end.code != 0 ||
+	if end := runCommand(t, "quarantine", "lift", "--discard", "--data-dir", bad.dir); end.code != 0 ||
 		!strings.Contains(end.stdout, "set-aside-1") {
 		t.Fatalf("start-over: %+v", end)
 	}
 	servers[bad.id] = startServer(t, bad)
-	if same := runUntil(t, first, "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
+	if same := runUntil(t, first, "digest list --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
 		t.Errorf("with new data they hold\n%s", same)
 	}
 }
@@ -117,16 +117,16 @@ func refuseRecovery(t *testing.T, bad serverFlags) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	end := runCommand(t, "recover", "--data-dir", bad.dir, "--peers", peers)
+	end := runCommand(t, "cluster", "recover", "--data-dir", bad.dir, "--peers", peers)
 	if end.code == 0 || strings.Contains(end.stdout, "Done") || !strings.Contains(end.stderr, "is in quarantine") ||
-		!strings.Contains(end.stderr, "quorate recover start-over --data-dir "+bad.dir) {
-		t.Errorf("recover of a node in quarantine: %+v", end)
+		!strings.Contains(end.stderr, "quorate quarantine lift --discard --data-dir "+bad.dir) {
+		t.Errorf("cluster recover of a node in quarantine: %+v", end)
 	}
-	end = runCommand(t, "recover", "digests", "--data-dir", bad.dir, "-o", "json")
+	end = runCommand(t, "digest", "list", "--data-dir", bad.dir, "-o", "json")
 	if err := os.WriteFile(own, []byte(end.stdout), 0o600); err != nil || end.code != 0 {
 		t.Fatalf("digests: %+v, %v", end, err)
 	}
-	if end := runCommand(t, "recover", "lift", "--data-dir", bad.dir, "--digests", own); end.code == 0 ||
+	if end := runCommand(t, "quarantine", "lift", "--data-dir", bad.dir, "--digests", own); end.code == 0 ||
 		!strings.Contains(end.stderr, "it is not proved") {
 		t.Errorf("lift without proof: %+v", end)
 	}
@@ -148,7 +148,7 @@ func TestAQuarantineIsLiftedByProof(t *testing.T) {
 	}
 	flags[0].applyTree(t)
 	flags[0].allocateEach(t, "a", "b")
-	if same := runUntil(t, flags[0], "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
+	if same := runUntil(t, flags[0], "digest list --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
 		t.Fatalf("they hold\n%s", same)
 	}
 	files := map[string]string{}
@@ -162,7 +162,7 @@ func TestAQuarantineIsLiftedByProof(t *testing.T) {
 	for _, f := range flags {
 		awaitQuarantine(t, f)
 		servers[f.id].stopCleanly(t)
-		end := runCommand(t, "recover", "digests", "--data-dir", f.dir, "-o", "json")
+		end := runCommand(t, "digest", "list", "--data-dir", f.dir, "-o", "json")
 		files[f.id] = filepath.Join(t.TempDir(), f.id+".json")
 		if err := os.WriteFile(files[f.id], []byte(end.stdout), 0o600); err != nil || end.code != 0 {
 			t.Fatalf("digests of %s: %+v, %v", f.id, end, err)
@@ -170,7 +170,7 @@ func TestAQuarantineIsLiftedByProof(t *testing.T) {
 	}
 	for i, f := range flags {
 		other := flags[(i+1)%len(flags)]
-		end := runCommand(t, "recover", "lift", "--data-dir", f.dir, "--digests", files[other.id])
+		end := runCommand(t, "quarantine", "lift", "--data-dir", f.dir, "--digests", files[other.id])
 		if end.code != 0 || !strings.Contains(end.stdout, "may serve again") {
 			t.Errorf("lift of %s: %+v", f.id, end)
 		}

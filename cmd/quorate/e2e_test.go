@@ -102,13 +102,19 @@ type outcome struct {
 }
 
 // ownProcess are the commands that start programs, or run until a signal ends them.
-var ownProcess = []string{"bench", "demo", "dev", "lease", "server", "top"}
+var ownProcess = []string{"cluster bench", "cluster top", "lease", "server dev", "server run", "top"}
+
+// startsPrograms reports whether a command line is one of ownProcess.
+func startsPrograms(args []string) bool {
+	line := strings.Join(args, " ") + " "
+	return slices.ContainsFunc(ownProcess, func(own string) bool { return strings.HasPrefix(line, own+" ") })
+}
 
 // runCommand runs a command to its end: within this process, from the arguments on as main does, because to start the
 // program takes twenty times as long as most commands. With QUORATE_VERIFY each is a process.
 func runCommand(t *testing.T, args ...string) outcome {
 	t.Helper()
-	if verify.Enabled() || len(args) == 0 || slices.Contains(ownProcess, args[0]) {
+	if verify.Enabled() || len(args) == 0 || startsPrograms(args) {
 		return startProcess(t, args...).awaitEnd(t)
 	}
 	var stdout, stderr servertest.Buffer
@@ -246,7 +252,7 @@ func threeServers(t *testing.T) []serverFlags {
 
 func (f serverFlags) commandLine() []string {
 	return append([]string{
-		"server", "--id", f.id, "--data-dir", f.dir, "--http-addr", f.http, "--raft-addr", f.raft, "--gossip-addr",
+		"server", "run", "--id", f.id, "--data-dir", f.dir, "--http-addr", f.http, "--raft-addr", f.raft, "--gossip-addr",
 		f.gossip, "--log-level", "warn",
 	}, f.more...)
 }

@@ -76,9 +76,9 @@ func TestOneTenantFloodsAServer(t *testing.T) {
 	in := func(name string) string { return filepath.Join(tokens, name) }
 	playSteps(t, list[0], []step{
 		{"allocate --id all --at cern:atlas/physics --amount cores=1 --token-file " + in("hans"), 0, "granted"},
-		{"allocations --token-file " + in("hans"), 0, "filtered: these are the parts that you may see"},
-		{"allocations -o json --token-file " + in("hans"), 0, `"filtered": true`},
-		{"allocations -o json --token-file " + in("admin"), 0, `"allocations"`},
+		{"allocation list --token-file " + in("hans"), 0, "filtered: these are the parts that you may see"},
+		{"allocation list -o json --token-file " + in("hans"), 0, `"filtered": true`},
+		{"allocation list -o json --token-file " + in("admin"), 0, `"allocations"`},
 	})
 	for _, f := range list {
 		hans, heidi := newTenant(t, f, in("hans")), newTenant(t, f, in("heidi"))

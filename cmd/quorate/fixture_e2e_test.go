@@ -48,24 +48,24 @@ var fixtureLife = []string{
 	"allocate --id waits --ttl 24h --wait 24h --async --priority 3 --at ci:tenants/web --item aws-account",
 	"allocate --id left --wait 24h --async --at ci:tenants/web --item aws-account",
 	"renew lease --data host=y",
-	"cancel left",
-	"limits set cern:atlas/operations/web cores=25 --actor bob",
-	"rollback 3 --actor eva --reason mistake",
+	"release left --restore",
+	"limit set cern:atlas/operations/web cores=25 --actor bob",
+	"revision rollback 3 --actor eva --reason mistake",
 	"allocate --id grows --at cern:atlas/operations/web --amount cores=2 --user ann",
-	"resize grows --amount cores=3 --generation 5",
-	"split grows part --at cern:atlas/operations/web --amount cores=1",
-	"transfer part cern:atlas/operations/web cern:atlas/operations/workflow",
-	"access account add robot --description runs",
-	"access token add robot --description one",
+	"allocation resize grows --amount cores=3 --generation 5",
+	"allocation split grows part --at cern:atlas/operations/web --amount cores=1",
+	"allocation transfer part cern:atlas/operations/web cern:atlas/operations/workflow",
+	"account create robot --description runs",
+	"token create robot --description one",
 }
 
 // fixtureQuestions are read-only commands, run against the server that wrote the folder and against this version.
 var fixtureQuestions = []string{
-	"export", "usage cern", "usage ci", "allocations", "leases", "queue", "items ci:aws-account --data",
-	"history", "events",
-	"principals cern", "allocation short", "explain waits",
-	"allocation part", "allocation grows", "access account list",
-	"access token list robot", "limits get cern:atlas/physics",
+	"manifest export", "usage cern", "usage ci", "allocation list", "lease list", "queue list",
+	"item list ci:aws-account --show-data", "revision list", "event list",
+	"principal list cern", "allocation show short", "explain waits",
+	"allocation show part", "allocation show grows", "account list",
+	"token list robot", "limit show cern:atlas/physics",
 }
 
 type remembered struct {
@@ -105,7 +105,7 @@ func TestFoldersOfReleasedVersions(t *testing.T) {
 					t.Errorf("%s: %s", question, strings.Join(lost, "; "))
 				}
 			}
-			runUntil(t, f, "digests --now", 0, "agrees")
+			runUntil(t, f, "digest list --now", 0, "agrees")
 		})
 	}
 }
@@ -274,7 +274,7 @@ func TestDataOfDevelopmentBuildsIsRefused(t *testing.T) {
 		t.Errorf("the folder had\n%sand has\n%s", before, after)
 	}
 	backup := filepath.Join("testdata", "development", "backup")
-	if end := runCommand(t, "snapshot", "inspect", backup); end.code != 2 || !strings.Contains(end.stderr, why) {
+	if end := runCommand(t, "snapshot", "show", backup); end.code != 2 || !strings.Contains(end.stderr, why) {
 		t.Errorf("inspect ends with %d: %s", end.code, end.stderr)
 	}
 	fresh := singleServer(t)

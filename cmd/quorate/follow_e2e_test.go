@@ -22,7 +22,8 @@ func TestWatchedTables(t *testing.T) {
 			return strings.Contains(last[strings.LastIndex(last, "\n\n")+1:], says)
 		})
 	}
-	const usage, queue, items, status = "usage cern:atlas/operations/web", "queue", "items ci:aws-account", "status"
+	const usage, queue = "usage cern:atlas/operations/web", "queue list"
+	const items, status = "item list ci:aws-account", "status"
 	for command, says := range map[string]string{
 		usage: "HEADROOM", queue: "no request is waiting", items: "ALLOCATION", status: "MEMBER",
 	} {

@@ -29,7 +29,7 @@ func TestYuniKornCases(t *testing.T) {
 		if strings.Contains(string(text), "\n# expect: accept\n") {
 			code = 0
 		}
-		if end := runCommand(t, "convert", "--from", "yunikorn", file); end.code != code ||
+		if end := runCommand(t, "manifest", "convert", "--from", "yunikorn", file); end.code != code ||
 			(end.stdout != "") != (code == 0) {
 			t.Errorf("%s: exit code %d, want %d\n%s%s", filepath.Base(file), end.code, code, end.stdout, end.stderr)
 		}
@@ -177,7 +177,7 @@ func TestYuniKornUsersWithoutUsage(t *testing.T) {
 	}
 	playSteps(t, f, []step{
 		{"apply --from yunikorn -f ../../examples/yunikorn/queues.yaml -f " + free, 0, "revision 1"},
-		{"principals default bob", 0, "50G (*)"},
+		{"principal list default bob", 0, "50G (*)"},
 	})
 	const root = `{"queuePath":"root","resourceUsage":{},"runningApplications":[],` +
 		`"maxResources":{"memory":50000000000,"vcore":20000},"maxApplications":10,"children":[`
@@ -213,7 +213,7 @@ func TestYuniKornTypesWithoutLimits(t *testing.T) {
 		{"apply" + queues, 0, "resource pods: count"},
 		{"allocate --id a" + sue + "pods=1", 0, "granted"},
 		{"allocate --id b" + sue + "nvidia.com/gpu=2", 1, "it has: memory, pods, vcore"},
-		{"apply --count nvidia.com/gpu" + queues, 0, "+ default  resource nvidia.com/gpu: count"},
+		{"apply --also-count nvidia.com/gpu" + queues, 0, "+ default  resource nvidia.com/gpu: count"},
 		{"allocate --id b" + sue + "nvidia.com/gpu=2", 0, "granted"},
 		{"plan" + queues, 0, "nothing to change"},
 		{"apply --from yunikorn -f " + limited, 0, "+ default  resource tape: count"},
@@ -221,11 +221,11 @@ func TestYuniKornTypesWithoutLimits(t *testing.T) {
 		{"allocate --id d" + sue + "tape=1", 3, "user sue, tape: limit 1"},
 		{"apply" + queues, 0, "principals"}, // tape is held, and free from now on
 		{"allocate --id d" + sue + "tape=1", 0, "granted"},
-		{"convert --count tape --from yunikorn ../../examples/yunikorn/queues.yaml", 0, "tape: {unit: count}"},
-		{"plan --count tape -f ../../examples/cern.yaml", 2, "--count is for --from yunikorn"},
-		{"plan --count tape --from zuul -f ../../examples/zuul/nodepool.yaml", 2, "files of zuul name"},
-		{"plan --count _/+" + queues, 2, `"_/+" cannot be counted`},
-		{"plan" + queues + strings.Repeat(" --count a", 501), 2, "--count is given 501 times; 500 are allowed"},
+		{"manifest convert --also-count tape --from yunikorn ../../examples/yunikorn/queues.yaml", 0, "tape: {unit: count}"},
+		{"plan --also-count tape -f ../../examples/cern.yaml", 2, "--also-count is for --from yunikorn"},
+		{"plan --also-count tape --from zuul -f ../../examples/zuul/nodepool.yaml", 2, "files of zuul name"},
+		{"plan --also-count _/+" + queues, 2, `"_/+" cannot be counted`},
+		{"plan" + queues + strings.Repeat(" --also-count a", 501), 2, "--also-count is given 501 times; 500 are allowed"},
 	})
 	if _, body := httpGet(t, f.baseURL()+"/ws/v1/partition/default/usage/user/sue"); !strings.Contains(body,
 		`"resourceUsage":{"nvidia.com/gpu":2,"pods":1,"tape":2}`) {

@@ -11,10 +11,10 @@ import (
 
 func checkHealth(t *testing.T, environment []string, code int, says string, args ...string) {
 	t.Helper()
-	end := startWithEnv(t, environment, append([]string{"healthcheck"}, args...)...).awaitEnd(t)
+	end := startWithEnv(t, environment, append([]string{"server", "probe"}, args...)...).awaitEnd(t)
 	said := end.stdout + end.stderr
 	if end.code != code || strings.Count(said, "\n") != 1 || !strings.Contains(said, says) {
-		t.Errorf("healthcheck %v with %v: %+v, want exit code %d and one line with %q", args, environment, end, code, says)
+		t.Errorf("server probe %v with %v: %+v, want exit code %d and one line with %q", args, environment, end, code, says)
 	}
 }
 
@@ -35,7 +35,7 @@ func TestHealthcheck(t *testing.T) {
 	f := singleServer(t)
 	file := writeConfiguration(t, f, "")
 	checkHealth(t, nil, 1, f.baseURL()+" does not answer", "--config", file)
-	server := startProcess(t, "server", "--config", file)
+	server := startProcess(t, "server", "run", "--config", file)
 	awaitReady(t, server, f)
 	checkHealth(t, nil, 0, f.baseURL()+" is ready", "--config", file)
 	checkHealth(t, []string{"QUORATE_SERVER_CONFIG=" + file}, 0, " is ready")
@@ -54,9 +54,9 @@ func TestHealthcheckOfAServerWithoutACluster(t *testing.T) {
 	t.Parallel()
 	f := singleServer(t)
 	file := writeConfiguration(t, f, "bootstrap-expect: 0\n")
-	startProcess(t, "server", "--config", file)
+	startProcess(t, "server", "run", "--config", file)
 	awaitCondition(t, "the server does not live", func() bool {
-		return runCommand(t, "healthcheck", "--config", file, "--live").code == 0
+		return runCommand(t, "server", "probe", "--config", file, "--live").code == 0
 	})
 	checkHealth(t, nil, 1, "is not ready: ", "--config", file)
 }
@@ -78,9 +78,9 @@ func TestHealthcheckWithCertificates(t *testing.T) {
 			certs.GossipKeys())
 	}
 	file := writeConfiguration(t, f, settings("n1"))
-	startProcess(t, "server", "--config", file)
+	startProcess(t, "server", "run", "--config", file)
 	awaitCondition(t, "the server is not ready", func() bool {
-		return runCommand(t, "healthcheck", "--config", file).code == 0
+		return runCommand(t, "server", "probe", "--config", file).code == 0
 	})
 	checkHealth(t, nil, 0, "https://127.0.0.1:"+port+" is ready", "--config", file)
 	other := f

@@ -15,16 +15,16 @@ func TestHoldUntilOverARealServer(t *testing.T) {
 	awaitCivilTime(t, f)
 	until := " --until " + time.Now().UTC().Add(100*time.Hour).Format(time.RFC3339) + " --actor ann"
 	playSteps(t, f, []step{
-		{"hold lab:a --for 2h" + until, 2, "--for and --until exclude each other"},
-		{"hold lab:a --until monday", 2, "is not a time"},
-		{"hold lab:a --until 2020-01-01T00:00:00Z", 2, "is not later than the civil time of the cluster, 2"},
-		{"drain lab:a --until 2200-01-01T00:00:00Z", 2, "2200-01-01T00:00:00Z is more than 8784h after the civil time"},
-		{"holds lab -o json", 0, "read"},
-		{"hold lab:a --dry-run" + until, 0, "hold: queue, for "},
-		{"hold lab:a" + until, 0, "hold: queue, for "},
-		{"drain lab:b --grace 10m" + until, 0, "drain with a grace of 10m"},
+		{"node cordon lab:a --for 2h" + until, 2, "--for and --until exclude each other"},
+		{"node cordon lab:a --until monday", 2, "is not a time"},
+		{"node cordon lab:a --until 2020-01-01T00:00:00Z", 2, "is not later than the civil time of the cluster, 2"},
+		{"node drain lab:a --until 2200-01-01T00:00:00Z", 2, "2200-01-01T00:00:00Z is more than 8784h after the civil time"},
+		{"node list --cordoned lab -o json", 0, "read"},
+		{"node cordon lab:a --dry-run" + until, 0, "hold: queue, for "},
+		{"node cordon lab:a" + until, 0, "hold: queue, for "},
+		{"node drain lab:b --grace 10m" + until, 0, "drain with a grace of 10m"},
 	})
-	shown := runCommand(t, "holds", "lab", "--server", f.baseURL()).stdout
+	shown := runCommand(t, "node", "list", "--cordoned", "lab", "--server", f.baseURL()).stdout
 	// as long as this test takes less than an hour
 	if strings.Count(shown, "in 100h")+strings.Count(shown, "in 99h") != 2 {
 		t.Errorf("the holds do not end in 100 hours:\n%s", shown)

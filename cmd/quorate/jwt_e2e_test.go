@@ -81,9 +81,9 @@ func newJWTCluster(t *testing.T) *jwtCluster {
 	startServer(t, c.server)
 	root := " --token-file " + c.path("admin")
 	playSteps(t, c.server, []step{
-		{"access bootstrap --secret-file " + secret + " --out " + c.path("admin"), 0, ""},
+		{"token create --secret-file " + secret + " --out " + c.path("admin"), 0, ""},
 		{"apply -f " + manifestFile(t, c.text) + root, 0, "access issuer github"},
-		{"access guard on --force" + root, 0, "guarded"},
+		{"access set guarded --force" + root, 0, "guarded"},
 	})
 	return c
 }
@@ -141,35 +141,38 @@ func (c *jwtCluster) allocate(t *testing.T, id, token string) (status int, answe
 }
 
 // TestTokensOfOtherSystems: jobs of GitHub and GitLab and pods of Kubernetes call with the tokens that these systems
-// give them, with the configuration that docs/access.md shows, and "quorate access test-jwt" says why.
+// give them, with the configuration that docs/access.md shows, and "quorate token check" says why.
 func TestTokensOfOtherSystems(t *testing.T) {
 	t.Parallel()
 	c := newJWTCluster(t)
 	for _, system := range jwtSystems {
 		claims := c.claimsOf(t, system.issuer, system.claims)
 		token := c.tokenFile(t, c.issuers[system.issuer].Sign(claims))
-		test := "access test-jwt --issuer " + system.issuer + " " + token
+		test := "token check --issuer " + system.issuer + " " + token
 		claims["aud"] = "https://elsewhere.example.org"
 		foreign := c.tokenFile(t, c.issuers[system.issuer].Sign(claims))
-		manifest := " -f " + manifestFile(t, c.text)
+		manifest := " --manifest " + manifestFile(t, c.text)
 		playSteps(t, c.server, []step{
 			{"access whoami --token-file " + token, 0, system.user},
 			{"access whoami --token-file " + token, 0, system.group},
 			{"allocate --id " + system.issuer + " --at t --amount cores=1 --token-file " + token, 0, "granted"},
-			{"access token add admin --token-file " + token, 4, "access.manage"},
+			{"token create admin --token-file " + token, 4, "access.manage"},
 			{test + " --token-file " + c.path("admin"), 0, "user "},
 			{test + manifest, 0, "group " + system.group},
 			{test + " -o json" + manifest, 0, `"rule": "audience"`},
-			{"access test-jwt --issuer " + system.issuer + " " + foreign + manifest, 1, "elsewhere.example.org"},
+			{"token check --issuer " + system.issuer + " " + foreign + manifest, 1, "elsewhere.example.org"},
 			{"allocate --id no --at t --amount cores=1 --token-file " + foreign, 4, "audience"},
 		})
 	}
 	other := c.tokenFile(t, "x")
 	playSteps(t, c.server, []step{
-		{"access test-jwt --issuer nowhere " + other + " -f " + manifestFile(t, c.text), 1, "there are github, gitlab, k8s"},
-		{"access test-jwt --issuer github " + other, 1, "access.read"},
-		{"access test-jwt " + other, 2, "--issuer"},
-		{"access test-jwt --issuer github " + other + " -f " + manifestFile(t, c.text), 1, "format"},
+		{
+			"token check --issuer nowhere " + other + " --manifest " + manifestFile(t, c.text), 1,
+			"there are github, gitlab, k8s",
+		},
+		{"token check --issuer github " + other, 1, "access.read"},
+		{"token check " + other, 2, "--issuer"},
+		{"token check --issuer github " + other + " --manifest " + manifestFile(t, c.text), 1, "format"},
 	})
 }
 
@@ -227,9 +230,9 @@ func TestForgedTokensOfOtherSystems(t *testing.T) {
 		t.Errorf("40 unknown keys made the server read the keys %d times", after-before)
 	}
 	playSteps(t, c.server, []step{
-		{"allocation forged --token-file " + c.path("admin"), 1, "no allocation"},
-		{"allocation withdrawn --token-file " + c.path("admin"), 1, "no allocation"},
-		{"allocation storm --token-file " + c.path("admin"), 1, "no allocation"},
+		{"allocation show forged --token-file " + c.path("admin"), 1, "no allocation"},
+		{"allocation show withdrawn --token-file " + c.path("admin"), 1, "no allocation"},
+		{"allocation show storm --token-file " + c.path("admin"), 1, "no allocation"},
 	})
 }
 

@@ -46,7 +46,7 @@ func TestLeaseRunEndsWhatItStarted(t *testing.T) {
 	t.Run("the lease is lost", func(t *testing.T) {
 		p, pid := under(t, "lost", detached+"sleep 600")
 		daemon := pid()
-		playSteps(t, f, []step{{"leases", 0, "unit by kim"}, {"release lost", 0, "released"}})
+		playSteps(t, f, []step{{"lease list", 0, "unit by kim"}, {"release lost", 0, "released"}})
 		if end := p.awaitEnd(t); end.code != 7 || !isGone(daemon) {
 			t.Errorf("exit code %d, and the daemon has ended: %v\n%s", end.code, isGone(daemon), end.stderr)
 		}
@@ -96,18 +96,18 @@ func TestGrantsThatAreNotCollected(t *testing.T) {
 		p := startProcess(t, "allocate", "--server", f.baseURL(), "--id", id, "--at", "t:", "--amount", "slot=1", "--wait",
 			"10m")
 		awaitTrue(t, func() bool {
-			return strings.Contains(runCommand(t, "queue", "--server", f.baseURL()).stdout, id)
+			return strings.Contains(runCommand(t, "queue", "list", "--server", f.baseURL()).stdout, id)
 		})
 		p.sendSignal(t, sent)
 		p.awaitEnd(t)
-		playSteps(t, f, []step{{"allocation " + id, 0, "cancelled"}})
+		playSteps(t, f, []step{{"allocation show " + id, 0, "cancelled"}})
 	}
 	playSteps(t, f, []step{
 		{"allocate --id job --at t: --amount slot=1 --wait 10m --keep 5s --async", 9, "collect the grant"},
 		{"release holder", 0, "released"},
 	})
 	awaitTrue(t, func() bool {
-		said := runCommand(t, "allocation", "job", "--server", f.baseURL()).stdout
+		said := runCommand(t, "allocation", "show", "job", "--server", f.baseURL()).stdout
 		return strings.Contains(said, "expired") || strings.Contains(said, "abandoned")
 	})
 	waiter := startProcess(t, "allocate", "--server", f.baseURL(), "--id", "kept", "--at", "t:", "--amount", "slot=1",
@@ -115,5 +115,5 @@ func TestGrantsThatAreNotCollected(t *testing.T) {
 	if end := waiter.awaitEnd(t); end.code != 0 {
 		t.Fatalf("exit code %d\n%s", end.code, end.stderr)
 	}
-	playSteps(t, f, []step{{"allocation kept", 0, "held"}})
+	playSteps(t, f, []step{{"allocation show kept", 0, "held"}})
 }

@@ -39,7 +39,7 @@ func wantEnd(t *testing.T, f serverFlags, envFile string, code int, says string)
 
 func leasesOf(t *testing.T, f serverFlags) string {
 	t.Helper()
-	return runCommand(t, "leases", "--server", f.baseURL(), "-o", "name").stdout
+	return runCommand(t, "lease", "list", "--server", f.baseURL(), "-o", "name").stdout
 }
 
 // sleeper starts a process that runs until the test ends it.
@@ -76,11 +76,11 @@ func TestLeaseHold(t *testing.T) {
 	released := holdLease(t, f, parent, "aws-quota-slice", "--id", "step")
 	awaitRenewal(t, f, "step")
 	if got := leasesOf(t, f); got != "step\n" {
-		t.Errorf("leases after a renewal: %q", got)
+		t.Errorf("lease list after a renewal: %q", got)
 	}
 	wantEnd(t, f, released, 0, "released")
 	if got := leasesOf(t, f); got != "" {
-		t.Errorf("leases after the release: %q", got)
+		t.Errorf("lease list after the release: %q", got)
 	}
 	wantEnd(t, f, released, 7, "ended before") // no keeper is left, and the servers know that it ended
 
@@ -156,11 +156,13 @@ func TestLeaseHoldEndsTheJob(t *testing.T) {
 	second := holdLease(t, f, parent, "aws-account", "--ttl", "15s")
 	waits := startProcess(t, "lease", "hold", "--server", f.baseURL(), "--resource", "aws-account", "--wait", "1h",
 		"--deadline", "1h", "--id", "waits")
-	awaitTrue(t, func() bool { return runCommand(t, "queue", "--server", f.baseURL(), "-o", "name").stdout == "waits\n" })
+	awaitTrue(t, func() bool {
+		return runCommand(t, "queue", "list", "--server", f.baseURL(), "-o", "name").stdout == "waits\n"
+	})
 	if err := waits.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	awaitTrue(t, func() bool { return runCommand(t, "queue", "--server", f.baseURL(), "-o", "name").stdout == "" })
+	awaitTrue(t, func() bool { return runCommand(t, "queue", "list", "--server", f.baseURL(), "-o", "name").stdout == "" })
 
 	if !stubborn.isRunning() {
 		t.Fatal("the job ended before its lease")

@@ -18,7 +18,7 @@ func TestLeaseCommands(t *testing.T) {
 	web, data := " --at ci:tenants/web --item aws-account", " --at ci:tenants/data --item aws-account"
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/ci.yaml", 0, "items aws-account: 2 names"},
-		{"items ci:aws-account", 0, "account-2"},
+		{"item list ci:aws-account", 0, "account-2"},
 		{
 			"allocate --id a --ttl 1h --user ann" + web + " --amount cores=4", 0,
 			"a lease of 1h: ends in 1h unless it is renewed",
@@ -32,26 +32,26 @@ func TestLeaseCommands(t *testing.T) {
 		{"allocate --id c --wait 1h --async --priority 5" + web, 9, "position 1"},
 		{"allocate --id d --wait 1s" + web, 8, "not granted after "},
 		{"allocate --id other" + data, 0, "account-2"}, // a request that waits for its own limit does not delay others
-		{"queue", 0, "b   0"},
-		{"queue --tree ci --resource cores", 0, "no request is waiting"},
-		{"leases", 0, "ann"},
+		{"queue list", 0, "b   0"},
+		{"queue list --at ci --resource cores", 0, "no request is waiting"},
+		{"lease list", 0, "ann"},
 		{"renew a --fence 1 --ttl 2h", 0, "ends in 2h"},
 		{"renew a --fence 99", 5, "99"},
 		{"renew b", 0, "position 2"},
 		{"release a", 0, "released"},
-		{"items ci:aws-account --state dirty", 0, "account-1"},
-		{"queue", 0, "ci  aws-account (free): limit 2, used 2, requested 1, missing 1"},
-		{"items set ci:aws-account:account-1 --state free", 0, "changed 1"},
-		{"allocation c", 0, "held"}, // the one with the higher priority, in the same entry
-		{"allocation b", 0, "waiting"},
-		{"items set ci:aws-account:account-1 --state free", 3, "held"},
-		{"cancel b", 0, "cancelled"},
-		{"queue", 0, "no request is waiting"},
-		{"items --counts", 0, "ci:aws-account      2 leased"},
-		{"items reset ci:aws-account --state leased --to free --dry-run", 0, "would take 2"},
-		{"items reset ci:aws-account --state leased --to free", 0, "took 2"},
+		{"item list ci:aws-account --state dirty", 0, "account-1"},
+		{"queue list", 0, "ci  aws-account (free): limit 2, used 2, requested 1, missing 1"},
+		{"item set ci:aws-account:account-1 --new-state free", 0, "changed 1"},
+		{"allocation show c", 0, "held"}, // the one with the higher priority, in the same entry
+		{"allocation show b", 0, "waiting"},
+		{"item set ci:aws-account:account-1 --new-state free", 3, "held"},
+		{"release b --restore", 0, "cancelled"},
+		{"queue list", 0, "no request is waiting"},
+		{"item list --counts", 0, "ci:aws-account      2 leased"},
+		{"item reset ci:aws-account --state leased --new-state free --dry-run", 0, "would take 2"},
+		{"item reset ci:aws-account --state leased --new-state free", 0, "took 2"},
 		{"renew c", 5, "ended"},
-		{"items ci:aws-account --counts -o json", 0, `"free": "2"`},
+		{"item list ci:aws-account --counts -o json", 0, `"free": "2"`},
 		{"watch --after 2 --limit 1", 0, "granted    a  ci:tenants/web cores=4 aws-account:account-1"},
 		{"watch --after 2 --limit 1 --id c -o json", 0, `"change":"ALLOCATION_CHANGE_WAITING"`},
 		{"watch --after 999999 --limit 1 --timeout 1s --server http://127.0.0.1:1", 6, "no server answers"},
@@ -68,7 +68,7 @@ func TestLeasesCountDownOnAQuietServer(t *testing.T) {
 		{"allocate --id j --ttl 10m --at ci:tenants/web --amount cores=4", 0, "ends in 10m unless it is renewed"},
 	})
 	less := regexp.MustCompile(`\b[1-9]m[0-9]+s`)
-	for _, line := range []string{"leases", "allocation j", "explain j"} {
+	for _, line := range []string{"lease list", "allocation show j", "explain j"} {
 		words := append(strings.Fields(line), "--server", f.baseURL())
 		var last outcome
 		for deadline := time.Now().Add(patience); !less.MatchString(last.stdout); time.Sleep(100 * time.Millisecond) {
@@ -86,7 +86,7 @@ func TestLeaseRun(t *testing.T) {
 	f := singleServer(t)
 	startServer(t, f)
 	slices := func() string {
-		return runCommand(t, "items", "ci:aws-quota-slice", "--state", "leased", "--server", f.baseURL()).stdout
+		return runCommand(t, "item", "list", "ci:aws-quota-slice", "--state", "leased", "--server", f.baseURL()).stdout
 	}
 	under := func(more ...string) *process {
 		return startProcess(
@@ -131,7 +131,7 @@ func TestLeaseRun(t *testing.T) {
 		if end := third.awaitEnd(t); end.code != 143 || !strings.Contains(end.stderr, "withdrawn") {
 			t.Errorf("interrupted while it waits: exit code %d\n%s", end.code, end.stderr)
 		}
-		playSteps(t, f, []step{{"queue", 0, "second"}, {"allocation third", 0, "cancelled"}})
+		playSteps(t, f, []step{{"queue list", 0, "second"}, {"allocation show third", 0, "cancelled"}})
 		first.sendSignal(t, syscall.SIGTERM)
 		if end := second.awaitEnd(t); end.code != 0 || !strings.Contains(end.stderr, "under fence") {
 			t.Errorf("granted after a wait: exit code %d\n%s", end.code, end.stderr)
@@ -177,7 +177,7 @@ func TestLeaseRunGivesWay(t *testing.T) {
 	playSteps(t, f, []step{
 		{"allocate --id owner --at b:y --amount cpu=5", 3, "missing"},
 		{"allocate --id owner --at b:y --amount cpu=5 --wait 2m", 0, "granted"},
-		{"allocation borrower", 0, "released"}, // released by "lease run" as soon as its command had ended
+		{"allocation show borrower", 0, "released"}, // released by "lease run" as soon as its command had ended
 	})
 	end := p.awaitEnd(t)
 	if end.code != 7 || !strings.Contains(end.stdout, "asked") ||
@@ -239,14 +239,14 @@ func TestLeaseRunOutlivesItsLeader(t *testing.T) {
 	if !p.isRunning() {
 		t.Fatalf("the command has ended: %s", p.stderr.String())
 	}
-	playSteps(t, other, []step{{"allocation long", 0, "held"}})
+	playSteps(t, other, []step{{"allocation show long", 0, "held"}})
 	if err := os.WriteFile(done, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if end := p.awaitEnd(t); end.code != 0 {
 		t.Errorf("exit code %d\n%s", end.code, end.stderr)
 	}
-	playSteps(t, other, []step{{"allocation long", 0, "released"}})
+	playSteps(t, other, []step{{"allocation show long", 0, "released"}})
 }
 
 func awaitTrue(t *testing.T, condition func() bool) {

@@ -12,39 +12,39 @@ func TestRequestsForLimits(t *testing.T) {
 	list, _, tokens := guardedCluster(t)
 	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
 	playSteps(t, list[0], []step{
-		{as("hans", "limits request cern:atlas/physics cores=50"), 2, "--reason is missing"},
-		{as("hans", "limits request cern:atlas/physics cores=50 --reason x --for 91d"), 2, "open_ms"},
-		{as("hans", "limits request cern:atlas/physics cores=40 --reason x"), 2, "has these limits already"},
-		{as("hans", "limits request cern:cms cores=41 --reason x"), 1, "there is no"},
-		{as("hans", "limits request cern:atlas/physics cores=50 --reason campaign --for 2d"), 0, "cores: 40 -> 50"},
-		{as("hans", "limits request cern:atlas/physics cores=50 --reason campaign --for 2d"), 0, "request 1  open"},
-		{as("hans", "limits approve 1"), 4, "may not set the limits"},
-		{as("peter", "limits approve 1"), 1, "no request for limits 1"},
-		{as("carl", "limits requests"), 0, ""},
+		{as("hans", "request create cern:atlas/physics cores=50"), 2, "--reason is missing"},
+		{as("hans", "request create cern:atlas/physics cores=50 --reason x --for 91d"), 2, "open_ms"},
+		{as("hans", "request create cern:atlas/physics cores=40 --reason x"), 2, "has these limits already"},
+		{as("hans", "request create cern:cms cores=41 --reason x"), 1, "there is no"},
+		{as("hans", "request create cern:atlas/physics cores=50 --reason campaign --for 2d"), 0, "cores: 40 -> 50"},
+		{as("hans", "request create cern:atlas/physics cores=50 --reason campaign --for 2d"), 0, "request 1  open"},
+		{as("hans", "request approve 1"), 4, "may not set the limits"},
+		{as("peter", "request approve 1"), 1, "no request for limits 1"},
+		{as("carl", "request list"), 0, ""},
 	})
 	playSteps(t, list[1], []step{
-		{as("hans", "limits requests"), 0, "by account/hans: campaign"},
-		{as("anna", "limits approve 1 --digest 0123"), 5, "has cores=40 now"},
-		{as("anna", "limits approve 1 --dry-run"), 0, "applied"},
-		{as("anna", "limits approve 1"), 0, "closed"},
-		{as("anna", "limits approve 1"), 5, "request 1 is applied"},
-		{as("admin", "history --limit 1"), 0, "request 1 of account/hans, approved by account/anna"},
-		{as("admin", "audit --action ApproveRequest"), 0, "request 1"},
-		{as("admin", "limits requests --all"), 0, "applied"},
+		{as("hans", "request list"), 0, "by account/hans: campaign"},
+		{as("anna", "request approve 1 --digest 0123"), 5, "has cores=40 now"},
+		{as("anna", "request approve 1 --dry-run"), 0, "applied"},
+		{as("anna", "request approve 1"), 0, "closed"},
+		{as("anna", "request approve 1"), 5, "request 1 is applied"},
+		{as("admin", "revision list --limit 1"), 0, "request 1 of account/hans, approved by account/anna"},
+		{as("admin", "audit list --action ApproveRequest"), 0, "request 1"},
+		{as("admin", "request list --all"), 0, "applied"},
 	})
 	playSteps(t, list[2], []step{
-		{as("hans", "limits request cern:atlas/physics cores=70 --reason more"), 0, "request 2"},
-		{as("anna", "limits approve 2"), 0, "stale"},
-		{as("hans", "limits request cern:atlas/physics cores=55 --reason more"), 0, "request 3"},
-		{as("anna", "limits reject 3 --reason later"), 0, "by account/anna: later"},
-		{as("heidi", "limits request cern:atlas/physics cores=55 --reason more"), 0, "request 4"},
-		{as("hans", "limits withdraw 4"), 1, "there is no request"},
-		{as("heidi", "limits withdraw 4"), 0, "withdrawn"},
-		{as("anna", "limits approve zero"), 2, "is not the id of a request"},
-		{as("hans", "limits requests"), 0, "closed requests: 3; to see who closed them"},
-		{as("hans", "limits requests --all"), 0, "by account/anna: later"},
-		{as("heidi", "limits requests --all"), 0, "by account/heidi"},
-		{as("carl", "limits requests --all"), 0, ""},
+		{as("hans", "request create cern:atlas/physics cores=70 --reason more"), 0, "request 2"},
+		{as("anna", "request approve 2"), 0, "stale"},
+		{as("hans", "request create cern:atlas/physics cores=55 --reason more"), 0, "request 3"},
+		{as("anna", "request reject 3 --reason later"), 0, "by account/anna: later"},
+		{as("heidi", "request create cern:atlas/physics cores=55 --reason more"), 0, "request 4"},
+		{as("hans", "request delete 4"), 1, "there is no request"},
+		{as("heidi", "request delete 4"), 0, "withdrawn"},
+		{as("anna", "request approve zero"), 2, "is not the id of a request"},
+		{as("hans", "request list"), 0, "closed requests: 3; to see who closed them"},
+		{as("hans", "request list --all"), 0, "by account/anna: later"},
+		{as("heidi", "request list --all"), 0, "by account/heidi"},
+		{as("carl", "request list --all"), 0, ""},
 	})
 	removeAdministrator(t, list[0], as)
 }
@@ -57,30 +57,30 @@ func removeAdministrator(t *testing.T, f serverFlags, as func(name, command stri
 	const at = "cern:atlas/physics"
 	playSteps(t, f, []step{
 		{
-			as("anna", "limits set "+at+" cores=45 --id later --from 2099-01-01T00:00:00Z --until 2099-02-01T00:00:00Z"), 0,
+			as("anna", "limit set "+at+" cores=45 --id later --begin 2099-01-01T00:00:00Z --until 2099-02-01T00:00:00Z"), 0,
 			"scheduled: later",
 		},
-		{as("anna", "hold "+at+" --reason cables"), 0, ""},
-		{as("anna", "limits request cern:atlas cores=61 --reason more"), 0, "request 5"},
+		{as("anna", "node cordon "+at+" --reason cables"), 0, ""},
+		{as("anna", "request create cern:atlas cores=61 --reason more"), 0, "request 5"},
 		{
-			as("admin", "access account update anna --disable"), 0,
-			"the limit later of " + at + ", scheduled by account/anna, stays; to end it: quorate limits scheduled cancel later",
+			as("admin", "account set anna --disable"), 0,
+			"the limit later of " + at + ", scheduled by account/anna, stays; to end it: quorate schedule delete later",
 		},
 		{
-			as("admin", "access account update anna --disable"), 0,
-			"the hold of " + at + ", made by account/anna, stays; to end it: quorate resume " + at,
+			as("admin", "account set anna --disable"), 0,
+			"the hold of " + at + ", made by account/anna, stays; to end it: quorate node uncordon " + at,
 		},
 		{
-			as("admin", "access account rm anna"), 0,
-			"request 5 of account/anna for limits of cern:atlas is open; to end it: quorate limits reject 5 --reason TEXT",
+			as("admin", "account delete anna"), 0,
+			"request 5 of account/anna for limits of cern:atlas is open; to end it: quorate request reject 5 --reason TEXT",
 		},
 		{
 			as("admin", "apply -f "+manifestFile(t, strings.ReplaceAll(guardedTree, "account anna", "account carl"))), 0,
-			"quorate limits scheduled cancel later",
+			"quorate schedule delete later",
 		},
-		{as("admin", "limits scheduled cancel later"), 0, "cancelled: later"},
-		{as("admin", "resume "+at), 0, ""},
-		{as("admin", "limits reject 5 --reason left"), 0, "rejected"},
+		{as("admin", "schedule delete later"), 0, "cancelled: later"},
+		{as("admin", "node uncordon "+at), 0, ""},
+		{as("admin", "request reject 5 --reason left"), 0, "rejected"},
 	})
 }
 
@@ -100,13 +100,13 @@ func TestTwoApprovals(t *testing.T) {
 `)
 	playSteps(t, list[0], []step{
 		{as("admin", "apply -f "+two), 0, "applied"},
-		{as("admin", "export --at pair"), 0, "approvals: 2"},
-		{as("hans", "limits request pair:a cores=7 --reason more"), 0, "approvals: 0 of 2"},
-		{as("hans", "limits approve 1"), 4, "another user must decide"},
-		{as("anna", "limits approve 1"), 0, "approvals: 1 of 2 (account/anna)"},
-		{as("anna", "limits approve 1"), 0, "approvals: 1 of 2 (account/anna)"},
-		{as("peter", "limits approve 1"), 0, "closed"},
-		{as("admin", "history --limit 1"), 0, "request 1 of account/hans, approved by account/anna, account/peter"},
+		{as("admin", "manifest export --at pair"), 0, "approvals: 2"},
+		{as("hans", "request create pair:a cores=7 --reason more"), 0, "approvals: 0 of 2"},
+		{as("hans", "request approve 1"), 4, "another user must decide"},
+		{as("anna", "request approve 1"), 0, "approvals: 1 of 2 (account/anna)"},
+		{as("anna", "request approve 1"), 0, "approvals: 1 of 2 (account/anna)"},
+		{as("peter", "request approve 1"), 0, "closed"},
+		{as("admin", "revision list --limit 1"), 0, "request 1 of account/hans, approved by account/anna, account/peter"},
 	})
 }
 
@@ -128,18 +128,18 @@ func TestAutoApprove(t *testing.T) {
 `)
 	playSteps(t, list[0], []step{
 		{as("admin", "apply -f "+ruled), 0, "auto_approve: at most 20% every 30d within headroom"},
-		{as("admin", "export --at lab"), 0, "auto-approve: {at-most: 20%, every: 30d, within: headroom}"},
-		{as("hans", "limits request lab:b cores=40 --reason more"), 0, "cores of lab:b may be up to 36, not 40"},
-		{as("hans", "limits withdraw 1"), 0, "withdrawn"},
-		{as("hans", "limits request lab:b cores=36 --reason more"), 0, "by system/auto-approve in revision"},
-		{as("hans", "limits request lab:b cores=36 --reason more"), 0, "request 2  applied"},
-		{as("hans", "limits request lab:b cores=37 --reason more"), 0, "may approve the next one 30d from now"},
-		{as("hans", "limits request lab:a cores=65 --reason more"), 0, "the limits above do not leave room for it"},
+		{as("admin", "manifest export --at lab"), 0, "auto-approve: {at-most: 20%, every: 30d, within: headroom}"},
+		{as("hans", "request create lab:b cores=40 --reason more"), 0, "cores of lab:b may be up to 36, not 40"},
+		{as("hans", "request delete 1"), 0, "withdrawn"},
+		{as("hans", "request create lab:b cores=36 --reason more"), 0, "by system/auto-approve in revision"},
+		{as("hans", "request create lab:b cores=36 --reason more"), 0, "request 2  applied"},
+		{as("hans", "request create lab:b cores=37 --reason more"), 0, "may approve the next one 30d from now"},
+		{as("hans", "request create lab:a cores=65 --reason more"), 0, "the limits above do not leave room for it"},
 	})
 	playSteps(t, list[1], []step{
-		{as("anna", "limits request lab:a cores=66 --reason more --for 1d"), 0, "headroom of lab: its limit of cores is 100"},
-		{as("admin", "history --limit 1"), 0, "request 2 of account/hans, approved by system/auto-approve"},
-		{as("admin", "audit --action RequestLimits --limit 100"), 0, "system/auto-approve"},
+		{as("anna", "request create lab:a cores=66 --reason more --for 1d"), 0, "headroom of lab: its limit of cores is 100"},
+		{as("admin", "revision list --limit 1"), 0, "request 2 of account/hans, approved by system/auto-approve"},
+		{as("admin", "audit list --action RequestLimits --limit 100"), 0, "system/auto-approve"},
 	})
 }
 
@@ -150,7 +150,7 @@ func TestRequestsInAnOpenCluster(t *testing.T) {
 	startServer(t, f)
 	playSteps(t, f, []step{
 		{"apply -f " + manifestFile(t, "trees: {t: {resources: {cores: {unit: count}}, limits: {cores: 1}}}"), 0, "applied"},
-		{"limits request t cores=2 --reason x", 3, "quorate access bootstrap"},
-		{"limits requests", 0, ""},
+		{"request create t cores=2 --reason x", 3, "quorate token create"},
+		{"request list", 0, ""},
 	})
 }

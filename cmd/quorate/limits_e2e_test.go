@@ -48,7 +48,7 @@ func TestSuggestedLimitsAdmit(t *testing.T) {
 	explained := runCommand(t, "explain", "big", "--server", f.baseURL()).stdout
 	pasted := 0
 	for line := range strings.Lines(explained) {
-		if command := strings.TrimSpace(line); strings.HasPrefix(command, "quorate limits set") {
+		if command := strings.TrimSpace(line); strings.HasPrefix(command, "quorate limit set") {
 			pasted++
 			if said := shell.runInShell(t, command); !strings.Contains(said, "applied 1 change") {
 				t.Errorf("%s\n%s", command, said)
@@ -72,21 +72,21 @@ func TestLimitsOfUsersOverARealServer(t *testing.T) {
 	applyText(t, f, limitedTree)
 	const why = " --actor ann --reason why"
 	playSteps(t, f, []step{
-		{"limits set lab cores=7 --group dev --actor ann", 2, "need a reason"},
-		{"limits set lab cores=7 --group dev --actor eve --reason why", 4, "its admins may: ann"},
-		{"limits set lab cores=7 --group dev --dry-run" + why, 0, "groups dev: cores 7"},
-		{"limits set lab cores=7 --group dev" + why, 0, "(revision 2)"},
-		{"limits set lab cores=7 --group dev" + why, 0, "nothing to change"},
-		{"limits set lab:a ram=1Gi --user ada" + why, 0, "users ada: ram 1073741824"},
-		{"limits set lab:a --applications 3 cores=9" + why, 0, "applied 2 changes"},
-		{"limits set lab:a --applications unset" + why, 0, "- lab:a  applications: 3"},
+		{"limit set lab cores=7 --group dev --actor ann", 2, "need a reason"},
+		{"limit set lab cores=7 --group dev --actor eve --reason why", 4, "its admins may: ann"},
+		{"limit set lab cores=7 --group dev --dry-run" + why, 0, "groups dev: cores 7"},
+		{"limit set lab cores=7 --group dev" + why, 0, "(revision 2)"},
+		{"limit set lab cores=7 --group dev" + why, 0, "nothing to change"},
+		{"limit set lab:a ram=1Gi --user ada" + why, 0, "users ada: ram 1073741824"},
+		{"limit set lab:a --applications 3 cores=9" + why, 0, "applied 2 changes"},
+		{"limit set lab:a --applications unset" + why, 0, "- lab:a  applications: 3"},
 		{"allocate --id one --user eve --application x --at lab:a --amount cores=3", 0, "granted"},
-		{"limits set lab cores=2 --user *" + why, 0, "! lab  user eve, cores: uses 3 of 2, 1 over"},
-		{"limits get lab", 0, "cores         2 (*)              3"},
-		{"limits get lab", 0, "1 over"},
-		{"limits get lab:a", 0, "user ada  ram"},
-		{"limits get lab:b", 1, "no node"},
-		{"limits set lab:b cores=1 --user ada" + why, 1, "no node"},
+		{"limit set lab cores=2 --user *" + why, 0, "! lab  user eve, cores: uses 3 of 2, 1 over"},
+		{"limit show lab", 0, "cores         2 (*)              3"},
+		{"limit show lab", 0, "1 over"},
+		{"limit show lab:a", 0, "user ada  ram"},
+		{"limit show lab:b", 1, "no node"},
+		{"limit set lab:b cores=1 --user ada" + why, 1, "no node"},
 	})
 }
 
@@ -99,7 +99,7 @@ func TestConcurrentLimitsOfUsers(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {
-			line := fmt.Sprintf("limits set lab cores=%d --user user-%d --actor ann --reason why --server %s", 10+i, i,
+			line := fmt.Sprintf("limit set lab cores=%d --user user-%d --actor ann --reason why --server %s", 10+i, i,
 				f.baseURL())
 			if end := runCommand(t, strings.Fields(line)...); end.code != 0 {
 				t.Errorf("%s: %s", line, end.stderr)
@@ -107,7 +107,7 @@ func TestConcurrentLimitsOfUsers(t *testing.T) {
 		})
 	}
 	all.Wait()
-	shown := runCommand(t, "limits", "get", "lab", "--server", f.baseURL()).stdout
+	shown := runCommand(t, "limit", "show", "lab", "--server", f.baseURL()).stdout
 	for i := range 4 {
 		if !strings.Contains(shown, fmt.Sprintf("user user-%d", i)) {
 			t.Errorf("the limit of user-%d is lost:\n%s", i, shown)

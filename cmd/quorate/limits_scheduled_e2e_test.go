@@ -18,7 +18,7 @@ const scheduledTree = `trees:
 
 func awaitCivilTime(t *testing.T, f serverFlags, flags ...string) {
 	t.Helper()
-	args := append([]string{"limits", "scheduled", "-o", "json", "--server", f.baseURL()}, flags...)
+	args := append([]string{"schedule", "list", "-o", "json", "--server", f.baseURL()}, flags...)
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if strings.Contains(runCommand(t, args...).stdout, "civilAt") {
 			return
@@ -36,37 +36,38 @@ func TestScheduledLimitsOverARealServer(t *testing.T) {
 	applyText(t, f, scheduledTree)
 	awaitCivilTime(t, f)
 	playSteps(t, f, []step{
-		{"limits set lab:a cores=51 --until 2100-01-01T00:00:00Z --actor ann", 3, "add up to 101"},
+		{"limit set lab:a cores=51 --until 2100-01-01T00:00:00Z --actor ann", 3, "add up to 101"},
 		{
-			"limits set lab:a ram=cap:32Gi cores=-5 --id help --until 2100-01-01T00:00:00Z --actor eve", 0,
+			"limit set lab:a ram=cap:32Gi cores=-5 --id help --until 2100-01-01T00:00:00Z --actor eve", 0,
 			"until 2100-01-01T00:00:00Z, in force",
 		},
-		{"limits get lab:a", 0, "scheduled: help  lab:a  cores=-5 ram=cap:32Gi"},
-		{"limits get lab:a", 0, "IN FORCE"},
-		{"limits get lab:a -o json", 0, `"inForce": "34359738368"`},
-		{"limits get lab:b", 0, "USED  OVER\n"},
+		{"limit show lab:a", 0, "scheduled: help  lab:a  cores=-5 ram=cap:32Gi"},
+		{"limit show lab:a", 0, "IN FORCE"},
+		{"limit show lab:a -o json", 0, `"inForce": "34359738368"`},
+		{"limit show lab:b", 0, "USED  OVER\n"},
 		{"allocate --id nine --at lab:a --amount cores=9", 3, "denied"},
-		{"limits scheduled cancel help --actor eve", 0, "cancelled: help  lab:a"},
-		{"limits scheduled cancel help --actor eve", 1, "it may have ended"},
-		{"limits scheduled lab:b -o json", 0, "civilAt"},
+		{"schedule delete help --actor eve", 0, "cancelled: help  lab:a"},
+		{"schedule delete help --actor eve", 1, "it may have ended"},
+		{"schedule list lab:b -o json", 0, "civilAt"},
 	})
 	const begin, length = 15 * time.Second, 20 * time.Second // the commands until then take a while on a busy machine
 	from := time.Now().UTC().Add(begin).Truncate(time.Second)
-	window := " --from " + from.Format(time.RFC3339) + " --until " + from.Add(length).Format(time.RFC3339) + " --actor ann"
+	window := " --begin " + from.Format(time.RFC3339) + " --until " + from.Add(length).Format(time.RFC3339) +
+		" --actor ann"
 	playSteps(t, f, []step{
-		{"limits set lab:a cores=20 --id soon --dry-run" + window, 0, "would be scheduled: soon  lab:a  cores=20 from"},
-		{"limits set lab:a cores=20 --id soon --reason repairs" + window, 0, "scheduled: soon  lab:a  cores=20 from"},
-		{"limits set lab:a cores=20 --id soon --reason repairs" + window, 0, "is scheduled already"},
-		{"limits set lab:a cores=21 --id soon --reason repairs" + window, 5, "exists with other content"},
-		{"limits scheduled lab", 0, "repairs"},
+		{"limit set lab:a cores=20 --id soon --dry-run" + window, 0, "would be scheduled: soon  lab:a  cores=20 from"},
+		{"limit set lab:a cores=20 --id soon --reason repairs" + window, 0, "scheduled: soon  lab:a  cores=20 from"},
+		{"limit set lab:a cores=20 --id soon --reason repairs" + window, 0, "is scheduled already"},
+		{"limit set lab:a cores=21 --id soon --reason repairs" + window, 5, "exists with other content"},
+		{"schedule list lab", 0, "repairs"},
 	})
-	awaitOutput(t, f, "limits scheduled lab:a", "yes")
+	awaitOutput(t, f, "schedule list lab:a", "yes")
 	playSteps(t, f, []step{{"allocate --id twenty --at lab:a --amount cores=15", 0, "granted"}})
-	awaitOutput(t, f, "events --kind limit-ended --id soon", "system/calendar")
+	awaitOutput(t, f, "event list --kind limit-ended --id soon", "system/calendar")
 	playSteps(t, f, []step{
-		{"events --kind limit-ending --at lab:a", 0, "then over: lab:a cores, used 15 of 10"},
+		{"event list --kind limit-ending --at lab:a", 0, "then over: lab:a cores, used 15 of 10"},
 		{"usage lab", 0, "5 over"},
-		{"history --limit 1", 0, "revision"},
+		{"revision list --limit 1", 0, "revision"},
 	})
 }
 
@@ -110,17 +111,17 @@ func TestRecurringLimitsOverARealServer(t *testing.T) {
 		{[]string{"--every", nights, "cores=20", "--until", "2031-01-01T00:00:00Z"}, 5, "exists with other content"},
 	} {
 		r := runCommand(t,
-			append([]string{"limits", "set", "lab:a", "--id", "night", "--server", f.baseURL()}, step.args...)...)
+			append([]string{"limit", "set", "lab:a", "--id", "night", "--server", f.baseURL()}, step.args...)...)
 		if r.code != step.code || !strings.Contains(r.stdout+r.stderr, step.want) {
 			t.Errorf("%q: exit %d\n%s%s", step.args, r.code, r.stdout, r.stderr)
 		}
 	}
 	playSteps(t, f, []step{
-		{"limits scheduled lab", 0, nights},
-		{"limits get lab:a", 0, "scheduled: night  lab:a  cores=20 every " + nights},
-		{"limits scheduled lab:a -o json", 0, "\"windows\""},
-		{"events --kind limit-scheduled", 0, nights},
-		{"limits scheduled cancel night", 0, "cancelled: night"},
-		{"limits set lab:a cores=20", 0, "revision"},
+		{"schedule list lab", 0, nights},
+		{"limit show lab:a", 0, "scheduled: night  lab:a  cores=20 every " + nights},
+		{"schedule list lab:a -o json", 0, "\"windows\""},
+		{"event list --kind limit-scheduled", 0, nights},
+		{"schedule delete night", 0, "cancelled: night"},
+		{"limit set lab:a cores=20", 0, "revision"},
 	})
 }

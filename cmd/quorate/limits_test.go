@@ -37,9 +37,9 @@ func TestLimitsOfUsersAreSetAgain(t *testing.T) {
 		conflicts, code, applied int
 		says                     string
 	}{
-		"limits set cern:atlas cores=1 --user ada":                       {3, cli.ExitOK, 4, "applied"},
-		"limits set cern:atlas cores=1 --group ops":                      {9, cli.ExitConflict, 5, "during each of 5 attempts"},
-		"limits set cern:atlas cores=1 --user ada --expected-revision 7": {9, cli.ExitConflict, 1, "revision 8 changed"},
+		"limit set cern:atlas cores=1 --user ada":                       {3, cli.ExitOK, 4, "applied"},
+		"limit set cern:atlas cores=1 --group ops":                      {9, cli.ExitConflict, 5, "during each of 5 attempts"},
+		"limit set cern:atlas cores=1 --user ada --expected-revision 7": {9, cli.ExitConflict, 1, "revision 8 changed"},
 	} {
 		f, _ := startFake(t)
 		c := &contested{fake: f, conflicts: test.conflicts}

@@ -93,7 +93,7 @@ func TestTheLogIsMigrated(t *testing.T) {
 	server := startServer(t, f)
 	f.applyTree(t)
 	f.allocateEach(t, numberedIDs(0, 40)...)
-	if end := runCommand(t, "migrate-log", "--data-dir", f.dir, "--to", "wal"); end.code != 1 ||
+	if end := runCommand(t, "log", "convert", "--data-dir", f.dir, "--log-store", "wal"); end.code != 1 ||
 		!strings.Contains(end.stderr, "in use by another server") {
 		t.Errorf("while the server runs: %+v", end)
 	}
@@ -120,7 +120,7 @@ func TestTheLogIsMigrated(t *testing.T) {
 	f.allocateEach(t, numberedIDs(40, 45)...)
 	server.stopCleanly(t)
 
-	if end := runCommand(t, "migrate-log", "--data-dir", f.dir, "--to", "bolt", "-o", "json"); end.code != 0 ||
+	if end := runCommand(t, "log", "convert", "--data-dir", f.dir, "--log-store", "bolt", "-o", "json"); end.code != 0 ||
 		!strings.Contains(end.stdout, `"changed": true`) {
 		t.Fatalf("back to bolt: %+v", end)
 	}
@@ -142,7 +142,7 @@ func TestAKilledMigrationLosesNothing(t *testing.T) {
 	killed := 0
 	for round := range 12 {
 		to := []string{"wal", "bolt"}[round/2%2]
-		p := startProcess(t, "migrate-log", "--data-dir", f.dir, "--to", to)
+		p := startProcess(t, "log", "convert", "--data-dir", f.dir, "--log-store", to)
 		after := time.Duration(random.IntN(120)) * time.Millisecond
 		select {
 		case <-p.ended:
@@ -164,7 +164,7 @@ func TestAKilledMigrationLosesNothing(t *testing.T) {
 		t.Error("no migration was killed")
 	}
 	for _, to := range []string{"wal", "bolt", "wal"} {
-		if end := runCommand(t, "migrate-log", "--data-dir", f.dir, "--to", to); end.code != 0 {
+		if end := runCommand(t, "log", "convert", "--data-dir", f.dir, "--log-store", to); end.code != 0 {
 			t.Fatalf("to %s: %+v", to, end)
 		}
 	}

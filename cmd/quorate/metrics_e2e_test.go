@@ -36,7 +36,7 @@ func TestMetricsPage(t *testing.T) {
 		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
 		t.Fatal(err)
 	}
-	f.runUntilDone(t, "webhooks set pager http://127.0.0.1:1/ --secret pager") // a closed port
+	f.runUntilDone(t, "webhook set pager http://127.0.0.1:1/ --secret pager") // a closed port
 	f.beBusy(t)
 	beDenied(t, f)
 	var found map[string]metric

@@ -16,10 +16,10 @@ func TestCommandsWithoutALeader(t *testing.T) {
 		func() bool { status, _ := httpGet(t, f.baseURL()+"/livez"); return status == http.StatusOK })
 	for command, shows := range map[string]string{
 		"status": " leader none ", "status --local": " leader none ", "status -o json": `"leaderId": ""`,
-		"cluster members":         "no leader looks after it",
-		"cluster members -o json": `"leaderId": ""`, "usage cern --timeout 3s": "", "trees --timeout 3s": "",
-		"cluster transfer-leader --timeout 3s": "", "allocate --id a --at cern --amount cores=1 --timeout 3s": "",
-		"snapshot save /dev/null --timeout 3s": "",
+		"member list":         "no leader looks after it",
+		"member list -o json": `"leaderId": ""`, "usage cern --timeout 3s": "", "tree list --timeout 3s": "",
+		"member set --role leader --timeout 3s": "", "allocate --id a --at cern --amount cores=1 --timeout 3s": "",
+		"snapshot create /dev/null --timeout 3s": "",
 	} {
 		awaitCondition(t, command+" does not say that there is no leader", func() bool {
 			end := runCommand(t, append(strings.Fields(command), "--server", f.baseURL())...)

@@ -307,7 +307,7 @@ func readBundle(t *testing.T, f serverFlags, more ...string) map[string]string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
 	command := exec.Command(
-		binary, append([]string{"debug", file, "--server", f.baseURL(), "--timeout", "1m"}, more...)...)
+		binary, append([]string{"cluster", "dump", file, "--server", f.baseURL(), "--timeout", "1m"}, more...)...)
 	if end := startCommand(t, command).awaitEnd(t); end.code != 0 {
 		t.Fatalf("exit code %d: %s", end.code, end.stderr)
 	}

@@ -71,7 +71,7 @@ func TestKeystoneInAGuardedCluster(t *testing.T) {
 		}
 	}
 	playSteps(t, list[1], []step{
-		{"history --limit 1 --token-file " + filepath.Join(tokens, "admin"), 0, "account/anna: ticket 2"},
+		{"revision list --limit 1 --token-file " + filepath.Join(tokens, "admin"), 0, "account/anna: ticket 2"},
 	})
 }
 

@@ -244,5 +244,5 @@ func setLimits(t *testing.T, f serverFlags, e *enforcer) {
 	if got := e.ask(t, "atlas", 0, 1) + ", " + e.ask(t, "atlas", 1, 1); got != "ok, over 1" {
 		t.Errorf("after the limit was deleted and set again: %s", got)
 	}
-	playSteps(t, f, []step{{"history", 0, "keystone: ticket-8"}})
+	playSteps(t, f, []step{{"revision list", 0, "keystone: ticket-8"}})
 }

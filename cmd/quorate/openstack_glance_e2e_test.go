@@ -142,7 +142,7 @@ func TestOpenStackGlance(t *testing.T) {
 	create(science, 7, "image_count_total is over limit of 7 due to current usage 7 and delta 1")
 	create("stranger", 0, "image_count_total is over limit of 0")
 
-	playSteps(t, f, []step{{"limits set glance:science/atlas image_count_total=5", 0, "applied"}})
+	playSteps(t, f, []step{{"limit set glance:science/atlas image_count_total=5", 0, "applied"}})
 	create(atlas, 2, "image_count_total is over limit of 5 due to current usage 5 and delta 1")
 	if status, text := callGlance(t, atlas, http.MethodDelete, url+"/v2/images/"+last, "", nil); status !=
 		http.StatusNoContent {
@@ -150,7 +150,7 @@ func TestOpenStackGlance(t *testing.T) {
 	}
 	create(atlas, 1, "image_count_total is over limit of 5")
 
-	playSteps(t, f, []step{{"limits set glance:science/cms image_size_total=1", 0, "applied"}})
+	playSteps(t, f, []step{{"limit set glance:science/cms image_size_total=1", 0, "applied"}})
 	upload := func(size int) (int, string) {
 		t.Helper()
 		id, status, text := createImage(t, url, cms)

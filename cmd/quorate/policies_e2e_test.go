@@ -45,7 +45,7 @@ func TestPoliciesOverARealServer(t *testing.T) {
 		{"plan -f " + lab, 0, "nothing to change"},
 		{"policy list", 0, "lab     strict  unset zero, sum unchecked"},
 		{"policy list -o json", 0, `"sum": "unchecked"`},
-		{"trees", 0, "cern  lab"},
+		{"tree list", 0, "cern  lab"},
 		{"usage cern:atlas", 0, "8"},
 		{"allocate --id a --at cern:nowhere --amount cores=1", 1, "whose policy lab refuses unknown nodes"},
 		{"allocate --id n --at cern:new --amount cores=2", 3, "missing 2"},
@@ -57,8 +57,8 @@ func TestPoliciesOverARealServer(t *testing.T) {
 		{"apply -f " + growing + " --reason grow", 0, "(revision 2)"},
 		{"allocate --id n --at cern:new --amount cores=2", 0, "granted"},
 		{"plan -f " + lab, 0, "! cern:new  cores: uses 2 of 0, 2 over"},
-		{"history", 0, "~ policy lab unset: zero -> unlimited"},
-		{"rollback 1 --dry-run", 0, "~ policy lab unset: unlimited -> zero"},
+		{"revision list", 0, "~ policy lab unset: zero -> unlimited"},
+		{"revision rollback 1 --dry-run", 0, "~ policy lab unset: unlimited -> zero"},
 		{"policy delete lab", 3, "policy lab cannot be removed while trees use it: cern"},
 		{"policy delete open", 2, "policy open is built in and cannot be removed"},
 		{"policy delete nothing", 1, `no policy "nothing" is defined`},
@@ -67,7 +67,7 @@ func TestPoliciesOverARealServer(t *testing.T) {
 		{"policy delete lab --dry-run", 0, "- policy lab: base strict, unset unlimited, sum unchecked"},
 		{"policy delete lab", 0, "(revision 4)"},
 		{"policy list", 0, "POLICY"},
-		{"rollback 1", 0, "+ policy lab: base strict, unset zero, sum unchecked"},
+		{"revision rollback 1", 0, "+ policy lab: base strict, unset zero, sum unchecked"},
 		{"plan -f " + lab + " -f " + tree + " --prune", 0, "nothing to change"},
 		{"apply -f ../../examples/cern.yaml --prune --allow-removals 2", 0, "- policy lab"},
 	})
@@ -101,11 +101,11 @@ func TestExportedPoliciesRoundTrip(t *testing.T) {
 	const two = "policies: {lab: {base: strict, sum: unchecked}, spare: {base: cohort, unset: unlimited}}\n"
 	file := manifestFile(t, two+labTree)
 	playSteps(t, f, []step{{"apply -f " + file + " -f ../../examples/zuul.yaml", 0, "(revision 1)"}})
-	all := runCommand(t, "export", "--server", f.baseURL())
+	all := runCommand(t, "manifest", "export", "--server", f.baseURL())
 	if !strings.Contains(all.stdout, `lab: {base: strict, sum: unchecked}`) || !strings.Contains(all.stdout, "spare:") {
 		t.Errorf("exported:\n%s", all.stdout)
 	}
-	one := runCommand(t, "tree", "export", "cern", "--server", f.baseURL())
+	one := runCommand(t, "manifest", "export", "cern", "--server", f.baseURL())
 	if !strings.Contains(one.stdout, "lab:") || strings.Contains(one.stdout, "spare") {
 		t.Errorf("exported:\n%s", one.stdout)
 	}
@@ -117,7 +117,7 @@ func TestExportedPoliciesRoundTrip(t *testing.T) {
 		{"apply -f " + manifestFile(t, one.stdout), 0, "(revision 1)"},
 		{"apply -f " + manifestFile(t, all.stdout), 0, "(revision 2)"},
 	})
-	if again := runCommand(t, "export", "--server", other.baseURL()); again.stdout != all.stdout {
+	if again := runCommand(t, "manifest", "export", "--server", other.baseURL()); again.stdout != all.stdout {
 		t.Errorf("first\n%s\nthen\n%s", all.stdout, again.stdout)
 	}
 }

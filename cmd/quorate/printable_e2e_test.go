@@ -25,8 +25,8 @@ func TestTablesQuoteWhatIsNotPrintable(t *testing.T) {
 	}
 	shown := 0
 	for _, command := range []string{
-		"allocations", "allocation a", "history", "events", "activity " + busyTree().GetName(),
-		"usage " + busyTree().GetName(), "principals " + busyTree().GetName(), "tree " + busyTree().GetName(),
+		"allocation list", "allocation show a", "revision list", "event list", "activity list " + busyTree().GetName(),
+		"usage " + busyTree().GetName(), "principal list " + busyTree().GetName(), "manifest export " + busyTree().GetName(),
 	} {
 		end := runCommand(t, append(strings.Fields(command), "--server", f.baseURL())...)
 		for _, said := range []string{end.stdout, end.stderr} {
@@ -39,7 +39,7 @@ func TestTablesQuoteWhatIsNotPrintable(t *testing.T) {
 	if shown < 3 {
 		t.Errorf("the text was shown %d times", shown)
 	}
-	end := runCommand(t, "allocation", "a", "-o", "json", "--server", f.baseURL())
+	end := runCommand(t, "allocation", "show", "a", "-o", "json", "--server", f.baseURL())
 	if end.code != 0 || !strings.Contains(end.stdout, `\u001b[2Jgone`) || !strings.Contains(end.stdout, `\nFORGED"`) {
 		t.Errorf("JSON is not exact: %+v", end)
 	}

@@ -70,7 +70,7 @@ func TestQuotaManagerProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	playSteps(t, f, []step{
-		{"allocation job-1", 0, "ContextTree:Org-B/Context-4 cpu=2; ServiceTree:Srvc-X cpu=2 disk=1"},
+		{"allocation show job-1", 0, "ContextTree:Org-B/Context-4 cpu=2; ServiceTree:Srvc-X cpu=2 disk=1"},
 		{
 			"allocate --from quota-manager --dry-run --id job-2 ../../examples/quota-manager/job1.json", 3,
 			"Context-4 holds 2 of 2 cpu",
@@ -86,5 +86,5 @@ func TestQuotaManagerProgram(t *testing.T) {
 	if !m.DeAllocateForest(forest, "job-1") {
 		t.Error("the job is not released")
 	}
-	playSteps(t, f, []step{{"allocation job-1", 0, "released"}})
+	playSteps(t, f, []step{{"allocation show job-1", 0, "released"}})
 }

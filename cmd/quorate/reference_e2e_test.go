@@ -15,11 +15,11 @@ func TestPagesOfAllCommands(t *testing.T) {
 		{"markdown", "quorate_lease_run.md", "quorate.md"},
 	} {
 		ours, others := filepath.Join(t.TempDir(), "ours"), filepath.Join(t.TempDir(), "others")
-		if end := runCommand(t, "docs", format.name, ours); end.code != 0 {
+		if end := runCommand(t, "docs", "create", ours, "--format", format.name); end.code != 0 {
 			t.Fatalf("%+v", end)
 		}
 		p := startWithEnv(t, []string{"QUORATE_SERVER=http://other:1", "QUORATE_CONTEXT=lab", "QUORATE_TOKEN_FILE=secret"},
-			"docs", format.name, others)
+			"docs", "create", others, "--format", format.name)
 		if end := p.awaitEnd(t); end.code != 0 {
 			t.Fatalf("%+v", end)
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -136,8 +137,13 @@ func unpackFile(from io.Reader, path string) error {
 	return errors.Join(err, file.Close())
 }
 
+// serverCommand starts a server. Versions before commands were a noun and a verb call it "quorate server".
 func serverCommand(program string, f serverFlags) *exec.Cmd {
-	return commandOf(program, f.commandLine()...)
+	args := f.commandLine()
+	if help, _ := exec.Command(program, "server", "run", "--help").Output(); !bytes.Contains(help, []byte("server run")) {
+		args = slices.Delete(args, 1, 2)
+	}
+	return commandOf(program, args...)
 }
 
 func commandOf(program string, args ...string) *exec.Cmd { return exec.Command(program, args...) }
@@ -154,11 +160,6 @@ func (f serverFlags) memberStatus(t *testing.T) (*quoratev1.GetStatusResponse, e
 	t.Helper()
 	return quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
 		&quoratev1.GetStatusRequest{Local: true})
-}
-
-func (f serverFlags) clusterClient(t *testing.T, line string) outcome {
-	t.Helper()
-	return runCommand(t, append([]string{"cluster", "--server", f.baseURL()}, strings.Fields(line)...)...)
 }
 
 func (f serverFlags) runLine(t *testing.T, line string) outcome {

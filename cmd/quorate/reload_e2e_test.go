@@ -20,7 +20,7 @@ func TestServerFollowsItsFile(t *testing.T) {
 		}
 	}
 	write("log-level: warn\n")
-	p := startProcess(t, "server", "--config", file, "--id", f.id, "--data-dir", f.dir, "--http-addr", f.http,
+	p := startProcess(t, "server", "run", "--config", file, "--id", f.id, "--data-dir", f.dir, "--http-addr", f.http,
 		"--raft-addr", f.raft, "--gossip-addr", f.gossip)
 	awaitReady(t, p, f)
 
@@ -56,16 +56,16 @@ func TestHangupDuringTheStart(t *testing.T) {
 func TestServerCheck(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	if end := runCommand(t, "server", "--check", "--id", "n1", "--data-dir", data); end.code != 0 ||
+	if end := runCommand(t, "server", "run", "--check", "--id", "n1", "--data-dir", data); end.code != 0 ||
 		end.stdout != "The settings of n1 are valid.\n" {
 		t.Errorf("%+v", end)
 	}
-	end := runCommand(t, "server", "--check", "--id", "n 1", "--data-dir", data, "--bootstrap-expect", "2",
+	end := runCommand(t, "server", "run", "--check", "--id", "n 1", "--data-dir", data, "--bootstrap-expect", "2",
 		"--log-level", "loud")
 	if end.code != 2 || !strings.Contains(end.stderr, "log-level is \"loud\"") {
 		t.Errorf("%+v", end)
 	}
-	end = runCommand(t, "server", "--check", "--id", "n 1", "--data-dir", data, "--bootstrap-expect", "2")
+	end = runCommand(t, "server", "run", "--check", "--id", "n 1", "--data-dir", data, "--bootstrap-expect", "2")
 	if end.code != 2 || !strings.Contains(end.stderr, `ID is "n 1"`) ||
 		!strings.Contains(end.stderr, "BootstrapExpect is 2") {
 		t.Errorf("%+v", end)

@@ -13,22 +13,22 @@ func TestReservationsOverARealServer(t *testing.T) {
 	const web = "--at cern:atlas/operations/web --amount cores=30"
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/cern.yaml", 0, ""},
-		{"allocate --id kept --reserve 1h " + web, 0, "quorate confirm kept keeps it"},
+		{"allocate --id kept --reserve 1h " + web, 0, "quorate allocation confirm kept keeps it"},
 		{"allocate --id late " + web, 3, "missing 30"},
-		{"allocation kept", 0, "reserved"},
-		{"confirm kept", 0, "confirmed"},
-		{"confirm kept", 0, "confirmed before"},
-		{"cancel kept", 3, "release it"},
+		{"allocation show kept", 0, "reserved"},
+		{"allocation confirm kept", 0, "confirmed"},
+		{"allocation confirm kept", 0, "confirmed before"},
+		{"release kept --restore", 3, "release it"},
 		{"release kept", 0, "released"},
 		{"allocate --id dropped --reserve 1h " + web, 0, "reserved"},
-		{"cancel dropped", 0, "cancelled"},
-		{"cancel dropped", 0, "ended before"},
-		{"confirm dropped", 5, "ended"},
-		{"confirm nobody", 1, "nobody"},
+		{"release dropped --restore", 0, "cancelled"},
+		{"release dropped --restore", 0, "ended before"},
+		{"allocation confirm dropped", 5, "ended"},
+		{"allocation confirm nobody", 1, "nobody"},
 		{"allocate --id short --reserve 1ms " + web, 0, "reserved"},
 	})
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		end := runCommand(t, "allocation", "short", "--server", f.baseURL())
+		end := runCommand(t, "allocation", "show", "short", "--server", f.baseURL())
 		if strings.Contains(end.stdout, "expired") {
 			break
 		}
@@ -37,9 +37,9 @@ func TestReservationsOverARealServer(t *testing.T) {
 		}
 	}
 	playSteps(t, f, []step{
-		{"confirm short", 5, "ended"},
-		{"cancel short", 0, "ended before"},
-		{"events --kind expired", 0, "short"},
+		{"allocation confirm short", 5, "ended"},
+		{"release short --restore", 0, "ended before"},
+		{"event list --kind expired", 0, "short"},
 		{"allocate --id next " + web, 0, "granted"},
 	})
 }
@@ -61,7 +61,7 @@ func TestRemedyAdmitsRequest(t *testing.T) {
 		{"explain old;1", 0, "held"},
 		{"explain old;1 --user ann", 2, "without flags that describe a request"},
 		{"explain nobody", 1, "nobody"},
-		{"events --id new", 0, "denied"},
+		{"event list --id new", 0, "denied"},
 	})
 	raises, releases := remediesOf(t, runCommand(t, "explain", "new", "--server", f.baseURL()).stdout)
 	if len(raises) == 0 || len(releases) != 1 {

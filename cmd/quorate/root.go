@@ -46,12 +46,13 @@ func execute(args []string, in io.Reader, out, errOut io.Writer) int {
 
 func newRootCmd(c *cli.Env) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "quorate",
+		Use:   "quorate NOUN VERB",
 		Short: "Quota and leases for many schedulers at once: exact, durable, explained",
 		Long: `Quorate decides, atomically and durably, whether a request of one of many schedulers may take part of
 a quota. It keeps trees of limits, grants allocations that count against every limit on their path, and never admits
 more than a limit allows, even when servers crash.
 
+A command is a noun and a verb, such as "quorate lease list"; those of every day have a short form.
 Data goes to standard output, everything else to standard error; see "quorate help exit-codes".`,
 		Version:       c.Build.String(),
 		SilenceUsage:  true,
@@ -90,13 +91,23 @@ Data goes to standard output, everything else to standard error; see "quorate he
 		"accept the answer of any node that has applied this log index, such as the index of your own write")
 	cli.CompleteFlag(root, "output", cli.OutputFormats...)
 
-	cli.AddGroup(root, "configuration", "Configuration:", config.Commands(c)...)
-	cli.AddGroup(root, "requests", "Requests:", request.Commands(c)...)
-	cli.AddGroup(root, "leases", "Leases, items and waiting:", lease.Commands(c)...)
-	cli.AddGroup(root, "usage", "Limits and usage:", append(usage.Commands(c), top.NewTopCmd(c))...)
-	cli.AddGroup(root, "access", "Access:", append(access.Commands(c), audit.Commands(c)...)...)
-	cli.AddGroup(root, "cluster", "Servers:", append(serverCommands(c), operate.Commands(c)...)...)
-	root.AddCommand(contexts.NewContextCmd(c), cli.NewVersionCmd(c), reference.NewDocsCmd(c), cli.NewExitCodesTopic())
+	for _, group := range groups {
+		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
+	}
+	nouns := cli.NewNouns(c, declaredNouns)
+	config.AddCommands(nouns)
+	request.AddCommands(nouns)
+	lease.AddCommands(nouns)
+	usage.AddCommands(nouns)
+	access.AddCommands(nouns)
+	audit.AddCommands(nouns)
+	operate.AddCommands(nouns)
+	addServerCommands(nouns)
+	nouns.Add("cluster", top.NewTopCmd)
+	contexts.AddCommands(nouns)
+	nouns.AddTo(root, dailyGroup, shortForms)
+	root.AddCommand(cli.NewVersionCmd(c), reference.NewDocsCmd(c), cli.NewExitCodesTopic())
+	cli.SetRoot(root)
 	cli.SetHelp(root)
 	c.AddCompletions(root)
 	return root

@@ -21,7 +21,7 @@ import (
 
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	end := runCommand(t, "demo")
+	end := runCommand(t, "server", "dev", "--demo")
 	if end.code != 0 {
 		t.Fatalf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
 	}
@@ -44,7 +44,7 @@ func TestDemo(t *testing.T) {
 func TestDemoIsInterrupted(t *testing.T) {
 	t.Parallel()
 	tmp := t.TempDir()
-	p := startCommandIn(t, tmp, "demo")
+	p := startCommandIn(t, tmp, "server", "dev", "--demo")
 	for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(),
 		" process "); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -144,7 +144,7 @@ func TestSettingsFromFileEnvironmentAndFlags(t *testing.T) {
 		// The first two are of commands, the next two of a service of Kubernetes, and the last is not known.
 		"QUORATE_CONFIG=/nonexistent", "QUORATE_TLS_CA=/nonexistent", "QUORATE_SERVER_SERVICE_HOST=10.0.0.1",
 		"QUORATE_SERVER_PORT=tcp://10.0.0.1:7101", "QUORATE_RAFT_ADDR=nonsense",
-	}, "server", "--id", "n1")
+	}, "server", "run", "--id", "n1")
 	awaitReady(t, p, f)
 	if status, _ := httpGet(t, "http://"+profiles+"/debug/pprof/"); status != 200 {
 		t.Errorf("profiles: %d", status)
@@ -218,7 +218,7 @@ func otherTimeZones(t *testing.T) string {
 func checkOtherTimeZones(t *testing.T, f serverFlags) {
 	t.Helper()
 	const early, rest = "n3 has version 2001a of the time zones, and the leader n", ", and the leader n3 version 2001a"
-	for _, command := range []string{"status", "status -o json", "cluster members"} {
+	for _, command := range []string{"status", "status -o json", "member list"} {
 		awaitOutput(t, f, command, " of the time zones, and the leader n")
 		shown := runCommand(t, append(strings.Fields(command), "--server", f.baseURL())...).stdout
 		if !strings.Contains(shown, early) && !strings.Contains(shown, rest) {
@@ -290,11 +290,11 @@ func TestDev(t *testing.T) {
 		t.Run(nodes, func(t *testing.T) {
 			t.Parallel()
 			tmp := t.TempDir()
-			p := startCommandIn(t, tmp, "dev", "--http-addr", "127.0.0.1:0", "--nodes", nodes)
+			p := startCommandIn(t, tmp, "server", "dev", "--http-addr", "127.0.0.1:0", "--members", nodes)
 			for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(),
 				"quorate usage cern"); time.Sleep(20 * time.Millisecond) {
 				if time.Now().After(deadline) || !p.isRunning() {
-					t.Fatal("dev does not say what to try")
+					t.Fatal("server dev does not say what to try")
 				}
 			}
 			_, rest, _ := strings.Cut(p.stdout.String(), "QUORATE_SERVER=")
@@ -313,7 +313,7 @@ func TestDev(t *testing.T) {
 				t.Errorf("got %+v", end)
 			}
 			if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
-				t.Errorf("dev left %v, %v", left, err)
+				t.Errorf("server dev left %v, %v", left, err)
 			}
 		})
 	}

@@ -2,13 +2,9 @@
 
 package main
 
-import (
-	"github.com/spf13/cobra"
+import "github.com/quorate/quorate/cmd/quorate/internal/cli"
 
-	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-)
-
-// serverCommands is empty: servers need file locks and other things of Unix.
-func serverCommands(*cli.Env) []*cobra.Command { return nil }
+// addServerCommands adds none: servers need file locks and other things of Unix.
+func addServerCommands(*cli.Nouns) {}
 
 func serverVariables() []string { return nil }

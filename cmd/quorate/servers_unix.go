@@ -3,16 +3,15 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
-
 	"github.com/quorate/quorate/cmd/quorate/internal/bench"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/cmd/quorate/internal/node"
 	"github.com/quorate/quorate/internal/server"
 )
 
-func serverCommands(c *cli.Env) []*cobra.Command {
-	return append(node.Commands(c), bench.NewBenchCmd(c))
+func addServerCommands(to *cli.Nouns) {
+	node.AddCommands(to)
+	to.Add("cluster", bench.NewBenchCmd)
 }
 
 // serverVariables are the variables of the environment that are settings of servers.

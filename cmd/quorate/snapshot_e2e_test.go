@@ -32,14 +32,14 @@ func TestABackupMovesIntoANewCluster(t *testing.T) {
 	server := startServer(t, lost)
 	lost.applyTree(t)
 	lost.allocateEach(t, "a", "b")
-	if end := runCommand(t, "snapshot", "save", file, "--server", lost.baseURL()); end.code != 0 ||
+	if end := runCommand(t, "snapshot", "create", file, "--server", lost.baseURL()); end.code != 0 ||
 		!strings.Contains(end.stdout, "holds the state at index") {
 		t.Fatalf("save: %+v", end)
 	}
 	last := lost.currentFence(t, "after")
 	server.stopCleanly(t)
 
-	if end := runCommand(t, "snapshot", "inspect", file); end.code != 0 ||
+	if end := runCommand(t, "snapshot", "show", file); end.code != 0 ||
 		!strings.Contains(end.stdout, "2 held, 0 waiting, 0 ended") {
 		t.Errorf("inspect: %+v", end)
 	}
@@ -58,7 +58,7 @@ func TestABackupMovesIntoANewCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, command := range [][]string{{"inspect", bad}, {"restore", bad, "--yes", "--server", f.baseURL()}} {
+		for _, command := range [][]string{{"show", bad}, {"restore", bad, "--yes", "--server", f.baseURL()}} {
 			if end := runCommand(t, append([]string{"snapshot"}, command...)...); end.code != 2 ||
 				!strings.Contains(end.stderr, bad) {
 				t.Errorf("%s of a %s file: %+v", command[0], name, end)
@@ -114,7 +114,7 @@ func TestPeriodicBackups(t *testing.T) {
 	}
 	server.stopCleanly(t)
 	for _, name := range names() {
-		if end := runCommand(t, "snapshot", "inspect", name); end.code != 0 {
+		if end := runCommand(t, "snapshot", "show", name); end.code != 0 {
 			t.Errorf("%s: %+v", name, end)
 		}
 	}
@@ -146,14 +146,14 @@ func TestTheLossOfTheMajority(t *testing.T) {
 		}
 	}
 	stay := list[2]
-	if end := runCommand(t, "recover", "--data-dir", stay.dir, "--peers",
+	if end := runCommand(t, "cluster", "recover", "--data-dir", stay.dir, "--peers",
 		filepath.Join(t.TempDir(), "nowhere")); end.code != 2 || !strings.Contains(end.stderr, "peers: open ") {
-		t.Errorf("recover with no such file: %+v", end)
+		t.Errorf("cluster recover with no such file: %+v", end)
 	}
 	write(fmt.Sprintf("peers:\n  - {id: n3, address: %q}\n", stay.raft))
-	recover := []string{"recover", "--data-dir", stay.dir, "--peers", peers}
+	recover := []string{"cluster", "recover", "--data-dir", stay.dir, "--peers", peers}
 	if end := runCommand(t, recover...); end.code != 1 || !strings.Contains(end.stderr, "in use by another server") {
-		t.Errorf("recover beside a server: %+v", end)
+		t.Errorf("cluster recover beside a server: %+v", end)
 	}
 	for _, p := range servers {
 		_ = p.Process.Kill()
@@ -168,7 +168,7 @@ func TestTheLossOfTheMajority(t *testing.T) {
 	} {
 		write(text)
 		if end := runCommand(t, recover...); end.code == 0 || !strings.Contains(end.stderr, says) {
-			t.Errorf("recover with %q: %+v; want %q", text, end, says)
+			t.Errorf("cluster recover with %q: %+v; want %q", text, end, says)
 		}
 	}
 	write(fmt.Sprintf("{\"peers\": [{\"id\": \"n3\", \"address\": %q, \"voter\": true}]}\n", stay.raft))

@@ -44,11 +44,11 @@ func TestTheTextsOfTwoSubtrees(t *testing.T) {
 	moved := file(atlasText, "at: cern:atlas", "at: cern:atlas\nmoves: {cms: atlas/cms}")
 	less := file(atlasText, "cores: 40", "cores: 39")
 	playSteps(t, list[1], []step{
-		{as("anna", "export"+anna), 0, "at: cern:atlas\nunits: {cores: count}\nlimits: {cores: 60}"},
-		{as("anna", "export"+anna), 0, "this is revision 3"},
-		{as("anna", "export"+carl), 1, "there is no node cern:cms"},
-		{as("anna", "export --at cern"), 1, "there is no tree cern"},
-		{as("hans", "export"+anna), 1, "there is no node cern:atlas"},
+		{as("anna", "manifest export"+anna), 0, "at: cern:atlas\nunits: {cores: count}\nlimits: {cores: 60}"},
+		{as("anna", "manifest export"+anna), 0, "this is revision 3"},
+		{as("anna", "manifest export"+carl), 1, "there is no node cern:cms"},
+		{as("anna", "manifest export --at cern"), 1, "there is no tree cern"},
+		{as("hans", "manifest export"+anna), 1, "there is no node cern:atlas"},
 		{as("anna", "plan"+anna+less+" --expected-revision 3"), 0, "~ cern:atlas/physics  limit cores: 40 -> 39"},
 		{as("carl", "plan"+anna+less), 1, "there is no node cern:atlas"},
 		{as("anna", "apply"+less), 2, "apply it with --at cern:atlas"},
@@ -62,21 +62,21 @@ func TestTheTextsOfTwoSubtrees(t *testing.T) {
 	playSteps(t, list[2], []step{
 		{as("anna", "apply"+anna+less+" --expected-revision 3 --reason less"), 0, "applied 1 change (revision 5)"},
 		{as("carl", "apply"+carl+file(cmsText, "web", "grid")+" --expected-revision 4"), 0, "(revision 6)"},
-		{as("peter", "export"+peter), 0, "limits: {cores: 39}"},
+		{as("peter", "manifest export"+peter), 0, "limits: {cores: 39}"},
 		{
 			as("anna", "apply"+anna+file(atlasText, "cores: 40", "cores: 38")+" --expected-revision 4"), 5,
 			"revision 5 changed cern:atlas after revision 4; read it again",
 		},
 		{as("anna", "plan"+anna+file(atlasText, "cores: 40", "cores: 38")+" --expected-revision 3"), 5, "revision 5 changed"},
-		{as("anna", "history"), 0, "--at cern:atlas  account/anna: less"},
-		{as("carl", "history"), 0, "--at cern:cms  account/carl"},
+		{as("anna", "revision list"), 0, "--at cern:atlas  account/anna: less"},
+		{as("carl", "revision list"), 0, "--at cern:cms  account/carl"},
 		{as("carl", "apply -f "+manifestFile(t, guardedTree)), 4, "--at cern:cms"},
 		{as("admin", "apply --at cern -f "+manifestFile(t, guardedTree)), 2, "has tree \"cern\" and nothing else"},
 	})
 	playSteps(t, list[0], []step{
-		{as("admin", "rollback 4 --dry-run"), 0, "~ cern:atlas/physics  limit cores: 39 -> 40"},
-		{as("admin", "rollback 3"), 0, "(revision 7)"},
-		{as("anna", "export"+anna), 0, "limits: {cores: 40}"},
+		{as("admin", "revision rollback 4 --dry-run"), 0, "~ cern:atlas/physics  limit cores: 39 -> 40"},
+		{as("admin", "revision rollback 3"), 0, "(revision 7)"},
+		{as("anna", "manifest export"+anna), 0, "limits: {cores: 40}"},
 		{as("carl", "plan"+carl+" -f "+manifestFile(t, cmsText)+" --expected-revision 6"), 5, "revision 7 changed cern:cms"},
 	})
 }
@@ -98,7 +98,7 @@ func TestWhatTenantsSeeOfTheLevelsAbove(t *testing.T) {
 		{as("hans", ask), 3, "cern:atlas holds 50 of 60 cores, 20 requested, 10 missing"},
 		{as("admin", "plan"+with("names")), 0, "+ cern  tenants_see: names"},
 		{as("admin", "apply"+with("names")), 0, "applied 1 change"},
-		{as("admin", "export"), 0, "tenants-see: names"},
+		{as("admin", "manifest export"), 0, "tenants-see: names"},
 		{as("hans", ask), 3, "denied: too little is left at cern:atlas: 20 cores requested, 10 missing (resource_exhausted)"},
 		{
 			as("hans", strings.Replace(ask, "allocate", "explain", 1)), 0, "cern:atlas  cores: requested 20, missing 10",
@@ -112,7 +112,7 @@ func TestWhatTenantsSeeOfTheLevelsAbove(t *testing.T) {
 		{as("hans", ask), 3, "\n  a level above in cern  cores: requested 20, missing 10"},
 		{as("hans", "usage cern"), 0, "OVER\ncern:atlas/physics  cores"},
 		{as("hans", "usage cern:atlas"), 0, "OVER\ncern:atlas/physics  cores"},
-		{as("admin", "rollback 4"), 0, ""},
+		{as("admin", "revision rollback 4"), 0, ""},
 		{as("hans", ask), 3, "cern:atlas holds 50 of 60 cores"},
 	})
 }

@@ -46,7 +46,7 @@ func TestLeaseRunAtATerminal(t *testing.T) {
 	if end := p.awaitEnd(t); end.code != 130 {
 		t.Errorf("exit code %d\n%s%s", end.code, end.stdout, end.stderr)
 	}
-	playSteps(t, f, []step{{"allocation typed", 0, "released"}})
+	playSteps(t, f, []step{{"allocation show typed", 0, "released"}})
 }
 
 // TestTopAtATerminal: the screen follows a grant and the size of the terminal, and ends with a key. Without a terminal
@@ -167,7 +167,7 @@ func TestOutputAtATerminal(t *testing.T) {
 	if p := run("no\n", nil, "tree", "delete", "cern"); p.ProcessState.ExitCode() != 2 {
 		t.Errorf("exit code %d: %s", p.ProcessState.ExitCode(), p.stdout.String())
 	}
-	playSteps(t, f, []step{{"trees", 0, "cern"}})
+	playSteps(t, f, []step{{"tree list", 0, "cern"}})
 	if p := run("yes\n", nil, "tree", "delete", "cern"); p.ProcessState.ExitCode() != 0 {
 		t.Errorf("exit code %d: %s", p.ProcessState.ExitCode(), p.stdout.String())
 	}

@@ -24,18 +24,19 @@ import (
 func makeCerts(t *testing.T) pki.Folder {
 	t.Helper()
 	certs := pki.Folder(filepath.Join(t.TempDir(), "certs"))
-	if end := runCommand(t, "tls", "init", string(certs), "--nodes", "n1,n2,n3"); end.code != 0 {
+	if end := runCommand(t, "tls", "create", string(certs), "--nodes", "n1,n2,n3"); end.code != 0 {
 		t.Fatalf("%+v", end)
 	}
 	return certs
 }
 
-// TestTLSInitKeeps: with --keep a second run changes nothing, and one after an interrupted run says what is missing.
-func TestTLSInitKeeps(t *testing.T) {
+// TestTLSCreateKeeps: with --exists-ok a second run changes nothing, and one after an interrupted run says what is
+// missing.
+func TestTLSCreateKeeps(t *testing.T) {
 	t.Parallel()
 	certs := makeCerts(t)
 	init := func(nodes string) outcome {
-		return runCommand(t, "tls", "init", string(certs), "--nodes", nodes, "--keep")
+		return runCommand(t, "tls", "create", string(certs), "--nodes", nodes, "--exists-ok")
 	}
 	before, err := os.ReadFile(certs.CA())
 	if err != nil {
@@ -226,7 +227,7 @@ func keepCalling(t *testing.T, urls []string, certs pki.Folder) (stop func()) {
 func renewCertificate(t *testing.T, f serverFlags, server *process, certs pki.Folder) {
 	t.Helper()
 	fresh := pki.Folder(t.TempDir())
-	if end := runCommand(t, "tls", "node", string(certs), "--id", f.id, "--out", string(fresh)); end.code != 0 {
+	if end := runCommand(t, "tls", "create", string(certs), "--nodes", f.id, "--out", string(fresh)); end.code != 0 {
 		t.Fatalf("%+v", end)
 	}
 	list, err := pki.Inspect(fresh.Cert(f.id))
@@ -259,7 +260,7 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	check := func(more ...string) outcome {
-		return runCommand(t, append([]string{"server", "--check", "--id", "n1", "--data-dir", data}, more...)...)
+		return runCommand(t, append([]string{"server", "run", "--check", "--id", "n1", "--data-dir", data}, more...)...)
 	}
 	keys := makeCerts(t).GossipKeys()
 	for _, address := range []string{"http-addr", "raft-addr", "pprof-addr", "gossip-addr", "boskos"} {
@@ -313,7 +314,7 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 		},
 		"would send what it does not hear": {"--gossip-keys-file", keys, "--gossip-verify-outgoing=false"},
 		"or leave them true":               {"--gossip-verify-incoming=false"},
-		"quorate tls gossip-key":           {"--gossip-addr", "10.0.0.1:7301", "--insecure"},
+		"head -c 32 /dev/urandom | base64": {"--gossip-addr", "10.0.0.1:7301", "--insecure"},
 	} {
 		if end := check(more...); end.code != 2 || !strings.Contains(end.stderr, says) {
 			t.Errorf("%v: %+v", more, end)
@@ -321,26 +322,26 @@ func TestServersOfOtherMachinesAreNotServedInPlainText(t *testing.T) {
 	}
 }
 
-// TestCertificatesOfTheCommandLine checks the names and uses in the certificates that "quorate tls" creates.
+// TestCertificatesOfTheCommandLine checks the names and uses in the certificates that "quorate tls create" makes.
 func TestCertificatesOfTheCommandLine(t *testing.T) {
 	t.Parallel()
 	certs := makeCerts(t)
-	if end := runCommand(t, "tls", "init", string(certs), "--nodes", "n1"); end.code != 1 ||
+	if end := runCommand(t, "tls", "create", string(certs), "--nodes", "n1"); end.code != 1 ||
 		!strings.Contains(end.stderr, "is not overwritten") {
 		t.Errorf("%+v", end)
 	}
-	if end := runCommand(t, "tls", "node", string(certs), "--id", "n4", "--hosts", "10.0.0.4,n4.test", "--days",
+	if end := runCommand(t, "tls", "create", string(certs), "--nodes", "n4", "--hosts", "10.0.0.4,n4.test", "--days",
 		"30"); end.code != 0 {
 		t.Errorf("%+v", end)
 	}
-	if end := runCommand(t, "tls", "client", string(certs), "--name", "ops"); end.code != 0 {
+	if end := runCommand(t, "tls", "create", string(certs), "--client", "ops"); end.code != 0 {
 		t.Errorf("%+v", end)
 	}
 	for name, says := range map[string]string{
 		"n4":  "node n4 of cluster quorate\nhosts    n4 n4.test 10.0.0.4\n",
 		"ops": "client ops of cluster quorate\n", "ca": "authority\n",
 	} {
-		if end := runCommand(t, "tls", "inspect", certs.Cert(name)); end.code != 0 ||
+		if end := runCommand(t, "tls", "show", certs.Cert(name)); end.code != 0 ||
 			!strings.Contains(end.stdout, says) || !strings.Contains(end.stdout, "days left") {
 			t.Errorf("%s: %+v", name, end)
 		}
@@ -348,8 +349,5 @@ func TestCertificatesOfTheCommandLine(t *testing.T) {
 	list, err := pki.Inspect(certs.Cert("ops"))
 	if err != nil || len(list[0].ExtKeyUsage) != 1 || list[0].ExtKeyUsage[0] != x509.ExtKeyUsageClientAuth {
 		t.Errorf("the client's certificate is for %v, %v", list, err)
-	}
-	if end := runCommand(t, "tls", "gossip-key"); end.code != 0 || len(end.stdout) != 45 {
-		t.Errorf("%+v", end)
 	}
 }

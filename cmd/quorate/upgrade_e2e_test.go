@@ -100,11 +100,11 @@ func runUntil(t *testing.T, f serverFlags, line string, code int, says string) o
 	t.Helper()
 	var end outcome
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		if end = f.clusterClient(t, line); end.code == code && strings.Contains(end.stdout+end.stderr, says) {
+		if end = f.runLine(t, line); end.code == code && strings.Contains(end.stdout+end.stderr, says) {
 			return end
 		}
 	}
-	t.Fatalf("cluster %s ends with %d\n%s%s\nwant %d and %q", line, end.code, end.stdout, end.stderr, code, says)
+	t.Fatalf("%s ends with %d\n%s%s\nwant %d and %q", line, end.code, end.stdout, end.stderr, code, says)
 	return end
 }
 
@@ -185,7 +185,7 @@ func TestUpgradeFromThePreviousRelease(t *testing.T) {
 			f.restartServer(t, "n1", binary)
 		}
 	}
-	if same := runUntil(t, f.flags[0], "digests --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
+	if same := runUntil(t, f.flags[0], "digest list --now", 0, "agrees").stdout; strings.Count(same, "agrees") != 3 {
 		t.Errorf("the members do not hold the same:\n%s", same)
 	}
 	f.checkResults(t, f.flags)

@@ -130,7 +130,7 @@ func TestWebhooksOverFailovers(t *testing.T) {
 	}
 	c.flags[0].applyTree(t)
 	playSteps(t, c.flags[1], []step{
-		{"webhooks set pager " + receiver.URL + "/hook --secret pager", 0, "webhook pager is active"},
+		{"webhook set pager " + receiver.URL + "/hook --secret pager", 0, "webhook pager is active"},
 	})
 	quorate, err := client.New(urls)
 	if err != nil || t.Failed() {
@@ -181,24 +181,24 @@ func TestWebhookThatCannotDeliver(t *testing.T) {
 	startServer(t, f)
 	f.applyTree(t)
 	playSteps(t, f, []step{
-		{"webhooks set a https://example.com/x --secret pager", 2, "webhook-hosts of this server does not allow"},
-		{"webhooks set a https://example.org/x --secret pager", 2, "webhook-hosts of this server does not allow"},
-		{"webhooks set a http://hooks.example.org/x --secret pager", 2, "webhook-hosts of this server does not allow"},
-		{"webhooks set a https://user@hooks.example.org/x --secret pager", 2, "without a user"},
-		{"webhooks set a https://hooks.example.org/x --secret ../pager", 2, "not the name of a secret"},
-		{"webhooks set a https://hooks.example.org/x --secret pager --type allocation.lost", 2, "there is no type"},
-		{"webhooks set a https://hooks.example.org/x", 2, "--secret is missing"},
-		{"webhooks set local " + local + " --secret pager --retry-for 1s", 0, "webhook local is active"},
-		{"webhooks set unsigned " + receiver.URL + " --secret other --retry-for 1s", 0, "webhook unsigned is active"},
-		{"webhooks set moved " + redirect.URL + " --secret pager --retry-for 1s --node t:a", 0, "webhook moved is active"},
-		{"webhooks set idle " + receiver.URL + " --secret pager --retry-for 1s --at t:z", 0, "webhook idle is active"},
+		{"webhook set a https://example.com/x --secret pager", 2, "webhook-hosts of this server does not allow"},
+		{"webhook set a https://example.org/x --secret pager", 2, "webhook-hosts of this server does not allow"},
+		{"webhook set a http://hooks.example.org/x --secret pager", 2, "webhook-hosts of this server does not allow"},
+		{"webhook set a https://user@hooks.example.org/x --secret pager", 2, "without a user"},
+		{"webhook set a https://hooks.example.org/x --secret ../pager", 2, "not the name of a secret"},
+		{"webhook set a https://hooks.example.org/x --secret pager --event allocation.lost", 2, "there is no type"},
+		{"webhook set a https://hooks.example.org/x", 2, "--secret is missing"},
+		{"webhook set local " + local + " --secret pager --retry-for 1s", 0, "webhook local is active"},
+		{"webhook set unsigned " + receiver.URL + " --secret other --retry-for 1s", 0, "webhook unsigned is active"},
+		{"webhook set moved " + redirect.URL + " --secret pager --retry-for 1s --at t:a", 0, "webhook moved is active"},
+		{"webhook set idle " + receiver.URL + " --secret pager --retry-for 1s --at t:z", 0, "webhook idle is active"},
 	})
 	if t.Failed() {
 		t.FailNow()
 	}
 	f.allocateEach(t, "one")
 	awaitCondition(t, "the webhooks are not dead", func() bool {
-		return strings.Count(runCommand(t, "webhooks", "--server", f.baseURL()).stdout, "dead") == 3
+		return strings.Count(runCommand(t, "webhook", "list", "--server", f.baseURL()).stdout, "dead") == 3
 	})
 	_, metrics := httpGet(t, f.baseURL()+"/metrics")
 	for _, says := range []string{`quorate_webhook_dead{cluster="quorate",webhook="local"} 1`, `webhook="idle"} 0`} {
@@ -210,17 +210,17 @@ func TestWebhookThatCannotDeliver(t *testing.T) {
 		t.Errorf("%d events were delivered", n)
 	}
 	playSteps(t, f, []step{
-		{"webhooks", 0, "a URL with exactly this address"},
-		{"webhooks", 0, "the secret other cannot be read on this server: no such file or directory"},
-		{"webhooks", 0, "the receiver answered 307 Temporary Redirect"},
-		{"events --kind webhook-dead", 0, "webhook-dead  moved"},
-		{"webhooks set moved " + receiver.URL + " --secret pager --node t:a", 0, "webhook moved is dead"},
-		{"webhooks resume local --from-now", 0, "webhook local is active"},
-		{"webhooks resume moved --after nothing", 2, "is not a position"},
-		{"webhooks resume moved --after 9999999", 2, "the log ends at index"},
-		{"webhooks resume moved", 0, "webhook moved is active"},
-		{"webhooks remove unsigned", 0, "webhook unsigned is removed"},
-		{"webhooks remove unsigned", 1, "there is no webhook"},
+		{"webhook list", 0, "a URL with exactly this address"},
+		{"webhook list", 0, "the secret other cannot be read on this server: no such file or directory"},
+		{"webhook list", 0, "the receiver answered 307 Temporary Redirect"},
+		{"event list --kind webhook-dead", 0, "webhook-dead  moved"},
+		{"webhook set moved " + receiver.URL + " --secret pager --at t:a", 0, "webhook moved is dead"},
+		{"webhook resume local --from-now", 0, "webhook local is active"},
+		{"webhook resume moved --after nothing", 2, "is not a position"},
+		{"webhook resume moved --after 9999999", 2, "the log ends at index"},
+		{"webhook resume moved", 0, "webhook moved is active"},
+		{"webhook delete unsigned", 0, "webhook unsigned is removed"},
+		{"webhook delete unsigned", 1, "there is no webhook"},
 	})
 	awaitCondition(t, "the resumed webhook delivers nothing", func() bool {
 		return slices.Equal(receiver.received(t), []string{"granted one"})
@@ -236,17 +236,17 @@ func TestWebhookOfANode(t *testing.T) {
 		return []string{"--webhook-hosts", "http://127.0.0.1:*", "--webhook-secrets-dir", secrets}
 	})
 	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
-	set := "webhooks set atlas " + receiver.URL + " --type allocation.granted --at cern:"
+	set := "webhook set atlas " + receiver.URL + " --event allocation.granted --at cern:"
 	playSteps(t, list[0], []step{
 		{as("hans", set+"atlas/physics --secret cern.atlas"), 4, "lacks the right bindings.grant at cern:atlas/physics"},
 		{as("anna", set+"cms --secret cern.atlas"), 1, "there is no node cern:cms"},
 		{as("anna", set+"atlas --secret pager"), 2, `begins with "cern."`},
-		{as("anna", "webhooks set all "+receiver.URL+" --secret cern.atlas"), 4, "access.manage at the cluster"},
+		{as("anna", "webhook set all "+receiver.URL+" --secret cern.atlas"), 4, "access.manage at the cluster"},
 		{as("anna", set+"atlas --secret cern.atlas"), 0, "webhook atlas is active"},
-		{as("anna", "webhooks"), 0, "account/anna"},
-		{as("anna", "webhooks"), 0, receiver.URL},
-		{as("admin", "webhooks"), 0, "account/anna"},
-		{as("carl", "webhooks remove atlas"), 1, "or account/carl may not see it"},
+		{as("anna", "webhook list"), 0, "account/anna"},
+		{as("anna", "webhook list"), 0, receiver.URL},
+		{as("admin", "webhook list"), 0, "account/anna"},
+		{as("carl", "webhook delete atlas"), 1, "or account/carl may not see it"},
 		{as("hans", "allocate --id one --at cern:atlas/physics --amount cores=1"), 0, "granted"},
 		{as("admin", "allocate --id cms --at cern:cms --amount cores=1"), 0, "granted"},
 		{as("heidi", "allocate --id two --at cern:atlas/physics --amount cores=1"), 0, "granted"},
@@ -254,21 +254,21 @@ func TestWebhookOfANode(t *testing.T) {
 	awaitCondition(t, "the events of the node were not delivered", func() bool {
 		return slices.Equal(receiver.received(t), []string{"granted one", "granted two"})
 	})
-	got := runCommand(t, strings.Fields(as("carl", "webhooks --server "+list[1].baseURL()))...)
+	got := runCommand(t, strings.Fields(as("carl", "webhook list --server "+list[1].baseURL()))...)
 	if got.code != 0 || strings.Contains(got.stdout, "atlas") {
 		t.Errorf("carl sees %+v", got)
 	}
 	playSteps(t, list[1], []step{
-		{as("admin", "access account update anna --disable"), 0, ""},
+		{as("admin", "account set anna --disable"), 0, ""},
 		{as("hans", "allocate --id three --at cern:atlas/physics --amount cores=1"), 0, "granted"},
-		{as("admin", "webhooks set last "+receiver.URL+" --secret pager --type allocation.granted"), 0, "is active"},
+		{as("admin", "webhook set last "+receiver.URL+" --secret pager --event allocation.granted"), 0, "is active"},
 		{as("hans", "allocate --id four --at cern:atlas/physics --amount cores=1"), 0, "granted"},
 	})
 	awaitCondition(t, "the webhook of the cluster delivers nothing", func() bool {
 		return slices.Contains(receiver.received(t), "granted four")
 	})
 	awaitCondition(t, "the webhook of the node does not go on", func() bool {
-		for line := range strings.Lines(runCommand(t, strings.Fields(as("admin", "webhooks --server "+
+		for line := range strings.Lines(runCommand(t, strings.Fields(as("admin", "webhook list --server "+
 			list[1].baseURL()))...).stdout) {
 			if fields := strings.Fields(line); len(fields) > 5 && fields[0] == "atlas" {
 				return fields[5] == "0"

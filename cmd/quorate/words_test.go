@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
@@ -23,10 +21,10 @@ func TestRefusedCommandLines(t *testing.T) {
 		"release --user=":                                   "it is empty: give it a value, or leave --user out",
 		"release --owner= --yes":                            "it is empty: give it a value, or leave --owner out",
 		"release --prefix= --yes":                           "it is empty: give it a value, or leave --prefix out",
-		"release --tree= --yes":                             "it is empty: give it a value, or leave --tree out",
-		"trees --timeout 5":                                 `"5" has no unit: write 5s, 5m, 5h or 5d`,
-		"trees --timeout soon":                              `"soon" is not a time: write days, hours, minutes and seconds`,
-		"trees --timeout=-3s":                               `"-3s" is negative`,
+		"release --at= --yes":                               `--at: "" is not a node`,
+		"tree list --timeout 5":                             `"5" has no unit: write 5s, 5m, 5h or 5d`,
+		"tree list --timeout soon":                          `"soon" is not a time: write days, hours, minutes and seconds`,
+		"tree list --timeout=-3s":                           `"-3s" is negative`,
 		"allocate --ttl 8d --at cern --amount cores=1":      "--ttl must be between 1ms and 7d, not 192h",
 		"allocate --ttl 7dd --at cern --amount cores=1":     `"7dd" is not a time`,
 		"audit list --since yesterday":                      `--since: "yesterday" is neither a time such as`,
@@ -34,7 +32,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		"allocate --at cern/atlas/physics --amount cores=1": "did you mean cern:atlas/physics?",
 		"usage":                     "TREE[:node/path] is missing",
 		"usage cern tenants":        `"tenants" is one argument too many`,
-		"move x":                    "is missing",
+		"node move x":               "is missing",
 		"lease run --resource r --": "COMMAND is missing",
 	} {
 		code, _, stderr := runQuorate(server, "", strings.Split(line, " ")...)
@@ -44,34 +42,6 @@ func TestRefusedCommandLines(t *testing.T) {
 	}
 	if len(f.requests) != 0 {
 		t.Errorf("the server was called: %v", f.requests)
-	}
-}
-
-// TestOneWordForRemovals: what removes something is called remove, and by the words of earlier versions too, which help
-// does not name.
-func TestOneWordForRemovals(t *testing.T) {
-	removals := 0
-	var check func(at *cobra.Command)
-	check = func(at *cobra.Command) {
-		for _, sub := range at.Commands() {
-			switch sub.Name() {
-			case "rm", "delete":
-				t.Errorf("%s is not called remove", sub.CommandPath())
-			case "remove":
-				removals++
-				var help strings.Builder
-				sub.SetOut(&help)
-				if err := sub.Help(); err != nil || !sub.HasAlias("rm") || !sub.HasAlias("delete") ||
-					strings.Contains(help.String(), "Aliases") {
-					t.Errorf("%s has the aliases %v and the help\n%s", sub.CommandPath(), sub.Aliases, help.String())
-				}
-			}
-			check(sub)
-		}
-	}
-	check(newRootCmd(&cli.Env{}))
-	if removals < 6 {
-		t.Errorf("there are only %d commands that remove something", removals)
 	}
 }
 
@@ -86,7 +56,7 @@ func TestSpansHaveDays(t *testing.T) {
 	}
 }
 
-// TestATokenFileOfAFlagComesBeforeTheEnvironment: quorate dev --guarded tells people to export QUORATE_TOKEN, and
+// TestATokenFileOfAFlagComesBeforeTheEnvironment: server dev --guarded tells people to export QUORATE_TOKEN, and
 // --token-file must work in the same shell.
 func TestATokenFileOfAFlagComesBeforeTheEnvironment(t *testing.T) {
 	_, server := startFake(t)
@@ -95,11 +65,11 @@ func TestATokenFileOfAFlagComesBeforeTheEnvironment(t *testing.T) {
 	if err := os.WriteFile(file, []byte("of-the-file\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := runQuorate(server, "", "trees", "--token-file", file); code != cli.ExitOK {
+	if code, _, stderr := runQuorate(server, "", "tree", "list", "--token-file", file); code != cli.ExitOK {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	t.Setenv("QUORATE_TOKEN_FILE", file)
-	code, _, stderr := runQuorate(server, "", "trees")
+	code, _, stderr := runQuorate(server, "", "tree", "list")
 	if code != cli.ExitUsage || !strings.Contains(stderr, "QUORATE_TOKEN is set beside QUORATE_TOKEN_FILE") {
 		t.Errorf("two tokens in the environment: exit code %d: %s", code, stderr)
 	}

@@ -48,7 +48,7 @@ func startWatched(t *testing.T) *watched {
 	dir := t.TempDir()
 	certs, secrets := filepath.Join(dir, "certs"), filepath.Join(dir, "secrets")
 	bootstrap := filepath.Join(certs, "bootstrap.secret")
-	(&servertest.Client{Patience: patience}).Run(t, "tls", "init", certs, "--nodes", "n1,n2,n3", "--cluster-name",
+	(&servertest.Client{Patience: patience}).Run(t, "tls", "create", certs, "--nodes", "n1,n2,n3", "--cluster-name",
 		clusterName)
 	writeFile(t, filepath.Join(secrets, "pager"), "whsec_"+base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	w := &watched{metrics: servertest.FreePorts(t, 3)}
@@ -70,10 +70,10 @@ func startWatched(t *testing.T) *watched {
 	w.Run(t, "apply", "-f", manifest)
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(receiver.Close)
-	w.Run(t, "webhooks", "set", "pager", receiver.URL, "--secret", "pager")
+	w.Run(t, "webhook", "set", "pager", receiver.URL, "--secret", "pager")
 	admin := filepath.Join(dir, "admin.token")
-	w.Run(t, "access", "bootstrap", "--secret-file", bootstrap, "--out", admin)
-	w.Run(t, "access", "guard", "watch", "--token-file", admin)
+	w.Run(t, "token", "create", "--secret-file", bootstrap, "--out", admin)
+	w.Run(t, "access", "set", "watching", "--token-file", admin)
 	return w
 }
 

@@ -11,7 +11,7 @@ go build -buildvcs=false -trimpath -o "$out/quorate" -ldflags \
 
 # Help must not depend on who builds.
 quorate() { env -i HOME=/nonexistent PATH=/usr/bin:/bin "$out/quorate" "$@"; }
-quorate docs man "$out/man"
+quorate docs create "$out/man" --format man
 for page in "$out"/man/*; do
   gzip -9nc "$page" >"$out/man.gz/${page##*/}.gz"
 done

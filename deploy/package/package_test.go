@@ -79,7 +79,7 @@ func in(t *testing.T, root, command string) string {
 // addresses of other machines and their certificates.
 const serve = `
 mkdir -p /var/lib/quorate
-quorate server --config /etc/quorate/quorate.yaml --bootstrap-expect 1 --join= --tls-ca= --tls-cert= --tls-key= \
+quorate server run --config /etc/quorate/quorate.yaml --bootstrap-expect 1 --join= --tls-ca= --tls-cert= --tls-key= \
   --tls-client-auth none --gossip-keys-file= --http-addr 127.0.0.1:7101 --raft-addr 127.0.0.1:7201 \
   --gossip-addr 127.0.0.1:7301 >/tmp/log 2>&1 &
 server=$!

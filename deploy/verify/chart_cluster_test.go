@@ -38,7 +38,7 @@ func newChartServers(t *testing.T, pods int) *chartServers {
 		}
 		s.ids = append(s.ids, pod)
 	}
-	if code, out := runQuorate(t, nil, "tls", "init", s.certs, "--nodes", strings.Join(s.ids, ",")); code != 0 {
+	if code, out := runQuorate(t, nil, "tls", "create", s.certs, "--nodes", strings.Join(s.ids, ",")); code != 0 {
 		t.Fatal(out)
 	}
 	return s
@@ -121,7 +121,7 @@ func TestChartCluster(t *testing.T) {
 			t.Fatalf("%v: exit code %d\n%s", step.Args, code, out)
 		}
 	}
-	code, out := runQuorate(t, environment, "cluster", "members", "--jq", `.members[] | .id + " " + .seat`)
+	code, out := runQuorate(t, environment, "member", "list", "--jq", `.members[] | .id + " " + .seat`)
 	want := "quorate-0 SEAT_VOTER\nquorate-1 SEAT_VOTER\nquorate-2 SEAT_VOTER\n" +
 		"quorate-3 SEAT_NONE\nquorate-4 SEAT_NONE\n"
 	if code != 0 || out != want {

@@ -62,7 +62,7 @@ func TestShrink(t *testing.T) {
 		removed = append(removed, strings.Join(c.Args, " "))
 	}
 	if want := []string{
-		"cluster remove quorate-4 --missing-ok --timeout 2m", "cluster remove quorate-3 --missing-ok --timeout 2m",
+		"member delete quorate-4 --missing-ok --timeout 2m", "member delete quorate-3 --missing-ok --timeout 2m",
 	}; !slices.Equal(removed, want) {
 		t.Errorf("removed by %q, want %q", removed, want)
 	}
@@ -146,7 +146,7 @@ func TestServersAcceptTheirSettings(t *testing.T) {
 	dir := t.TempDir()
 	certs, keys := filepath.Join(dir, "tls"), filepath.Join(dir, "keys")
 	for _, to := range []string{certs, keys} { // a secret for the certificates and one for the keys
-		if code, out := runQuorate(t, nil, "tls", "init", to, "--nodes", "quorate-0,quorate-1,quorate-2"); code != 0 {
+		if code, out := runQuorate(t, nil, "tls", "create", to, "--nodes", "quorate-0,quorate-1,quorate-2"); code != 0 {
 			t.Fatal(out)
 		}
 	}

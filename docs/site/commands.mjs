@@ -10,7 +10,7 @@ const large = 10;
 export function writeCommandPages(repository, folder) {
   const env = { ...process.env, HOME: "/nonexistent" };
   const binary = join(repository, ".bin/quorate");
-  execFileSync(binary, ["docs", "markdown", folder], { env, stdio: "inherit" });
+  execFileSync(binary, ["docs", "create", folder, "--format", "markdown"], { env, stdio: "inherit" });
   const texts = new Map();
   for (const file of readdirSync(folder)) {
     texts.set(file.replace(/\.md$/, "").replaceAll("_", " "), readFileSync(join(folder, file), "utf8"));

@@ -1,6 +1,6 @@
 """Tests of quorate_quota against a real server at QUORATE_SERVER, to which examples/zuul/nodepool.yaml was applied.
 
-    quorate dev &
+    quorate server dev &
     quorate apply --from zuul -f examples/zuul/nodepool.yaml
     cd examples/zuul && QUORATE_SERVER=http://127.0.0.1:7101 python3 -m unittest test_quorate_quota
 """

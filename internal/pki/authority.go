@@ -76,7 +76,7 @@ func OpenAuthority(p Pair) (*Authority, error) {
 			return &Authority{Cluster: cluster, cert: cert, key: key}, nil
 		}
 	}
-	return nil, errors.New("the authority does not name its cluster: it was not made by \"quorate tls init\"")
+	return nil, errors.New("the authority does not name its cluster: it was not made by \"quorate tls create\"")
 }
 
 // Node makes the certificate of a node, for use as a server and as a client. Hosts are the names and addresses at which

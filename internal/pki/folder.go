@@ -72,7 +72,7 @@ func (f Folder) HasAuthority() bool {
 func (f Folder) Authority() (*Authority, error) {
 	cert, err := os.ReadFile(f.CA())
 	if err != nil {
-		return nil, fmt.Errorf("no authority in %s: %w; \"quorate tls init\" makes one", string(f), err)
+		return nil, fmt.Errorf("no authority in %s: %w; \"quorate tls create\" makes one", string(f), err)
 	}
 	key, err := os.ReadFile(f.Key(authorityName))
 	if err != nil {

@@ -55,7 +55,7 @@ func ParseGossipKeys(text []byte) ([][]byte, error) {
 		key, err := base64.StdEncoding.DecodeString(line)
 		switch {
 		case err != nil || strings.ContainsAny(line, "\r\n"):
-			return nil, fmt.Errorf("line %d is not base64; \"quorate tls gossip-key\" makes a key", number)
+			return nil, fmt.Errorf("line %d is not base64; \"head -c 32 /dev/urandom | base64\" makes a key", number)
 		case len(key) != 16 && len(key) != 24 && len(key) != gossipKeyBytes:
 			return nil, fmt.Errorf("line %d has %d bytes: allowed are 16, 24 and 32", number, len(key))
 		case slices.ContainsFunc(keys, func(other []byte) bool { return bytes.Equal(key, other) }):
@@ -66,7 +66,7 @@ func ParseGossipKeys(text []byte) ([][]byte, error) {
 		keys = append(keys, key)
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("there is none; \"quorate tls gossip-key\" makes one")
+		return nil, errors.New("there is none; \"head -c 32 /dev/urandom | base64\" makes one")
 	}
 	return keys, nil
 }

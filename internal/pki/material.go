@@ -167,7 +167,7 @@ func verifyChain(chain []*x509.Certificate, roots *x509.CertPool, usage x509.Ext
 func (m *material) verifyOwn(me Role) error {
 	role, err := RoleOf(m.own.Leaf)
 	if err != nil {
-		return fmt.Errorf("the certificate is not that of a node: %w; \"quorate tls node\" makes one", err)
+		return fmt.Errorf("the certificate is not that of a node: %w; \"quorate tls create\" makes one", err)
 	}
 	if role != me {
 		return fmt.Errorf("the certificate is that of %s, and this is %s", role, me)

@@ -100,6 +100,6 @@ func decideClosed(s Settings, note recovery.Note, log hclog.Logger) bool {
 			"(quorate access status), or set insecure-open", "http-addr", s.HTTPAddr)
 		return false
 	}
-	log.Info("this node serves its cluster to other machines once it is guarded", "first", "quorate access bootstrap")
+	log.Info("this node serves its cluster to other machines once it is guarded", "first", "quorate token create")
 	return true
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/quorate/quorate/rpc"
 )
 
-// diagnostics are what "quorate debug" collects from a node. None contains a secret or an allocation.
+// diagnostics are what "quorate cluster dump" collects from a node. None contains a secret or an allocation.
 func diagnostics(node *cluster.Node, s Settings, p Process) []rpc.Diagnosis {
 	return []rpc.Diagnosis{
 		{Name: "build.txt", Collect: func(context.Context) ([]byte, error) { return buildText(p.Version), nil }},

@@ -27,7 +27,7 @@ type RunOptions struct {
 	Log io.Writer
 }
 
-// Run runs one node as the process "quorate server" does: with a log, metrics of the process, traces, profiles, and
+// Run runs one node as the process "quorate server run" does: with a log, metrics of the process, traces, profiles, and
 // settings that SIGHUP reads again. It returns nil when ctx ends and the node has stopped in order, and an error when
 // the node cannot start, stop, or go on.
 //

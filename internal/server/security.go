@@ -83,7 +83,7 @@ func (s Settings) checkGossipKeys() (faults []error) {
 	if s.GossipKeysFile == "" && s.GossipAddr != "" && !IsLoopback(s.GossipAddr) {
 		faults = append(faults, fmt.Errorf("gossip-addr is %q, where other machines could gossip without a key, with "+
 			"insecure too: write a key "+
-			"with \"(umask 077; quorate tls gossip-key > gossip.keys)\", give the file to all nodes and set "+
+			"with \"(umask 077; head -c 32 /dev/urandom | base64 > gossip.keys)\", give the file to all nodes and set "+
 			"gossip-keys-file, or listen on "+
 			"loopback", s.GossipAddr))
 	}
@@ -91,7 +91,7 @@ func (s Settings) checkGossipKeys() (faults []error) {
 }
 
 // plainTLS is the remedy for addresses that certificates can encrypt.
-const plainTLS = `set tls-ca, tls-cert and tls-key ("quorate tls init" makes them)`
+const plainTLS = `set tls-ca, tls-cert and tls-key ("quorate tls create" makes them)`
 
 // browserPolicy returns which web pages may call. A server without certificates serves only this machine and does not
 // authenticate callers, so the host that a browser calls must then be this machine.

@@ -49,7 +49,7 @@ type Settings struct {
 	TLSKey          string        `koanf:"tls-key" yaml:"tls-key" help:"file with the key of this node's certificate; it must not be readable by all users"`
 	TLSClientCA     string        `koanf:"tls-client-ca" yaml:"tls-client-ca" help:"file with the certificates of the authority of clients of the API; that of tls-ca if empty. Nodes are never verified with it"`
 	TLSClientAuth   string        `koanf:"tls-client-auth" yaml:"tls-client-auth" default:"none" help:"what callers of the API must present: none (certificates are ignored), request (a certificate of the authority identifies the caller, if there is one) or require"`
-	BootstrapSecret string        `koanf:"bootstrap-secret-file" yaml:"bootstrap-secret-file" help:"file with the secret that makes the first administrator (quorate access bootstrap), the same on all nodes; only its owner may read it, or the group too if another user owns it"`
+	BootstrapSecret string        `koanf:"bootstrap-secret-file" yaml:"bootstrap-secret-file" help:"file with the secret that makes the first administrator (quorate token create), the same on all nodes; only its owner may read it, or the group too if another user owns it"`
 	GossipKeysFile  string        `koanf:"gossip-keys-file" yaml:"gossip-keys-file" help:"file with the gossip keys, one per line, the first of which encrypts; SIGHUP reads it again"`
 	GossipHear      bool          `koanf:"gossip-verify-incoming" yaml:"gossip-verify-incoming" default:"true" help:"accept only gossip that is encrypted with one of the keys; false while the nodes of a cluster get their first key one after the other"`
 	GossipSend      bool          `koanf:"gossip-verify-outgoing" yaml:"gossip-verify-outgoing" default:"true" help:"encrypt the gossip that this node sends; false until all nodes have a key"`
@@ -62,8 +62,8 @@ type Settings struct {
 	SnapshotMiB     int           `koanf:"snapshot-mib" yaml:"snapshot-mib" default:"64" help:"take a snapshot also after this many MiB of new log entries, or four times the size of the newest snapshot if that is more; twice as much stays in the log; 0 counts entries only"`
 	SnapshotCheck   time.Duration `koanf:"snapshot-check" yaml:"snapshot-check" default:"1m" help:"how often to check whether a snapshot is due"`
 	SnapshotTrail   uint64        `koanf:"snapshot-trail" yaml:"snapshot-trail" default:"16384" help:"how many log entries to keep after a snapshot, for nodes that are a little behind"`
-	RaiseLevelAfter time.Duration `koanf:"raise-level-after" yaml:"raise-level-after" default:"10m" group:"Upgrades and comparisons" help:"how long all members must have supported a newer feature level before the leader raises the cluster to it; 0 leaves it to quorate cluster level --raise"`
-	CheckpointEvery time.Duration `koanf:"checkpoint-every" yaml:"checkpoint-every" default:"10m" help:"how often the leader makes the members compare their states, at least 1s; 0 leaves it to quorate cluster digests --now"`
+	RaiseLevelAfter time.Duration `koanf:"raise-level-after" yaml:"raise-level-after" default:"10m" group:"Upgrades and comparisons" help:"how long all members must have supported a newer feature level before the leader raises the cluster to it; 0 leaves it to quorate level raise"`
+	CheckpointEvery time.Duration `koanf:"checkpoint-every" yaml:"checkpoint-every" default:"10m" help:"how often the leader makes the members compare their states, at least 1s; 0 leaves it to quorate digest list --now"`
 	BackupDir       string        `koanf:"backup-dir" yaml:"backup-dir" group:"Backups" help:"folder into which this node saves periodic backups of the whole state; none if empty"`
 	BackupEvery     time.Duration `koanf:"backup-every" yaml:"backup-every" default:"1h" help:"time between two backups, at least 1s"`
 	BackupKeep      int           `koanf:"backup-keep" yaml:"backup-keep" default:"24" help:"how many of its backups to keep, at least 1; older ones are removed"`

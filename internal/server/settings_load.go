@@ -150,7 +150,7 @@ func environmentEntry(known map[string]setting, name, value string) (string, any
 func ReadPeers(path string) ([]host.Peer, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("peers: %w; name a file with the new configuration, see quorate recover --help", err)
+		return nil, fmt.Errorf("peers: %w; name a file with the new configuration, see quorate cluster recover --help", err)
 	}
 	var file struct {
 		Peers []host.Peer `yaml:"peers"`

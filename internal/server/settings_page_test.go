@@ -18,7 +18,7 @@ environment, which overrides the file. A key that does not exist is refused with
 does not exist is a warning ([all variables](command-line.md#environment)). ` + "`deploy/quorate.yaml`" + ` is a file with
 all keys, explained.
 
-` + "`quorate server --check`" + ` with the same file, environment and flags reports whether a server would start with them, and
+` + "`quorate server run --check`" + ` with the same file, environment and flags reports whether a server would start with them, and
 starts nothing.
 
 SIGHUP makes a running server read its settings again. Those marked "on SIGHUP" change then; a change of any other

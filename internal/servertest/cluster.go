@@ -18,7 +18,7 @@ type Settings struct {
 	Args []string
 	// Each, if it is not nil, may change a server, such as its arguments, before it is started. The first one is 0.
 	Each func(i int, s *Server)
-	// Certificates is a folder that "quorate tls init" made for the servers; they are encrypted unless it is empty.
+	// Certificates is a folder that "quorate tls create" made for the servers; they are encrypted unless it is empty.
 	Certificates string
 	// ClientAuth requires certificates of callers, and lets the clients of the cluster present one.
 	ClientAuth bool
@@ -67,7 +67,7 @@ func newCluster(t testing.TB, settings Settings) *Cluster {
 		s.URLs = []string{scheme + s.HTTP}
 		s.ReadyURL = s.URL() + "/readyz"
 		s.Args = slices.Concat([]string{
-			"server", "--id", id, "--data-dir", s.Data, "--http-addr", s.HTTP, "--raft-addr", s.Raft,
+			"server", "run", "--id", id, "--data-dir", s.Data, "--http-addr", s.HTTP, "--raft-addr", s.Raft,
 			"--gossip-addr", s.Gossip, "--bootstrap-expect", fmt.Sprint(size), "--join", peers, "--log-level", "warn",
 		}, settings.tlsArgs(id), settings.Args)
 		if settings.Each != nil {

@@ -24,7 +24,7 @@ func TestClusterLosesItsLeader(t *testing.T) {
 	if second, _ := c.Leader(t); second == first {
 		t.Errorf("%s leads after its end", first.ID)
 	}
-	others[0].Run(t, "access", "account", "list") // by one that runs
+	others[0].Run(t, "account", "list") // by one that runs
 	first.Restart(t)
 	var status struct{ Members []struct{ Reachable bool } }
 	if err := json.Unmarshal([]byte(first.Run(t, "status", "-o", "json")), &status); err != nil {
@@ -42,7 +42,7 @@ func TestClusterLosesItsLeader(t *testing.T) {
 // TestEncryptedServer starts a server that requires certificates of callers.
 func TestEncryptedServer(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "certs")
-	(&Client{Patience: patience}).Run(t, "tls", "init", folder, "--nodes", "n1", "--cluster-name", "secured")
+	(&Client{Patience: patience}).Run(t, "tls", "create", folder, "--nodes", "n1", "--cluster-name", "secured")
 	c := StartCluster(t, Settings{
 		Size: 1, Certificates: folder, ClientAuth: true, Patience: patience,
 		Each: func(i int, s *Server) {
@@ -68,7 +68,7 @@ func TestEncryptedServer(t *testing.T) {
 
 // TestServerThatEndsEarly wants the wait to end at once, with what the server said.
 func TestServerThatEndsEarly(t *testing.T) {
-	s := Server{ID: "n1", Args: []string{"server", "--no-such-flag"}, ReadyURL: "http://127.0.0.1:1/readyz"}
+	s := Server{ID: "n1", Args: []string{"server", "run", "--no-such-flag"}, ReadyURL: "http://127.0.0.1:1/readyz"}
 	s.URLs, s.Patience = []string{"http://127.0.0.1:1"}, time.Hour
 	r := record(t, func(inner *recorder) {
 		s.Start(t)

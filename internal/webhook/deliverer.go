@@ -161,7 +161,7 @@ func (l *leading) startWorker(ctx context.Context, hook *quota.Webhook) *worker 
 func (l *leading) logDead(hook *quota.Webhook) {
 	isDead := hook.State == quota.WebhookDead
 	if isDead && !l.dead[hook.Name] {
-		l.config.Log.Error("a webhook is dead: nothing is delivered until quorate webhooks resume", "webhook", hook.Name,
+		l.config.Log.Error("a webhook is dead: nothing is delivered until quorate webhook resume", "webhook", hook.Name,
 			"error", hook.LastError)
 	}
 	l.dead[hook.Name] = isDead

@@ -49,6 +49,6 @@ func errBehind() error {
 func errClosed() error {
 	return wire.NewProblem(connect.CodeFailedPrecondition,
 		"the cluster is open, and this server, which other machines reach, does not serve an open cluster: make the first "+
-			"administrator with \"quorate access bootstrap\", which guards the cluster, or set insecure-open on all servers",
+			"administrator with \"quorate token create\", which guards the cluster, or set insecure-open on all servers",
 		&quoratev1.Problem{Reason: access.Conflict.String(), NotApplied: true})
 }

@@ -36,7 +36,7 @@ quorate_acquire '{"id":"doomed","keepMs":3600000,"claims":[{"tree":"lab","node":
 	if err := script.Start(); err != nil {
 		t.Fatal(err)
 	}
-	isWaiting := func() bool { return strings.Contains(c.Run(t, "queue"), "doomed") }
+	isWaiting := func() bool { return strings.Contains(c.Run(t, "queue", "list"), "doomed") }
 	servertest.Await(t, patience, "the request waits", isWaiting)
 	if err := syscall.Kill(-script.Process.Pid, syscall.SIGINT); err != nil {
 		t.Fatal(err)

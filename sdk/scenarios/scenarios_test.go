@@ -118,11 +118,11 @@ func (c *cluster) do(t *testing.T, s *driverStep) {
 		c.signal(t, syscall.SIGCONT)
 	case s.Await == "waiting", s.Await == "not-waiting":
 		servertest.Await(t, patience, s.ID+" is "+s.Await, func() bool {
-			return strings.Contains(c.Run(t, "queue"), s.ID) == (s.Await == "waiting")
+			return strings.Contains(c.Run(t, "queue", "list"), s.ID) == (s.Await == "waiting")
 		})
 	case s.Await == "expired":
 		servertest.Await(t, patience, s.ID+" has expired", func() bool {
-			return !strings.Contains(c.Run(t, "leases"), s.ID)
+			return !strings.Contains(c.Run(t, "lease", "list"), s.ID)
 		})
 	default:
 		t.Fatalf("the driver does not know %+v", s)

@@ -14,7 +14,7 @@ type secured struct{ *servertest.Server }
 func startSecured(t *testing.T) secured {
 	t.Helper()
 	certs := filepath.Join(t.TempDir(), "certs")
-	(&servertest.Client{Patience: patience}).Run(t, "tls", "init", certs, "--nodes", "n1")
+	(&servertest.Client{Patience: patience}).Run(t, "tls", "create", certs, "--nodes", "n1")
 	c := servertest.StartCluster(t, servertest.Settings{
 		Size: 1, Certificates: certs, ClientAuth: true, Patience: patience,
 	})

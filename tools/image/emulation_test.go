@@ -56,7 +56,7 @@ func (e emulated) startServer(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := e.command("server", "--config", file)
+	server := e.command("server", "run", "--config", file)
 	server.Stdout, server.Stderr = log, log
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func (e emulated) startServer(t *testing.T, file string) {
 		}
 	})
 	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
-		out, err := e.command("healthcheck", "--config", file).CombinedOutput()
+		out, err := e.command("server", "probe", "--config", file).CombinedOutput()
 		if err == nil {
 			return
 		}

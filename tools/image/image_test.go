@@ -135,7 +135,7 @@ func TestImages(t *testing.T) {
 			t.Errorf("%s: %+v", architecture, file)
 		}
 		if c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/usr/bin/quorate"}) ||
-			!slices.Equal(c.Cmd, []string{"server", "--config", "/etc/quorate/quorate.yaml"}) ||
+			!slices.Equal(c.Cmd, []string{"server", "run", "--config", "/etc/quorate/quorate.yaml"}) ||
 			!maps.Equal(c.Volumes, map[string]struct{}{"/var/lib/quorate": {}}) ||
 			c.Labels["org.opencontainers.image.version"] != "v1.2.3" || c.Labels["org.opencontainers.image.revision"] != "abc" {
 			t.Errorf("%s: %+v", architecture, c)

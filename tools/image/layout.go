@@ -77,7 +77,7 @@ func (b *build) config() v1.Config {
 	return v1.Config{
 		User:       fmt.Sprintf("%d:%d", user, user),
 		Entrypoint: []string{"/" + binaryPath},
-		Cmd:        []string{"server", "--config", configuration},
+		Cmd:        []string{"server", "run", "--config", configuration},
 		Env:        []string{"PATH=/usr/bin"},
 		WorkingDir: "/",
 		Volumes:    map[string]struct{}{"/" + dataPath[:len(dataPath)-1]: {}},
@@ -86,7 +86,7 @@ func (b *build) config() v1.Config {
 		},
 		// Kubernetes and tools that keep to OCI ignore it.
 		Healthcheck: &v1.HealthConfig{
-			Test:     []string{"CMD", "/" + binaryPath, "healthcheck", "--config", configuration},
+			Test:     []string{"CMD", "/" + binaryPath, "server", "probe", "--config", configuration},
 			Interval: 10 * time.Second, Timeout: 5 * time.Second, StartPeriod: time.Minute, Retries: 3,
 		},
 		StopSignal: "SIGTERM",

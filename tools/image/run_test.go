@@ -148,7 +148,7 @@ func allocateJob(t *testing.T, address string, command func(args ...string) *exe
 func (c containers) awaitHealthy(t *testing.T, id string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
-		out, err := c.try("exec", id, "/usr/bin/quorate", "healthcheck", "--config", configuration)
+		out, err := c.try("exec", id, "/usr/bin/quorate", "server", "probe", "--config", configuration)
 		if err == nil && strings.Contains(out, "is ready") {
 			return
 		}

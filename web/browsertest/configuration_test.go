@@ -52,12 +52,12 @@ func TestPlanAndApply(t *testing.T) {
 	b.tabTo("Apply as planned")
 	b.press(kb.Enter)
 	b.awaitTrue("it is applied", `document.querySelector("main").innerText.includes("Applied: this is revision")`)
-	if history := s.Run(t, "history", "--limit", "1"); !strings.Contains(history, "fewer racks") ||
+	if history := s.Run(t, "revision", "list", "--limit", "1"); !strings.Contains(history, "fewer racks") ||
 		!strings.Contains(history, "limit cores: 10 -> 9") {
 		t.Errorf("the history has %s", history)
 	}
 
-	s.Run(t, "limits", "set", "cern:atlas/physics", "cores=19", "--actor", "ann")
+	s.Run(t, "limit", "set", "cern:atlas/physics", "cores=19", "--actor", "ann")
 	b.allow("ApplyTrees") // the refusal
 	b.edit("cores: 9}", "cores: 8}")
 	b.awaitTrue("the conflict is told", `document.querySelector("main").innerText.includes("changed after you loaded it")`)

@@ -10,8 +10,8 @@ import (
 // tokenFor makes an account with a token, which a binding of the configuration may name.
 func tokenFor(t *testing.T, s *server, account string) string {
 	t.Helper()
-	s.Run(t, "access", "account", "add", account)
-	return strings.TrimSpace(s.Run(t, "access", "token", "add", account))
+	s.Run(t, "account", "create", account)
+	return strings.TrimSpace(s.Run(t, "token", "create", account))
 }
 
 // TestSigningIn signs in by keyboard alone: as someone who may see one subtree, then as an administrator.
@@ -92,7 +92,7 @@ func TestAskingForALimit(t *testing.T) {
 	b.press(kb.Enter)
 	b.awaitTrue("the request is listed",
 		`document.querySelector("main table")?.innerText.includes("cores: 40 → unlimited")`)
-	if list := s.Run(t, "limits", "requests"); !strings.Contains(list, "cores: 40 -> unlimited") {
+	if list := s.Run(t, "request", "list"); !strings.Contains(list, "cores: 40 -> unlimited") {
 		t.Errorf("the command line lists\n%s", list)
 	}
 

@@ -40,7 +40,7 @@ func TestItems(t *testing.T) {
 	b.tabTo("Take them")
 	b.press(kb.Enter)
 	b.awaitTrue("the dialog is closed", `!document.querySelector("dialog")`)
-	if items := s.Run(t, "items", "ci:aws-quota-slice", "--state", "dirty"); strings.Count(items, "dirty") != 4 {
+	if items := s.Run(t, "item", "list", "ci:aws-quota-slice", "--state", "dirty"); strings.Count(items, "dirty") != 4 {
 		t.Errorf("the items are not dirty:\n%s", items)
 	}
 }

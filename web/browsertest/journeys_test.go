@@ -61,7 +61,7 @@ func TestWhoIsInTheWay(t *testing.T) {
 		t.Errorf("in the way are the links %v, want %v", links, want)
 	}
 	for _, id := range links {
-		if queue := s.Run(t, "queue", "--blockers"); !strings.Contains(queue, id+": ") {
+		if queue := s.Run(t, "queue", "list", "--blockers"); !strings.Contains(queue, id+": ") {
 			t.Errorf("the command line does not say that %s is in the way:\n%s", id, queue)
 		}
 	}

@@ -234,7 +234,7 @@ func bench(t *testing.T, s *server, length time.Duration, more ...string) float6
 	}
 	caller := s.Client
 	caller.Patience += length
-	args := append([]string{"bench", "--callers", "64", "--duration", length.String(), "-o", "json"}, more...)
+	args := append([]string{"cluster", "bench", "--callers", "64", "--duration", length.String(), "-o", "json"}, more...)
 	out := caller.Run(t, args...)
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatal(err)

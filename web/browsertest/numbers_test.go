@@ -99,9 +99,9 @@ func (s *script) next() []string {
 		s.held = slices.Delete(s.held, at, at+1)
 		return []string{"release", id}
 	case kind < 9:
-		return []string{"limits", "set", node, amount}
+		return []string{"limit", "set", node, amount}
 	default:
-		return []string{"resize", s.held[s.random.IntN(len(s.held))], "--amount", amount}
+		return []string{"allocation", "resize", s.held[s.random.IntN(len(s.held))], "--amount", amount}
 	}
 }
 

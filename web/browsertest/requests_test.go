@@ -33,7 +33,7 @@ func (b *tab) findWhyItWaits(s *server) {
 	b.find("waits")
 	b.awaitTrue("the page of the request says what is in its way", `document.querySelector(".violation")`)
 	said := strings.Join(strings.Fields(b.text(".violation")), " ")
-	if queue := strings.Join(strings.Fields(s.Run(b.t, "queue")), " "); !strings.HasSuffix(queue, said) {
+	if queue := strings.Join(strings.Fields(s.Run(b.t, "queue", "list")), " "); !strings.HasSuffix(queue, said) {
 		b.t.Errorf("the page says %q, and the command line says %q", said, queue)
 	}
 	if holder := b.text(".who"); !strings.Contains(holder, "ann") {

@@ -47,9 +47,9 @@ allocate --id table-1 --ttl 24h --user yan --at ci:tenants/data --item cluster=1
 allocate --id build-9 --user zoe --at ci:tenants/web --item aws-account --wait $never --async --keep 1h
 allocate --id $hostileID --user $hostile --group $hostile --application $hostile --label note=$hostile --at ci:tenants --amount cores=2
 
-limits set cern:atlas/operations/web cores=25 --actor ann --reason $hostile
-limits set labs:atlas cores=5 --actor ann --reason shrink
-hold cern:atlas/operations/workflow --actor ann --reason $hostile
+limit set cern:atlas/operations/web cores=25 --actor ann --reason $hostile
+limit set labs:atlas cores=5 --actor ann --reason shrink
+node cordon cern:atlas/operations/workflow --actor ann --reason $hostile
 `
 
 // refused are commands that must fail: they leave traces that the dashboard shows.

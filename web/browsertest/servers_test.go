@@ -29,7 +29,7 @@ func startCluster(t *testing.T, size int, settings ...string) *servertest.Cluste
 func startGuarded(t *testing.T) *server {
 	t.Helper()
 	address := servertest.FreePorts(t, 1)[0]
-	s := &server{ID: "dev", Args: []string{"dev", "--guarded", "--http-addr", address}}
+	s := &server{ID: "dev", Args: []string{"server", "dev", "--guarded", "--http-addr", address}}
 	s.URLs, s.Patience = []string{"http://" + address}, patience
 	s.ReadyURL = s.URL() + "/readyz"
 	s.Start(t)

@@ -73,7 +73,7 @@ func TestChangeWithoutTheRight(t *testing.T) {
 	eval[any](b, `void document.querySelector("dialog[open] button.primary")?.click()`)
 	b.awaitTrue("the missing right is named",
 		`document.querySelector("main")?.innerText.includes("The missing right is hold at cern:atlas/physics")`)
-	if held := s.Run(t, "allocations"); strings.Contains(held, "hans") {
+	if held := s.Run(t, "allocation", "list"); strings.Contains(held, "hans") {
 		t.Errorf("something is held:\n%s", held)
 	}
 }

@@ -138,7 +138,7 @@ func treeSections(ctx context.Context, api API, list *quoratev1.ListTreesRespons
 	switch more := len(trees) - maxTrees; {
 	case more > 0:
 		sections = append(sections, section{
-			Title: "More trees", Note: fmt.Sprintf("There are %d more trees. See quorate trees.", more),
+			Title: "More trees", Note: fmt.Sprintf("There are %d more trees. See quorate tree list.", more),
 		})
 	case len(trees) == 0 && list.GetFiltered():
 		sections = append(sections, section{Title: "Trees", Note: "There is no tree that you may see."})

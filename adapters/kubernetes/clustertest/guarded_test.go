@@ -25,13 +25,13 @@ func TestGuardedCluster(t *testing.T) {
 	folder := t.TempDir()
 	owner, own := filepath.Join(folder, "admin.token"), filepath.Join(folder, "guarded.token")
 	q := startServers(t, "--bootstrap-secret-file", secret)
-	q.run(t, "access", "bootstrap", "--secret-file", secret, "--out", owner)
+	q.run(t, "token", "create", "--secret-file", secret, "--out", owner)
 	q.token = owner
-	q.run(t, "access", "account", "add", "guarded")
-	q.run(t, "access", "token", "add", "guarded", "--out", own)
+	q.run(t, "account", "create", "guarded")
+	q.run(t, "token", "create", "guarded", "--out", own)
 	q.run(t, "apply", "-f", writeFile(t, "trees.yaml", guardedTrees))
-	q.run(t, "access", "guard", "watch")
-	q.run(t, "access", "guard", "on")
+	q.run(t, "access", "set", "watching")
+	q.run(t, "access", "set", "guarded")
 
 	k := startKubernetes(t, "guarded")
 	k.install(t)
@@ -46,11 +46,11 @@ func TestGuardedCluster(t *testing.T) {
 	}
 	await(t, "the first pod is scheduled", func() bool { return k.pod("rules", "first").Spec.NodeName != "" })
 	k.awaitReason(t, "second", "QuotaWaiting", "prod holds 3000 of 4000 vcore")
-	if list := q.run(t, "allocations"); !strings.Contains(list, "guarded/") {
+	if list := q.run(t, "allocation", "list"); !strings.Contains(list, "guarded/") {
 		t.Error(list)
 	}
 	k.remove(t, "first")
 	await(t, "the second pod is scheduled", func() bool { return k.pod("rules", "second").Spec.NodeName != "" })
 	k.remove(t, "second")
-	await(t, "nothing is held", func() bool { return !strings.Contains(q.run(t, "allocations"), "guarded/") })
+	await(t, "nothing is held", func() bool { return !strings.Contains(q.run(t, "allocation", "list"), "guarded/") })
 }

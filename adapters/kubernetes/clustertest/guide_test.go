@@ -162,8 +162,8 @@ func (g *guide) reasons() (list []string) {
 func (g *guide) startGuarded(t *testing.T) (url string) {
 	t.Helper()
 	certs, ports := filepath.Join(g.dir, "certs"), servertest.FreePorts(t, 3)
-	g.run(t, "quorate tls init certs --nodes n1 && cp certs/ca.crt .")
-	startProcess(t, "quorate-page", servertest.Quorate.Path(t), "server", "--id", "n1", "--data-dir", t.TempDir(),
+	g.run(t, "quorate tls create certs --nodes n1 && cp certs/ca.crt .")
+	startProcess(t, "quorate-page", servertest.Quorate.Path(t), "server", "run", "--id", "n1", "--data-dir", t.TempDir(),
 		"--http-addr", ports[0], "--raft-addr", ports[1], "--gossip-addr", ports[2], "--bootstrap-expect", "1",
 		"--log-level", "warn", "--tls-ca", filepath.Join(certs, "ca.crt"), "--tls-cert", filepath.Join(certs, "n1.crt"),
 		"--tls-key", filepath.Join(certs, "n1.key"), "--tls-client-auth", "none",
@@ -176,9 +176,9 @@ func (g *guide) startGuarded(t *testing.T) (url string) {
 		_, _, err := g.try("quorate cluster wait --voters 1 --healthy --timeout 10s")
 		return err == nil
 	})
-	g.run(t, "quorate access bootstrap --secret-file certs/bootstrap.secret --out admin.token")
+	g.run(t, "quorate token create --secret-file certs/bootstrap.secret --out admin.token")
 	g.set("QUORATE_TOKEN_FILE", filepath.Join(g.dir, "admin.token"))
-	g.run(t, "quorate access guard watch && quorate access guard on")
+	g.run(t, "quorate access set watching && quorate access set guarded")
 	return url
 }
 

@@ -28,7 +28,7 @@ func TestPage(t *testing.T) {
 	g.set("KUBECONFIG", k.kubeconfig(t, admin))
 	url := g.startGuarded(t)
 	g.write(t, "prod.yaml", g.manifest(t))
-	g.run(t, g.script(t, "quorate access account add"))
+	g.run(t, g.script(t, "quorate account create"))
 	p := &pageNamespace{t: t, k: k, g: g, seen: map[string]bool{}}
 	p.adapter = g.installAdapter(t, k, url)
 	k.addNamespace(t, "ready", "prod") // returns when the policies apply
@@ -130,8 +130,8 @@ func (p *pageNamespace) seeWhyItWaits() {
 	}
 	id := "east/" + string(p.k.pod("night", "report").UID)
 	for command, says := range map[string]string{
-		"quorate allocation " + id: "night", "quorate explain " + id: "limit 80, used 80, requested 2",
-		"quorate queue": id, "quorate usage prod:batch": "vcore",
+		"quorate allocation show " + id: "night", "quorate explain " + id: "limit 80, used 80, requested 2",
+		"quorate queue list": id, "quorate usage prod:batch": "vcore",
 	} {
 		if out := p.g.run(p.t, command); !strings.Contains(out, says) {
 			p.t.Errorf("%s does not say %q:\n%s", command, says, out)
@@ -226,11 +226,11 @@ func (p *pageNamespace) uninstall() {
 // releaseAll runs the commands of the page that release what the remaining pods hold.
 func (p *pageNamespace) releaseAll() {
 	p.t.Helper()
-	const records = "quorate allocations --prefix east/ --jq '.allocations[].id'"
+	const records = "quorate allocation list --prefix east/ --jq '.allocations[].id'"
 	if held := p.g.run(p.t, records); strings.Count(held, "east/") != 4 {
 		p.t.Errorf("three pods and a group hold\n%s", held)
 	}
-	if out := p.g.run(p.t, p.g.script(p.t, "quorate allocations --prefix")); strings.Count(out, "east/") != 8 {
+	if out := p.g.run(p.t, p.g.script(p.t, "quorate allocation list --prefix")); strings.Count(out, "east/") != 8 {
 		p.t.Errorf("four are listed, and then released:\n%s", out)
 	}
 	if left := p.g.run(p.t, records); left != "" {

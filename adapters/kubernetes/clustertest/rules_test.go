@@ -130,7 +130,7 @@ func TestRevokedLeases(t *testing.T) {
 	pod.Spec.TerminationGracePeriodSeconds = &period
 	k.mustCreate(t, alice, pod)
 	await(t, "the pod is scheduled", func() bool { return k.pod("rules", "drained").Spec.NodeName != "" })
-	q.run(t, "drain", "prod:west", "--grace", "30s", "--reason", "maintenance")
+	q.run(t, "node", "drain", "prod:west", "--grace", "30s", "--reason", "maintenance")
 	k.awaitStopping(t, "drained")
 	if held, _ := q.records(t); len(held) != 1 {
 		t.Errorf("it stays held until it has ended, and %v are", held)

@@ -35,7 +35,7 @@ func startServers(t *testing.T) string {
 		"--bootstrap-secret-file", bootstrap, "--webhook-secrets-dir", secrets, "--webhook-hosts", "hooks.invalid",
 	}})
 	servertest.Await(t, patience, "the cluster has agreed on civil time, which limits are scheduled by", func() bool {
-		answer, err := c.Try(t, "limits", "scheduled", "-o", "json")
+		answer, err := c.Try(t, "schedule", "list", "-o", "json")
 		return err == nil && strings.Contains(answer, "civilAt")
 	})
 	return c.URLs[0]

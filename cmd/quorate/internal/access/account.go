@@ -11,14 +11,6 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-func newAccountCmd(c *cli.Env) *cobra.Command {
-	group := cli.NewGroup("account", "Add, change, list and remove accounts, which own tokens",
-		newAccountAddCmd(c), newAccountUpdateCmd(c), newAccountListCmd(c), newAccountRemoveCmd(c))
-	group.Long = `Add, change, list and remove accounts, which own tokens. The account ci is the user account/ci, and
-bindings name it "account ci".`
-	return group
-}
-
 type accountOptions struct {
 	*cli.Env
 	description, reason string
@@ -33,14 +25,14 @@ func (o *accountOptions) addFlags(cmd *cobra.Command) {
 	addReason(cmd, &o.reason)
 }
 
-func newAccountAddCmd(c *cli.Env) *cobra.Command {
+func newAccountCreateCmd(c *cli.Env) *cobra.Command {
 	o := &accountOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "add NAME",
+		Use:   "create NAME",
 		Short: "Add an account",
 		Long: `Add an account. It has no rights until a binding names it or one of its groups, and cannot log in until it
 has a token. Adding the same account again changes nothing.`,
-		Example: `  quorate access account add sim-ci --group ci --description "pipelines of the simulation"`,
+		Example: `  quorate account create sim-ci --group ci --description "pipelines of the simulation"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.changeAccount(cmd.Context(), func(ctx context.Context, quorate *client.Client) error {
@@ -53,7 +45,7 @@ has a token. Adding the same account again changes nothing.`,
 				if err != nil {
 					return err
 				}
-				o.Messagef("to give it a token: quorate access token add %s --out %s.token", args[0], args[0])
+				o.Messagef("to give it a token: quorate token create %s --out %s.token", args[0], args[0])
 				return o.Print(answer, lineOf("%s is an account", args[0]))
 			})
 		},
@@ -62,16 +54,16 @@ has a token. Adding the same account again changes nothing.`,
 	return cmd
 }
 
-func newAccountUpdateCmd(c *cli.Env) *cobra.Command {
+func newAccountSetCmd(c *cli.Env) *cobra.Command {
 	o := &accountOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "update NAME",
+		Use:   "set NAME",
 		Short: "Change the description, the groups or the state of an account",
 		Long: `Change the description, the groups or the state of an account. What no flag names stays as it is; --group
 replaces all groups, and --group "" removes them. The tokens of a disabled account are refused from then on, and its
 leases are not renewed. What it has scheduled, put on hold or asked for stays, and is named.`,
-		Example: `  quorate access account update sim-ci --group ci --group night-shift
-  quorate access account update sim-ci --disable --reason "it left the project"`,
+		Example: `  quorate account set sim-ci --group ci --group night-shift
+  quorate account set sim-ci --disable --reason "it left the project"`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeAccounts(c),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -122,14 +114,14 @@ func (o *accountOptions) updateAccount(
 		}
 		return o.Print(answer, func(p *cli.Page) error { return p.Table(accountRows([]*quoratev1.Account{account})) })
 	}
-	return fmt.Errorf("there is no account %q; quorate access account list shows all", name)
+	return fmt.Errorf("there is no account %q; quorate account list shows all", name)
 }
 
 func newAccountListCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Short:   "List the accounts by name",
-		Example: "  quorate access account list\n  quorate access account list -o json",
+		Example: "  quorate account list\n  quorate account list -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			quorate, ctx, cancel, err := c.Connect(cmd.Context())
@@ -147,15 +139,15 @@ func newAccountListCmd(c *cli.Env) *cobra.Command {
 	}
 }
 
-func newAccountRemoveCmd(c *cli.Env) *cobra.Command {
+func newAccountDeleteCmd(c *cli.Env) *cobra.Command {
 	o := &accountOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "remove NAME",
+		Use:   "delete NAME",
 		Short: "Remove an account with its tokens",
 		Long: `Remove an account with its tokens, which are refused from then on. Bindings that name it stay, and count
 again for a new account of the same name: remove them first, or disable the account instead. Scheduled limits, holds and
 open requests for limits that it has made stay, and are named with the commands that end them.`,
-		Example:           "  quorate access account remove sim-ci --reason \"replaced by sim-ci-2\"",
+		Example:           "  quorate account delete sim-ci --reason \"replaced by sim-ci-2\"",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeAccounts(c),
 		RunE: func(cmd *cobra.Command, args []string) error {

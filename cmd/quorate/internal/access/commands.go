@@ -15,18 +15,15 @@ import (
 	rights "github.com/quorate/quorate/internal/access"
 )
 
-// Commands are the commands about access.
-func Commands(c *cli.Env) []*cobra.Command {
-	group := cli.NewGroup("access", "Who may do what: accounts, tokens, rights and the mode of the cluster",
-		newBootstrapCmd(c), newStatusCmd(c), newWhoAmICmd(c), newCanICmd(c), newWhoCanCmd(c), newRolesCmd(c),
-		newAccountCmd(c), newTokenCmd(c), newRefuseCmd(c), newAllowCmd(c), newRefusedCmd(c), newTestJWTCmd(c), newGuardCmd(c),
-		config.NewAdoptAdminsCmd(c))
-	group.AddCommand(localCommands(c)...)
-	group.Long = `Who may do what: accounts, tokens, rights and the mode of the cluster.
-
-A command presents the token in the file that --token-file or QUORATE_TOKEN_FILE names, or the token in QUORATE_TOKEN.
-Accounts and tokens are made here. Roles are given by bindings in the configuration, see "quorate apply".`
-	return []*cobra.Command{group}
+// AddCommands adds the commands about access.
+func AddCommands(to *cli.Nouns) {
+	to.Add("access", newStatusCmd, newWhoAmICmd, newCheckCmd, newSetModeCmd, config.NewAdoptAdminsCmd)
+	to.Add("access", localCommands()...)
+	to.Add("account", newAccountCreateCmd, newAccountSetCmd, newAccountListCmd, newAccountDeleteCmd)
+	to.Add("token", newTokenCreateCmd, newTokenRotateCmd, newTokenDeleteCmd, newTokenListCmd, newTokenCheckCmd)
+	to.Add("refusal", newRefusalCreateCmd, newRefusalListCmd, newRefusalDeleteCmd)
+	to.Add("role", newRoleListCmd)
+	to.Add("binding", newBindingListCmd)
 }
 
 func verbNames() []string { return rights.AllVerbs.Names() }

@@ -16,23 +16,37 @@ type guardOptions struct {
 	force  bool
 }
 
-func newGuardCmd(c *cli.Env) *cobra.Command {
-	group := cli.NewGroup("guard", "Make the rights of callers count", newGuardWatchCmd(c), newGuardOnCmd(c))
-	group.Long = `Make the rights of callers count, in two steps: "watch" shows what would be refused, "on" refuses it. It
-is a fact of the whole cluster. "quorate access status" shows the mode.`
-	return group
-}
-
-func newGuardWatchCmd(c *cli.Env) *cobra.Command {
+func newSetModeCmd(c *cli.Env) *cobra.Command {
 	o := &guardOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "watch",
-		Short: "Count and log what a guarded cluster would refuse, and refuse nothing",
-		Long: `Count and log what a guarded cluster would refuse, and refuse nothing for want of a right. Give tokens and
-bindings to callers until the metric quorate_access_would_refuse_total no longer grows; then "quorate access guard on".`,
-		Example: "  quorate access guard watch",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:   "set {watching | guarded}",
+		Short: "Make the rights of callers count, in two steps",
+		Long: `Make the rights of callers count, in two steps. It is a fact of the whole cluster, and "quorate access status"
+shows it.
+
+watching  What a guarded cluster would refuse is counted and logged, and nothing is refused for want of a right. Give
+          tokens and bindings to callers until the metric quorate_access_would_refuse_total no longer grows.
+guarded   What no binding permits is refused. This cannot be undone. If no one can log in any more, "quorate access
+          recover" on the machine of the leader makes an administrator.
+
+Before the cluster is guarded, the servers are asked what would lock you out: whether they know you, and whether you
+could still manage access. If not, nothing is changed, unless --force is set. The servers refuse it themselves if no one
+could administer the cluster.`,
+		Example: `  quorate access set watching
+  quorate access set guarded --reason "a week without refusals"`,
+		Args:      cobra.MaximumNArgs(1),
+		ValidArgs: []string{watchingMode, guardedMode},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return cli.Usagef("name the mode: %s or %s", watchingMode, guardedMode)
+			case args[0] == guardedMode:
+				return o.runGuard(cmd.Context())
+			case args[0] != watchingMode:
+				return cli.Usagef("the mode is %s or %s, not %q", watchingMode, guardedMode, args[0])
+			case o.force:
+				return cli.Usagef("--force is for the mode %s", guardedMode)
+			}
 			quorate, ctx, cancel, err := o.Connect(cmd.Context())
 			if err != nil {
 				return err
@@ -41,31 +55,18 @@ bindings to callers until the metric quorate_access_would_refuse_total no longer
 			return o.setMode(ctx, quorate, quoratev1.AccessMode_ACCESS_MODE_WATCHING)
 		},
 	}
-	addReason(cmd, &o.reason)
-	return cmd
-}
-
-func newGuardOnCmd(c *cli.Env) *cobra.Command {
-	o := &guardOptions{Env: c}
-	cmd := &cobra.Command{
-		Use:   "on",
-		Short: "Refuse what no binding permits",
-		Long: `Refuse what no binding permits. This cannot be undone. If no one can log in any more, "quorate access recover"
-on the machine of the leader makes an administrator.
-
-First the servers are asked what would lock you out: whether they know you, and whether you could still manage access in
-a guarded cluster. If not, nothing is changed, unless --force is set. The servers refuse it themselves if no one could
-administer the cluster.`,
-		Example: "  quorate access guard on --reason \"a week without refusals\"",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.runGuardOn(cmd.Context()) },
-	}
 	cmd.Flags().BoolVar(&o.force, "force", false, "also if you could not manage access afterwards")
 	addReason(cmd, &o.reason)
 	return cmd
 }
 
-func (o *guardOptions) runGuardOn(ctx context.Context) error {
+// Modes that a cluster can be given.
+const (
+	watchingMode = "watching"
+	guardedMode  = "guarded"
+)
+
+func (o *guardOptions) runGuard(ctx context.Context) error {
 	quorate, ctx, cancel, err := o.Connect(ctx)
 	if err != nil {
 		return err
@@ -99,10 +100,10 @@ func (o *guardOptions) findHindrances(ctx context.Context, quorate *client.Clien
 		texts = append(texts, "you present no token or certificate: export QUORATE_TOKEN_FILE=FILE")
 	}
 	if !manages.GetAllowed()[0] {
-		texts = append(texts, "you would not have access.manage: quorate access who-can access.manage shows who would")
+		texts = append(texts, "you would not have access.manage: quorate binding list access.manage shows who would")
 	}
 	if identity.GetMode() == quoratev1.AccessMode_ACCESS_MODE_OPEN {
-		texts = append(texts, "what would be refused was never counted: quorate access guard watch")
+		texts = append(texts, "what would be refused was never counted: quorate access set watching")
 	}
 	return texts, nil
 }

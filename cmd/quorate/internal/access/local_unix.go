@@ -2,10 +2,6 @@
 
 package access
 
-import (
-	"github.com/spf13/cobra"
+import "github.com/quorate/quorate/cmd/quorate/internal/cli"
 
-	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-)
-
-func localCommands(c *cli.Env) []*cobra.Command { return []*cobra.Command{newRecoverCmd(c)} }
+func localCommands() []cli.Constructor { return []cli.Constructor{newRecoverCmd} }

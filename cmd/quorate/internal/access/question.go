@@ -13,17 +13,17 @@ import (
 	rights "github.com/quorate/quorate/internal/access"
 )
 
-func newCanICmd(c *cli.Env) *cobra.Command {
+func newCheckCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "can-i VERB [TREE[:node/path]]",
+		Use:   "check VERB [TREE[:node/path]]",
 		Short: "Ask whether you have a verb at a node, or on the cluster",
 		Long: `Ask whether you have a verb at a node, or on the cluster. The exit code is 0 for yes and 1 for no. In a
 cluster that is not guarded, the answer is what guarded would do. A node that does not exist, or that you may not see,
 has no verb. No verb is needed to ask.
 
 ` + verbsHelp(),
-		Example: `  quorate access can-i hold cern:atlas/physics
-  quorate access can-i cluster.operate && quorate cluster remove n4`,
+		Example: `  quorate access check hold cern:atlas/physics
+  quorate access check cluster.operate && quorate member delete n4`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: completeQuestion(c),
 		RunE:              func(cmd *cobra.Command, args []string) error { return runCanI(cmd.Context(), c, args) },
@@ -75,15 +75,15 @@ func askRight(
 	return answer, err
 }
 
-func newWhoCanCmd(c *cli.Env) *cobra.Command {
+func newBindingListCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "who-can VERB [TREE[:node/path]]",
+		Use:   "list VERB [TREE[:node/path]]",
 		Short: "List the bindings that give a verb at a node, or on the cluster",
 		Long: `List the bindings that give a verb at a node, or on the cluster, the nearest first. A binding holds at its
 node and everything below it, one on the cluster everywhere. It needs access.read on the cluster, or bindings.grant at
 the node.`,
-		Example: `  quorate access who-can limits.set cern:atlas/physics
-  quorate access who-can access.manage -o json`,
+		Example: `  quorate binding list limits.set cern:atlas/physics
+  quorate binding list access.manage -o json`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: completeQuestion(c),
 		RunE:              func(cmd *cobra.Command, args []string) error { return runWhoCan(cmd.Context(), c, args) },
@@ -145,13 +145,13 @@ type roleView struct {
 	Verbs       []string `json:"verbs"`
 }
 
-func newRolesCmd(c *cli.Env) *cobra.Command {
+func newRoleListCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "roles",
+		Use:   "list",
 		Short: "List the built-in roles and their verbs",
 		Long: `List the built-in roles and their verbs, as this binary knows them. No server is asked. Custom roles are
-in the configuration, see "quorate export".`,
-		Example: "  quorate access roles\n  quorate access roles -o json",
+in the configuration, see "quorate manifest export".`,
+		Example: "  quorate role list\n  quorate role list -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var views []roleView

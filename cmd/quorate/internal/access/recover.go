@@ -26,14 +26,14 @@ func newRecoverCmd(c *cli.Env) *cobra.Command {
 		Short: "Prepare the way back into a cluster, on the machine of the leader",
 		Long: `Prepare the way back into a cluster whose administrators cannot log in: on the machine of the leader, as the
 user of its server, which keeps running. It makes a secret, and a file with the hash of it in the data folder. While
-this server leads, it accepts the secret for one "quorate access bootstrap", which makes a token of an account with the
+this server leads, it accepts the secret for one "quorate token create", which makes a token of an account with the
 role root, as for a new cluster. "quorate status" shows which server leads.
 
 The secret is written to the file of --out, which only you can read, or printed to standard output alone. When it was
 used, what was prepared before is spent on all members, and all of them log that access was recovered. Preparing again
 replaces what was prepared here.`,
 		Example: `  quorate access recover --data-dir /var/lib/quorate --out recovery.secret
-  quorate access bootstrap --secret-file recovery.secret --out admin.token`,
+  quorate token create --secret-file recovery.secret --out admin.token`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return o.runRecover() },
 	}
@@ -64,7 +64,7 @@ func (o *recoverOptions) runRecover() error {
 		file.discard()
 		return err
 	}
-	o.Messagef("to use it while this server leads: quorate access bootstrap --secret-file %s --out admin.token",
+	o.Messagef("to use it while this server leads: quorate token create --secret-file %s --out admin.token",
 		cli.ShellWord(o.out))
 	if done.Secret = ""; o.IsTable() {
 		return nil

@@ -42,18 +42,18 @@ user         a user, ISSUER/NAME, with all its credentials
 certificate  a certificate, by its SHA-256 in lower-case hexadecimal
 jti          one JSON Web Token of an issuer, by its claim "jti"; name the issuer with --issuer`
 
-func newRefuseCmd(c *cli.Env) *cobra.Command {
+func newRefusalCreateCmd(c *cli.Env) *cobra.Command {
 	o := &refuseOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "refuse {token|user|certificate|jti} NAME --until TIME --reason TEXT",
+		Use:   "create {token|user|certificate|jti} NAME --until TIME --reason TEXT",
 		Short: "Refuse credentials that are valid otherwise, until a time",
 		Long: `Refuse credentials that are valid otherwise, until a time. Nothing that came with them is applied any more
 when the command has ended. Refusing the same name again replaces the refusal.
 
 ` + refusedHelp,
-		Example: `  quorate access refuse user github/456789 --until 30d --reason "a leaked runner"
-  quorate access refuse jti 6f1c --issuer github --until 2h --reason "printed in a log"
-  quorate access refuse user corp/ann --issued-before 2026-11-26T12:00:00Z --until 400d --reason "a stolen laptop"`,
+		Example: `  quorate refusal create user github/456789 --until 30d --reason "a leaked runner"
+  quorate refusal create jti 6f1c --issuer github --until 2h --reason "printed in a log"
+  quorate refusal create user corp/ann --issued-before 2026-11-26T12:00:00Z --until 400d --reason "a stolen laptop"`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeKinds,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.runRefuse(cmd.Context(), args) },
@@ -125,14 +125,14 @@ func (o *refuseOptions) runRefuse(ctx context.Context, args []string) error {
 	return o.Print(answer, lineOf("%s %s is refused until %s", args[0], args[1], cli.FormatTime(refused.GetEndsAt())))
 }
 
-func newAllowCmd(c *cli.Env) *cobra.Command {
+func newRefusalDeleteCmd(c *cli.Env) *cobra.Command {
 	o := &refuseOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "allow {token|user|certificate|jti} NAME",
+		Use:   "delete {token|user|certificate|jti} NAME",
 		Short: "Remove a refusal",
-		Long: `Remove a refusal, named as in "quorate access refused list". It gives no right, and does not bring back a
+		Long: `Remove a refusal, named as in "quorate refusal list". It gives no right, and does not bring back a
 token that was revoked.`,
-		Example:           "  quorate access allow user github/456789 --reason \"the runner is clean\"",
+		Example:           "  quorate refusal delete user github/456789 --reason \"the runner is clean\"",
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeKinds,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -159,11 +159,11 @@ token that was revoked.`,
 	return cmd
 }
 
-func newRefusedCmd(c *cli.Env) *cobra.Command {
-	return cli.NewGroup("refused", "List refusals", &cobra.Command{
+func newRefusalListCmd(c *cli.Env) *cobra.Command {
+	return &cobra.Command{
 		Use:     "list",
 		Short:   "List the credentials and users that are refused",
-		Example: "  quorate access refused list\n  quorate access refused list -o json",
+		Example: "  quorate refusal list\n  quorate refusal list -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			quorate, ctx, cancel, err := c.Connect(cmd.Context())
@@ -179,7 +179,7 @@ func newRefusedCmd(c *cli.Env) *cobra.Command {
 			c.ReportAge(answer.GetRead())
 			return c.Print(answer, func(p *cli.Page) error { return p.Table(refusedRows(answer.GetRefused())) })
 		},
-	})
+	}
 }
 
 func refusedRows(refused []*quoratev1.RefusedCredential) [][]string {

@@ -84,7 +84,7 @@ func makeToken[A tokenAnswer](c *cli.Env, out string, replace bool, call func() 
 	}
 	if err := file.write(answer.GetSecret()); err != nil {
 		file.discard()
-		return answer, fmt.Errorf("%s was made, but could not be kept: %w; revoke it: quorate access token revoke %s",
+		return answer, fmt.Errorf("%s was made, but could not be kept: %w; revoke it: quorate token delete %s",
 			tokenText(answer.GetToken()), err, answer.GetToken().GetId())
 	}
 	c.Messagef("%s: %s", out, tokenText(answer.GetToken()))

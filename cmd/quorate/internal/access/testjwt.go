@@ -22,27 +22,27 @@ type jwtOptions struct {
 	issuer, manifest, keysFile string
 }
 
-func newTestJWTCmd(c *cli.Env) *cobra.Command {
+func newTokenCheckCmd(c *cli.Env) *cobra.Command {
 	o := &jwtOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "test-jwt --issuer NAME FILE",
+		Use:   "check --issuer NAME FILE",
 		Short: "Say which rules of an issuer hold for a JSON Web Token",
 		Long: `Say which rules of an issuer hold for the JSON Web Token in a file (- for standard input), and in which
 groups it puts its user. The exit code is 0 if a server would accept the token, and 1 if a rule does not hold.
 
-The issuer is the one in the configuration of the cluster, which needs access.read, or in the manifest of -f, so that
-rules can be tried before they are applied. The token is not sent to a server: this program reads the keys of the issuer
-by itself, from where the issuer says. What a server refuses by "quorate access refuse" is not looked at.
+The issuer is the one in the configuration of the cluster, which needs access.read, or in the manifest of --manifest, so
+that rules can be tried before they are applied. The token is not sent to a server: this program reads the keys of the
+issuer by itself, from where the issuer says. What a server refuses by "quorate refusal create" is not looked at.
 
 The output shows claims of the token.`,
-		Example: `  quorate access test-jwt --issuer github job.jwt
-  quorate access test-jwt --issuer k8s -f access.yaml --keys-file k8s-keys.json /var/run/secrets/tokens/quorate`,
+		Example: `  quorate token check --issuer github job.jwt
+  quorate token check --issuer k8s --manifest access.yaml --keys-file k8s-keys.json /var/run/secrets/tokens/quorate`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.issuer, "issuer", "", "`NAME` of the issuer (required)")
-	flags.StringVarP(&o.manifest, "file", "f", "", "take the issuer from this manifest, in place of the cluster: a `FILE`")
+	flags.StringVar(&o.manifest, "manifest", "", "take the issuer from this manifest, in place of the cluster: a `FILE`")
 	flags.StringVar(&o.keysFile, "keys-file", "", "read the keys from this `FILE` (a JSON Web Key Set), in place of "+
 		"where the issuer says; a keys-file of an issuer is on the servers")
 	return cmd

@@ -10,35 +10,46 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-func newTokenCmd(c *cli.Env) *cobra.Command {
-	group := cli.NewGroup("token", "Make, rotate, revoke and list tokens of accounts",
-		newTokenAddCmd(c), newTokenRotateCmd(c), newTokenRevokeCmd(c), newTokenListCmd(c))
-	group.Long = `Make, rotate, revoke and list tokens of accounts. An account has at most 8 live tokens. The servers keep a
-hash of a token only: it is shown once, when it is made.`
-	return group
-}
-
 type tokenOptions struct {
 	*cli.Env
 	description, reason, out string
+	secretFile               string
 	verbs                    []string
 	life, overlap            string
 }
 
-func newTokenAddCmd(c *cli.Env) *cobra.Command {
+func newTokenCreateCmd(c *cli.Env) *cobra.Command {
 	o := &tokenOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "add ACCOUNT",
+		Use:   "create {ACCOUNT | --secret-file FILE [ACCOUNT]}",
 		Short: "Make a token of an account",
 		Long: `Make a token of an account. It is written to the file of --out, which only you can read, or printed to
 standard output alone, so that it can be piped.
 
---verbs bounds what callers with the token may do; it gives no right that the account does not have.`,
-		Example: `  quorate access token add sim-ci --life 90d --out sim-ci.token
-  quorate access token add metrics --verbs metrics.read --description prometheus | vault kv put secret/quorate token=-`,
-		Args:              cobra.ExactArgs(1),
+--verbs bounds what callers with the token may do; it gives no right that the account does not have.
+
+With --secret-file it is the first token of a cluster: the command shows the bootstrap secret of the servers, which they
+read from the file that their setting bootstrap-secret-file names, or that of "quorate access recover". It makes an
+account, admin unless one is named, with the role root on the cluster, and a token for it. The secret is spent then.
+Make accounts and tokens for daily work with this token, and keep it safe or let it end.`,
+		Example: `  quorate token create --secret-file certs/bootstrap.secret --out admin.token
+  quorate token create sim-ci --life 90d --out sim-ci.token
+  quorate token create metrics --verbs metrics.read --description prometheus | vault kv put secret/quorate token=-`,
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeAccounts(c),
-		RunE:              func(cmd *cobra.Command, args []string) error { return o.runAdd(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			account, changed := append(args, "")[0], cmd.Flags().Changed
+			switch {
+			case o.secretFile == "" && account == "":
+				return cli.Usagef("ACCOUNT is missing; for the first token of a cluster, name the file with the secret of " +
+					"its servers with --secret-file")
+			case o.secretFile == "":
+				return o.runAdd(cmd.Context(), account)
+			case changed("life") || changed("description") || changed("verbs") || changed("reason"):
+				return cli.Usagef("with --secret-file, the token has the life and the verbs that the servers give it")
+			}
+			return o.runBootstrap(cmd.Context(), account)
+		},
 	}
 	o.addLife(cmd)
 	cmd.Flags().StringVar(&o.description, "description", "", "free text for people")
@@ -46,6 +57,8 @@ standard output alone, so that it can be piped.
 	cli.CompleteFlag(cmd, "verbs", verbNames()...)
 	addReason(cmd, &o.reason)
 	addOut(cmd, &o.out, "")
+	cmd.Flags().StringVar(&o.secretFile, "secret-file", "",
+		"get the first token of a cluster for the secret in this `FILE`")
 	return cmd
 }
 
@@ -93,8 +106,8 @@ so that its users have time to change. Without an id it is the token of this cal
 
 A file of --out is replaced as a whole when the new token is there. Clients that read it again, such as this program
 and the Go client, need no restart, and leases stay with the account.`,
-		Example: `  quorate access token rotate --out "$QUORATE_TOKEN_FILE"
-  quorate access token rotate 0123456789abc --overlap 0s --out sim-ci.token`,
+		Example: `  quorate token rotate --out "$QUORATE_TOKEN_FILE"
+  quorate token rotate 0123456789abc --overlap 0s --out sim-ci.token`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.runRotate(cmd.Context(), append(args, "")[0])
@@ -131,20 +144,20 @@ func (o *tokenOptions) runRotate(ctx context.Context, id string) error {
 		})
 	})
 	if err == nil {
-		o.Messagef("the old token ends in %s; to see both: quorate access token list %s", cli.FormatSpan(overlap),
+		o.Messagef("the old token ends in %s; to see both: quorate token list %s", cli.FormatSpan(overlap),
 			answer.GetToken().GetAccount())
 	}
 	return err
 }
 
-func newTokenRevokeCmd(c *cli.Env) *cobra.Command {
+func newTokenDeleteCmd(c *cli.Env) *cobra.Command {
 	o := &tokenOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "revoke ID",
+		Use:   "delete ID",
 		Short: "End a token for good",
 		Long: `End a token for good. Nothing that came with it is applied any more when the command has ended. It may be
 repeated.`,
-		Example: `  quorate access token revoke 0123456789abc --reason "it was in a log"`,
+		Example: `  quorate token delete 0123456789abc --reason "it was in a log"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			quorate, ctx, cancel, err := o.Connect(cmd.Context())
@@ -168,7 +181,7 @@ func newTokenListCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:               "list ACCOUNT",
 		Short:             "List the tokens of an account, without secrets, oldest first",
-		Example:           "  quorate access token list sim-ci\n  quorate access token list sim-ci -o json",
+		Example:           "  quorate token list sim-ci\n  quorate token list sim-ci -o json",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeAccounts(c),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -16,12 +16,8 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-// Commands are the commands about audit records.
-func Commands(c *cli.Env) []*cobra.Command {
-	cmd := newListCmd(c)
-	cmd.AddCommand(newVerifyCmd(c))
-	return []*cobra.Command{cmd}
-}
+// AddCommands adds the commands about audit records.
+func AddCommands(to *cli.Nouns) { to.Add("audit", newListCmd, newVerifyCmd) }
 
 type listOptions struct {
 	*cli.Env
@@ -34,7 +30,7 @@ type listOptions struct {
 func newListCmd(c *cli.Env) *cobra.Command {
 	o := &listOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "audit [FILE...]",
+		Use:   "list [FILE...]",
 		Short: "Show who changed what, oldest first",
 		Long: `Show who changed what, oldest first: the last 10,000 changes of the configuration and of access, which are
 the same on every server. --calls shows instead what the asked server has recorded of its calls since it started: those
@@ -45,18 +41,18 @@ With files (audit-file in the configuration of a server, and FILE.1 and so on) n
 several servers: records are shown in the order of time, and what all servers have recorded only once.
 
 Records never have tokens, nor user data of leases.`,
-		Example: `  quorate audit --at cern:atlas --since 24h
-  quorate audit --actor account/anna -o json
-  quorate audit --denied
-  quorate audit /var/log/quorate/audit.log* --action SetLimits
+		Example: `  quorate audit list --at cern:atlas --since 24h
+  quorate audit list --by account/anna -o json
+  quorate audit list --denied
+  quorate audit list /var/log/quorate/audit.log* --action SetLimits
   quorate audit verify /var/log/quorate/audit.log*`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, files []string) error { return o.run(cmd.Context(), files) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.user, "actor", "", "only what this user did, such as account/anna")
+	flags.StringVar(&o.user, "by", "", "only what this user did, such as account/anna")
 	flags.StringVar(&o.action, "action", "", "only this command or method, such as SetLimits or CreateToken")
-	cli.AddPlaceFlag(flags, &o.at, "only changes")
+	cli.PlaceVar(flags, &o.at, "only changes")
 	flags.StringVar(&o.since, "since", "", "only records since this time: 2026-12-24T18:00:00Z, or a span such as 24h")
 	flags.BoolVar(&o.calls, "calls", false, "show records of calls of the asked server")
 	flags.BoolVar(&o.denied, "denied", false, "only calls that were refused (implies --calls)")

@@ -19,7 +19,7 @@ func TestMergedFiles(t *testing.T) {
 	}
 	hold := func(name string, number uint64, wall int64) *records.Record {
 		r := server(name, number, wall)
-		r.Kind, r.Index, r.Action, r.Detail = records.Hold, 7, "granted", "allocation a"
+		r.Kind, r.Index, r.Action, r.Detail = records.Hold, 7, "granted", "allocation show a"
 		return r
 	}
 	var m merged

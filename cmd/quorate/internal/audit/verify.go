@@ -40,8 +40,8 @@ func newVerifyCmd(c *cli.Env) *cobra.Command {
 together; FILE.2 is read before FILE.1, and that before FILE. No server is asked.
 
 The records behind the last one, and those of files that are not given, cannot be missed: compare the last number and
-hash of the ledger with those of another server's file, or of "quorate audit -o json". Both must be equal, because every
-server has the same records of the ledger.`,
+hash of the ledger with those of another server's file, or of "quorate audit list -o json". Both must be equal, because
+every server has the same records of the ledger.`,
 		Example: `  quorate audit verify /var/log/quorate/audit.log*
   quorate audit verify audit.log -o json | jq .ledger.hash`,
 		Args: cobra.MinimumNArgs(1),

@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-// NewBenchCmd is "quorate bench".
+// NewBenchCmd is "quorate cluster bench".
 func NewBenchCmd(c *cli.Env) *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
@@ -39,13 +39,13 @@ func NewBenchCmd(c *cli.Env) *cobra.Command {
 	return cmd
 }
 
-const benchExamples = `  quorate bench --callers 1,16,64 --duration 10s --warmup 2s
-  quorate bench --cluster 3 --workload spread --picture latency.svg
-  quorate bench --workload contended --rate 500 --duration 30s
-  quorate bench --workload batch --batch 512 --callers 4
-  quorate bench --workload reads --reads linearizable,stale --callers 64 -o json
-  quorate bench --workload watch --watchers 100 --callers 4
-  quorate bench --boskos http://127.0.0.1:8080 --type aws-quota-slice --queue`
+const benchExamples = `  quorate cluster bench --callers 1,16,64 --duration 10s --warmup 2s
+  quorate cluster bench --cluster 3 --workload spread --picture latency.svg
+  quorate cluster bench --workload contended --rate 500 --duration 30s
+  quorate cluster bench --workload batch --batch 512 --callers 4
+  quorate cluster bench --workload reads --reads linearizable,stale --callers 64 -o json
+  quorate cluster bench --workload watch --watchers 100 --callers 4
+  quorate cluster bench --boskos http://127.0.0.1:8080 --boskos-type aws-quota-slice --queue`
 
 func benchHelp() string {
 	var workloads strings.Builder
@@ -76,8 +76,8 @@ func addFlags(cmd *cobra.Command, o *options) {
 	flags.Float64Var(&o.rate, "rate", 0, "open loop: begin this many iterations per second (default: closed loop)")
 	cli.SpanVar(flags, &o.warmup, "warmup", 0, "run this long before each measurement")
 	cli.SpanVar(flags, &o.duration, "duration", 3*time.Second, "how long each measurement takes")
-	cli.SpanVar(flags, &o.duration, "for", 3*time.Second, "the same as --duration")
-	flags.Int64Var(&o.count, "count", 0, "end each measurement after this many iterations, or after --duration if given")
+	flags.Int64Var(&o.count, "iterations", 0,
+		"end each measurement after this many iterations, or after --duration if given")
 	flags.IntVar(&o.batch, "batch", 1, "allocations in one call, 1 to 1000; workload batch has 64 by default")
 	flags.IntVar(&o.leaves, "leaves", 1,
 		"leaves to spread over, 1 to 1000; with one, all callers contend. Workloads spread and levels have 1000 by default")
@@ -86,12 +86,12 @@ func addFlags(cmd *cobra.Command, o *options) {
 	flags.StringSliceVar(&o.reads, "reads", nil,
 		"with workload reads, which it implies: kinds of read: "+strings.Join(readKinds, ", "))
 	flags.BoolVar(&o.afterWrite, "after-write", false, "with workload reads: write before each read")
-	flags.BoolVar(&o.join, "join", false, "join concurrent calls into batches")
+	flags.BoolVar(&o.join, "join-calls", false, "join concurrent calls into batches")
 	flags.IntVar(&o.cluster, "cluster", 0, "start `N` servers of its own: 1, 3 or 5")
 	flags.StringVar(&o.picture, "picture", "", "draw latency and throughput into this `FILE`, .svg or .html")
 	flags.Int64Var(&o.maxErrors, "max-errors", 100, "end a measurement after this many failed operations; 0 for never")
 	flags.StringVar(&o.boskos, "boskos", "", "measure a server for Boskos clients at this `URL`: acquire and release")
-	flags.StringVar(&o.boskosType, "type", "", "with --boskos: the type of resources to acquire")
+	flags.StringVar(&o.boskosType, "boskos-type", "", "with --boskos: the type of resources to acquire")
 	flags.BoolVar(&o.boskosQueue, "queue", false, "with --boskos: wait in the queue, by a request id")
 	cli.CompleteFlag(cmd, "workload", workloadNames()...)
 }

@@ -81,7 +81,7 @@ func (c *ownCluster) startServer(
 		return fmt.Errorf("making the log of a server: %w", err)
 	}
 	command := exec.CommandContext(context.WithoutCancel(ctx), program, // it is needed for the clean-up
-		"server", "--id", id, "--data-dir", filepath.Join(c.folder, id),
+		"server", "run", "--id", id, "--data-dir", filepath.Join(c.folder, id),
 		"--cluster-name", "bench", "--log-level", "warn", "--http-addr", addresses[i], "--raft-addr", addresses[size+i],
 		"--gossip-addr", addresses[2*size+i], "--bootstrap-expect", strconv.Itoa(size),
 		"--join", strings.Join(addresses[2*size:], ","))

@@ -41,13 +41,10 @@ const openCallers = 256
 
 // complete checks the options and fills in what depends on the workload.
 func (o *options) complete(isSet func(flag string) bool) error {
-	if isSet("for") && isSet("duration") {
-		return cli.Usagef("--for and --duration are the same: use one of them")
-	}
 	if isSet("reads") && !isSet("workload") {
 		o.workloadName = workloadReads
 	}
-	if o.count > 0 && !isSet("duration") && !isSet("for") {
+	if o.count > 0 && !isSet("duration") {
 		o.duration = load.MaxDuration
 	}
 	if o.rate != 0 && !isSet("callers") {
@@ -106,7 +103,7 @@ func (o *options) checkLoad(func(string) bool) error {
 	case o.watchers < 1 || o.watchers > 1000:
 		return cli.Usagef("--watchers must be between 1 and 1000, not %d", o.watchers)
 	case o.count < 0:
-		return cli.Usagef("--count must not be negative: %d", o.count)
+		return cli.Usagef("--iterations must not be negative: %d", o.count)
 	case o.maxErrors < 0:
 		return cli.Usagef("--max-errors must not be negative: %d", o.maxErrors)
 	case o.cluster != 0 && o.cluster != 1 && o.cluster != 3 && o.cluster != 5:
@@ -121,7 +118,7 @@ func (o *options) checkCombinations(isSet func(string) bool) error {
 	isReading := o.workloadName == workloadReads
 	switch {
 	case (o.boskos == "") != (o.boskosType == ""):
-		return cli.Usagef("--boskos and --type must be used together")
+		return cli.Usagef("--boskos and --boskos-type must be used together")
 	case o.boskos != "" && (isSet("workload") || isSet("reads") || isSet("batch") || o.cluster > 0 || o.join):
 		return cli.Usagef("--boskos cannot be combined with --workload, --reads, --batch, --cluster or --join")
 	case o.cluster > 0 && isSet("server"):

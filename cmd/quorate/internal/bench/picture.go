@@ -95,7 +95,7 @@ func pictureTitle(r *Report) string {
 			loop = fmt.Sprintf("open loop, %g iterations per second", run.RatePerSecond)
 		}
 	}
-	return fmt.Sprintf("quorate bench: workload %s, %s", r.Workload, loop)
+	return fmt.Sprintf("quorate cluster bench: workload %s, %s", r.Workload, loop)
 }
 
 // drawSVG draws both charts, with a table below them for those who cannot see the charts.

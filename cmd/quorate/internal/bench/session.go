@@ -18,7 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/load"
 )
 
-const benchActor = "quorate bench"
+const benchActor = "quorate cluster bench"
 
 // benchCluster uses the cluster of the command line, or starts one of its own.
 func benchCluster(ctx context.Context, c *cli.Env, o options) (err error) {

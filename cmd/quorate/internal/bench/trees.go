@@ -29,7 +29,7 @@ func largeLimits() map[string]*quoratev1.Limit {
 
 func newTree(s *session) *quoratev1.Tree {
 	return &quoratev1.Tree{
-		Name: s.tree, Limits: largeLimits(), Labels: map[string]string{"made-by": "quorate bench"},
+		Name: s.tree, Limits: largeLimits(), Labels: map[string]string{"made-by": "quorate cluster bench"},
 		Resources: []*quoratev1.Resource{
 			{Name: resourceCPU, Unit: quoratev1.Unit_UNIT_MILLI},
 			{Name: resourceMemory, Unit: quoratev1.Unit_UNIT_BYTES},

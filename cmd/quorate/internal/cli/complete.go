@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -34,20 +35,25 @@ func registerCompletion(cmd *cobra.Command, flag string, complete cobra.Completi
 // and of its flags by their names, unless it has its own.
 func (c *Env) AddCompletions(root *cobra.Command) {
 	arguments := map[string]cobra.CompletionFunc{
-		"TREE": c.CompleteTrees, "TREE...": c.CompleteTrees, "TREE[:node/path]": c.completePlaces,
+		"TREE": c.CompleteTrees, "[TREE...]": c.CompleteTrees, "TREE[:node/path]": c.completePlaces,
 		"[TREE[:node/path]]": c.completePlaces, "TREE[:node/path]...": c.completePlaces, "TREE:old/path": c.completePlaces,
 		"TREE[:RESOURCE]": c.CompleteTrees, "TREE:RESOURCE": c.CompleteTrees,
 	}
 	flags := map[string]cobra.CompletionFunc{
-		"at": c.completePlaces, "tree": c.CompleteTrees, "amount": c.completeAmounts,
+		"at": c.completePlaces, "amount": c.completeAmounts,
 	}
 	for _, cmd := range allCommands(root) {
 		_, first, _ := strings.Cut(cmd.Use, " ")
 		first, more, _ := strings.Cut(first, " ")
 		complete := arguments[first]
-		// Below other commands, an id names a token or a request for limits.
-		if strings.TrimSuffix(first, "...") == "ID" && cmd.Parent() == root {
+		// Of other nouns, an id names a token or a request for limits.
+		isAllocation := cmd.HasParent() && cmd.Parent().Name() == "allocation" ||
+			strings.HasPrefix(LongForm(cmd), "allocation ")
+		if strings.TrimSuffix(first, "...") == "ID" && isAllocation {
 			complete = c.completeAllocations
+		}
+		if first == "ID" && isAllocation { // several ids may have a namespace each
+			cmd.RunE = c.takeNamespace(cmd.RunE)
 		}
 		if complete != nil && cmd.ValidArgsFunction == nil && cmd.Runnable() {
 			cmd.ValidArgsFunction = c.completeArguments(complete, strings.HasSuffix(first, "..."),
@@ -148,27 +154,33 @@ func (c *Env) completeResources(cmd *cobra.Command, tree string) ([]string, cobr
 		})
 }
 
-// completeAllocations offers the ids of allocations and of waiting requests that begin as typed.
+// completeAllocations offers the ids of allocations and of waiting requests that begin as typed, those of other
+// namespaces with theirs.
 func (c *Env) completeAllocations(
 	cmd *cobra.Command, _ []string, typed string,
 ) ([]string, cobra.ShellCompDirective) {
 	return c.CompleteNames(cmd, cobra.ShellCompDirectiveNoFileComp,
 		func(ctx context.Context, quorate *client.Client) ([]string, error) {
+			namespace, prefix, isQualified := strings.Cut(typed, " ")
+			if !isQualified {
+				namespace, prefix = "", typed
+			}
 			held, err := quorate.Allocations.ListAllocations(ctx, &quoratev1.ListAllocationsRequest{
-				IdPrefix: typed, PageSize: mostCompletions, Read: c.ReadOptions(),
+				Namespace: cmp.Or(namespace, c.Namespace), IdPrefix: prefix, PageSize: mostCompletions, Read: c.ReadOptions(),
 			})
 			if err != nil {
 				return nil, err
 			}
 			waiting, err := quorate.Allocations.ListWaiting(ctx, &quoratev1.ListWaitingRequest{
-				PageSize: mostCompletions, Read: c.ReadOptions(),
+				Namespace: cmp.Or(namespace, c.Namespace), PageSize: mostCompletions, Read: c.ReadOptions(),
 			})
 			var names []string
 			for _, a := range held.GetAllocations() {
-				names = append(names, a.GetId())
+				names = append(names, c.IDText(a))
 			}
 			for _, r := range waiting.GetRequests() {
-				if id := r.GetAllocation().GetId(); strings.HasPrefix(id, typed) && !slices.Contains(names, id) {
+				id := c.IDText(r.GetAllocation())
+				if strings.HasPrefix(r.GetAllocation().GetId(), prefix) && !slices.Contains(names, id) {
 					names = append(names, id)
 				}
 			}

@@ -266,11 +266,11 @@ func (c *Env) printCredentialHints(err error) {
 		c.Messagef("  to see who you are:       quorate access whoami")
 	case code == connect.CodeUnauthenticated:
 		c.Messagef("  the token is from:        %s", c.Token.origin())
-		c.Messagef("  to make another one:      quorate access token add ACCOUNT --out FILE")
+		c.Messagef("  to make another one:      quorate token create ACCOUNT --out FILE")
 	case code == connect.CodePermissionDenied && problem.GetField() != "actor": // --actor names another user
 		c.Messagef("  to see who you are:       quorate access whoami")
 		if verb := problem.GetMissingVerb(); verb != "" {
-			c.Messagef("  who may (administrators): quorate access who-can %s",
+			c.Messagef("  who may (administrators): quorate binding list %s",
 				strings.TrimSpace(verb+" "+problem.GetMissingAt()))
 		}
 	}

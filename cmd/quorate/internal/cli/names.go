@@ -44,14 +44,14 @@ func firstField(
 
 // namesOf are the names of the elements of a list, or that of the thing that an answer is about; nil if the schema
 // gives them none. A list without elements has names, but none to print.
-func namesOf(answer proto.Message) []string {
+func (c *Env) namesOf(answer proto.Message) []string {
 	if list := firstField(answer, protoreflect.FieldDescriptor.IsList); list != nil {
 		if !isNamed(list.Message()) {
 			return nil
 		}
 		elements, names := answer.ProtoReflect().Get(list).List(), []string{}
 		for i := range elements.Len() {
-			names = append(names, nameOf(elements.Get(i).Message()))
+			names = append(names, c.nameOf(elements.Get(i).Message()))
 		}
 		return names
 	}
@@ -59,7 +59,7 @@ func namesOf(answer proto.Message) []string {
 	if one == nil || !answer.ProtoReflect().Has(one) {
 		return nil
 	}
-	return []string{nameOf(answer.ProtoReflect().Get(one).Message())}
+	return []string{c.nameOf(answer.ProtoReflect().Get(one).Message())}
 }
 
 // nameFields are the fields that can name a message, the best first. What has a tree and a node is named by both.
@@ -75,9 +75,9 @@ func isNamed(message protoreflect.MessageDescriptor) bool {
 	return fields.ByName("tree") != nil && fields.ByName("node") != nil
 }
 
-// nameOf writes the name of a message of which isNamed is true: an item as TREE:RESOURCE:NAME, a node as
-// TREE:node/path.
-func nameOf(message protoreflect.Message) string {
+// nameOf writes the name of a message of which isNamed is true, as commands take it: an item as TREE:RESOURCE:NAME, a
+// node as TREE:node/path.
+func (c *Env) nameOf(message protoreflect.Message) string {
 	fields := message.Descriptor().Fields()
 	text := func(name protoreflect.Name) string {
 		field := fields.ByName(name)
@@ -85,7 +85,7 @@ func nameOf(message protoreflect.Message) string {
 			return ""
 		}
 		if field.Kind() == protoreflect.MessageKind {
-			return nameOf(message.Get(field).Message())
+			return c.nameOf(message.Get(field).Message())
 		}
 		return message.Get(field).String()
 	}
@@ -93,6 +93,9 @@ func nameOf(message protoreflect.Message) string {
 		return tree + ":" + resource + ":" + name
 	}
 	for _, name := range nameFields {
+		if fields.ByName(name) != nil && name == "id" {
+			return c.idText(text("namespace"), text(name))
+		}
 		if fields.ByName(name) != nil {
 			return text(name)
 		}

@@ -3,6 +3,9 @@ package cli
 import (
 	"cmp"
 	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
@@ -13,17 +16,72 @@ const NamespaceVariable = "QUORATE_NAMESPACE"
 // DefaultNamespace has the ids of callers without a credential.
 const DefaultNamespace = "default"
 
-// NameText names an allocation beside something of a namespace: with its own only if that is another one.
-func NameText(a interface {
+// named is what has a namespace and an id in it.
+type named interface {
 	GetNamespace() string
 	GetId() string
-}, beside string,
-) string {
+}
+
+// NameText names an allocation beside something of a namespace: with its own only if that is another one.
+func NameText(a named, beside string) string {
 	if a.GetNamespace() == "" || a.GetNamespace() == cmp.Or(beside, DefaultNamespace) {
 		return a.GetId()
 	}
-	return a.GetId() + " of " + a.GetNamespace()
+	return qualifiedID(a.GetNamespace(), a.GetId())
 }
+
+// qualifiedID is the namespace, a blank and the id, neither of which has a blank: the text of the ledger, which
+// [Env.SplitID] reads.
+func qualifiedID(namespace, id string) string { return namespace + " " + id }
+
+// SplitID reads the id of an allocation in a command line: an id, or the namespace, a blank and the id. The namespace
+// is empty if the text has none, which stands for that of --namespace or of the caller.
+func (c *Env) SplitID(text string) (namespace, id string, err error) {
+	namespace, id, isQualified := strings.Cut(text, " ")
+	switch {
+	case !isQualified:
+		return "", text, nil
+	case namespace == "" || id == "" || strings.Contains(id, " "):
+		return "", "", Usagef("%q is not an id: write ID, or 'NAMESPACE ID'", text)
+	case c.Namespace != "" && c.Namespace != namespace:
+		return "", "", Usagef("%q is an id of the namespace %s, and --namespace names %s", text, namespace, c.Namespace)
+	}
+	return namespace, id, nil
+}
+
+// IDText is the id of an allocation as the commands of this caller take it: alone, if it is in the namespace that they
+// mean without another word.
+func (c *Env) IDText(a named) string { return c.idText(a.GetNamespace(), a.GetId()) }
+
+func (c *Env) idText(namespace, id string) string {
+	own := c.Namespace
+	if own == "" && !c.Token.isSet() && c.TLS.files.Cert == "" {
+		own = DefaultNamespace
+	}
+	if namespace == "" || namespace == own {
+		return id
+	}
+	return qualifiedID(namespace, id)
+}
+
+// takeNamespace lets the first argument of a command, the id of an allocation, name the namespace of the command too.
+func (c *Env) takeNamespace(run runFunc) runFunc {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return run(cmd, args)
+		}
+		namespace, id, err := c.SplitID(args[0])
+		if err != nil {
+			return err
+		}
+		if namespace != "" {
+			c.Namespace = namespace
+		}
+		return run(cmd, append([]string{id}, args[1:]...))
+	}
+}
+
+type runFunc = func(*cobra.Command, []string) error
 
 // withNamespaces adds the column of namespaces behind that of ids, if the allocations are in several.
 func withNamespaces(rows [][]string, allocations []*quoratev1.Allocation) [][]string {

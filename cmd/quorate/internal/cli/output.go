@@ -52,7 +52,7 @@ func (c *Env) IsTable() bool {
 // Print writes an answer in the format of -o: the message itself as JSON or YAML, the names in it, or the page that
 // draw fills.
 func (c *Env) Print(answer proto.Message, draw func(*Page) error) error {
-	return c.PrintNamed(answer, func() []string { return namesOf(answer) }, draw)
+	return c.PrintNamed(answer, func() []string { return c.namesOf(answer) }, draw)
 }
 
 // PrintNamed is Print for an answer whose names do not stand in it as other commands take them.

@@ -31,25 +31,9 @@ func ParsePlace(text string) (Place, error) {
 	return Place{tree, node}, nil
 }
 
-// PlaceFlags are the flags of commands that can be limited to a node: --at, or --tree and --node.
-type PlaceFlags struct {
-	at         Place
-	tree, node string
-}
-
-// AddFlags adds the flags. What says what is limited, such as "only requests with a claim".
-func (f *PlaceFlags) AddFlags(flags *pflag.FlagSet, what string) {
-	flags.Var(&f.at, "at", what+" at this `NODE` or below it: TREE or TREE:node/path")
-	NameVar(flags, &f.tree, "tree", "the tree of --at")
-	NameVar(flags, &f.node, "node", "the path of --at; needs --tree")
-	hideFlags(flags, "tree", "node")
-}
-
-// AddPlaceFlag adds --at for one node. The flag was called --node in some commands, where that stays valid.
-func AddPlaceFlag(flags *pflag.FlagSet, at *Place, what string) {
+// PlaceVar adds --at, which limits a command to a node. What says what is limited, such as "only changes".
+func PlaceVar(flags *pflag.FlagSet, at *Place, what string) {
 	flags.Var(at, "at", what+" at this `NODE` or below it: TREE or TREE:node/path")
-	flags.Var(at, "node", "the former name of --at")
-	hideFlags(flags, "node")
 }
 
 // AddReasonFlag adds --reason, which says for people why something is done.
@@ -60,26 +44,6 @@ func AddReasonFlag(flags *pflag.FlagSet, reason *string) {
 // AddRequiredReasonFlag is AddReasonFlag where there must be one.
 func AddRequiredReasonFlag(flags *pflag.FlagSet, reason *string) {
 	flags.StringVar(reason, "reason", "", "the reason, which is recorded (required)")
-}
-
-// hideFlags leaves flags out of help and completion. They work as before.
-func hideFlags(flags *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		flags.Lookup(name).Hidden = true
-	}
-}
-
-// Place is the node that the flags name; the zero value for none.
-func (f *PlaceFlags) Place() (Place, error) {
-	switch {
-	case f.at.Tree != "" && (f.tree != "" || f.node != ""):
-		return Place{}, Usagef("--at names the tree and the node: leave out --tree and --node")
-	case f.node != "" && f.tree == "":
-		return Place{}, Usagef("--node needs --tree")
-	case f.at.Tree != "":
-		return f.at, nil
-	}
-	return Place{Tree: f.tree, Node: f.node}, nil
 }
 
 // Set parses the value of a flag.

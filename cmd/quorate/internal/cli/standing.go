@@ -28,7 +28,7 @@ func (c *Env) ReportStanding(ctx context.Context, quorate *client.Client, users 
 	}
 	for i, line := range lines {
 		if i == maxStanding {
-			c.Messagef("and %d more: quorate limits scheduled; quorate holds; quorate limits requests", len(lines)-i)
+			c.Messagef("and %d more: quorate schedule list; quorate node list --cordoned; quorate request list", len(lines)-i)
 			return
 		}
 		c.Messagef("%s", line)
@@ -91,7 +91,7 @@ func standingOf(ctx context.Context, quorate *client.Client, users []string) (li
 	for _, s := range limits.GetLimits() {
 		if slices.Contains(users, s.GetActor()) {
 			lines = append(lines, fmt.Sprintf("the limit %s of %s, scheduled by %s, stays; to end it: "+
-				"quorate limits scheduled cancel %s", s.GetId(), PlaceOf(s.GetTree(), s.GetNode()), s.GetActor(), s.GetId()))
+				"quorate schedule delete %s", s.GetId(), PlaceOf(s.GetTree(), s.GetNode()), s.GetActor(), s.GetId()))
 		}
 	}
 	holds, err := quorate.Trees.ListHolds(ctx, &quoratev1.ListHoldsRequest{})
@@ -101,7 +101,7 @@ func standingOf(ctx context.Context, quorate *client.Client, users []string) (li
 	for _, h := range holds.GetHolds() {
 		if slices.Contains(users, h.GetActor()) {
 			at := PlaceOf(h.GetTree(), h.GetNode())
-			lines = append(lines, fmt.Sprintf("the hold of %s, made by %s, stays; to end it: quorate resume %s", at,
+			lines = append(lines, fmt.Sprintf("the hold of %s, made by %s, stays; to end it: quorate node uncordon %s", at,
 				h.GetActor(), at))
 		}
 	}
@@ -121,7 +121,7 @@ func openRequestsOf(ctx context.Context, quorate *client.Client, users []string)
 		for _, r := range page.GetRequests() {
 			if slices.Contains(users, r.GetAsker()) {
 				lines = append(lines, fmt.Sprintf("request %d of %s for limits of %s is open; to end it: "+
-					"quorate limits reject %d --reason TEXT", r.GetId(), r.GetAsker(),
+					"quorate request reject %d --reason TEXT", r.GetId(), r.GetAsker(),
 					PlaceOf(r.GetTree(), r.GetNode()), r.GetId()))
 			}
 		}

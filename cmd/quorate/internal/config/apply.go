@@ -33,23 +33,25 @@ replaces that of the cluster; without one, with --prune too, it stays as it is.
 
 Files of other systems (--from) cannot say who may do what: nodes that exist keep their bindings, and trees what
 tenants see and whether requests need a user. Queue configurations of YuniKorn do not say what is counted: trees keep
-the resources they have, and --count adds others.
+the resources they have, and --also-count adds others.
 
 A change that removes a tree, or more than half of the nodes of one, is refused and names what would go, unless
 --allow-removals has the number of these trees and nodes. A tree counts once.
 
-With --at, only the subtree of a node changes, and the file is the text of that subtree, as "quorate export --at" prints
-it. It needs no rights elsewhere, and --expected-revision refuses it only if a later revision changed that subtree.
+With --at, only the subtree of a node changes, and the file is the text of that subtree, as "quorate manifest export
+--at" prints it. It needs no rights elsewhere, and --expected-revision refuses it only if a later revision changed that
+subtree.
 
 Every difference is printed: + added, ~ changed, - removed, and ! for a node, user or group that uses more than its new
 limit. "quorate plan" shows them beforehand, with their effect on requests. A limit of users or groups above that of the
-node where it is set is a warning on standard error, with its place in the file: the limit of the node is reached first.`,
+node where it is set is a warning on standard error, with its place in the file: the limit of the node is reached
+first.`,
 		Example: `  quorate apply -f examples/cern.yaml --dry-run
   quorate apply -f cern.yaml -f zuul.yaml --prune --expected-revision 7 --reason "one text for everything"
   quorate apply -f limits/ --reason "everything in one folder"
   quorate apply -f nodepool.yaml --from zuul
   quorate apply --at cern:atlas -f atlas.yaml --expected-revision 7
-  quorate tree export cern | sed s/20/25/ | quorate apply -f - --reason "physics bought a rack"`,
+  quorate manifest export cern | sed s/20/25/ | quorate apply -f - --reason "physics bought a rack"`,
 		Args: o.source.checkNoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runApply(cmd.Context()) },
 	}

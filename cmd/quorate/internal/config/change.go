@@ -104,7 +104,7 @@ type revisionFlag struct {
 func (f *revisionFlag) Set(text string) error {
 	revision, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return cli.Usagef("%q is not a revision: use a number from quorate history", text)
+		return cli.Usagef("%q is not a revision: use a number from quorate revision list", text)
 	}
 	f.value = &revision
 	return nil

@@ -2,28 +2,17 @@
 // [changeOptions.runChange], which all changes go through.
 package config
 
-import (
-	"github.com/spf13/cobra"
+import "github.com/quorate/quorate/cmd/quorate/internal/cli"
 
-	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-)
-
-// Commands are the commands that read and change the configuration.
-func Commands(c *cli.Env) []*cobra.Command {
-	return []*cobra.Command{
-		newPlanCmd(c),
-		newApplyCmd(c),
-		newExportCmd(c),
-		newConvertCmd(c),
-		newHistoryCmd(c),
-		newRollbackCmd(c),
-		newLimitsCmd(c),
-		newMoveCmd(c),
-		newHoldCmd(c),
-		newDrainCmd(c),
-		newResumeCmd(c),
-		newHoldsCmd(c),
-		newTreeCmd(c),
-		newPolicyCmd(c),
-	}
+// AddCommands adds the commands that read and change the configuration.
+func AddCommands(to *cli.Nouns) {
+	to.Add("manifest", newPlanCmd, newApplyCmd, newExportCmd, newConvertCmd)
+	to.Add("revision", newRevisionListCmd, newRollbackCmd)
+	to.Add("tree", newTreeDeleteCmd)
+	to.Add("policy", newPolicyListCmd, newPolicyDeleteCmd)
+	to.Add("node", newCordonCmd, newDrainCmd, newUncordonCmd, newMoveCmd)
+	to.Add("limit", newLimitShowCmd, newLimitSetCmd)
+	to.Add("schedule", newScheduleListCmd, newScheduleDeleteCmd)
+	to.Add("request", newRequestCreateCmd, newRequestListCmd, newRequestApproveCmd, newRequestRejectCmd,
+		newRequestDeleteCmd)
 }

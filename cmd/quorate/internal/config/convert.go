@@ -64,7 +64,7 @@ const maxCounted = 500
 
 func (o *formatOptions) addFlags(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringVar(&o.from, "from", "", usage+cli.JoinNames(converters))
-	cmd.Flags().StringArrayVar(&o.counted, "count", nil,
+	cmd.Flags().StringArrayVar(&o.counted, "also-count", nil,
 		"with --from yunikorn, also count this `TYPE` of resource, which no limit names; may be repeated")
 	cli.CompleteFlag(cmd, "from", converterNames()...)
 }
@@ -73,17 +73,17 @@ func (o *formatOptions) converter() (converter, error) {
 	convert, known := converters[o.from]
 	switch {
 	case o.from == "":
-		return nil, cli.Usagef("--count is for --from yunikorn; a manifest names its resources")
+		return nil, cli.Usagef("--also-count is for --from yunikorn; a manifest names its resources")
 	case !known:
 		return nil, cli.Usagef("there is no format %q; there are: %s", o.from, cli.JoinNames(converters))
 	case len(o.counted) > maxCounted:
-		return nil, cli.Usagef("--count is given %d times; %d are allowed", len(o.counted), maxCounted)
+		return nil, cli.Usagef("--also-count is given %d times; %d are allowed", len(o.counted), maxCounted)
 	case len(o.counted) == 0:
 		return convert, nil
 	case o.from == yunikornFormat:
 		return yunikornConverter(o.counted), nil
 	}
-	return nil, cli.Usagef("--count is for --from yunikorn; files of %s name all their resources", o.from)
+	return nil, cli.Usagef("--also-count is for --from yunikorn; files of %s name all their resources", o.from)
 }
 
 type convertOptions struct {
@@ -103,8 +103,8 @@ Formats:` +
 Notes about parts that were left out or renamed go to standard error. If the file cannot be converted, every problem is
 listed there, nothing is printed, and the exit code is 1. With -o json, print the API request that would apply the
 trees.`,
-		Example: `  quorate convert --from zuul nodepool.yaml > tenants.yaml
-  quorate convert --from quota-manager - < quotas.json | quorate plan -f -`,
+		Example: `  quorate manifest convert --from zuul nodepool.yaml > tenants.yaml
+  quorate manifest convert --from quota-manager - < quotas.json | quorate plan -f -`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return o.runConvert(args[0]) },
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,24 +21,35 @@ type exportOptions struct {
 func newExportCmd(c *cli.Env) *cobra.Command {
 	o := &exportOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "export",
+		Use:   "export [TREE...]",
 		Short: "Print the configuration, or that of a subtree, as a manifest for apply",
 		Long: `Print all trees and policies and the access section, as they are at one moment, as a manifest for
 "quorate apply"; the same configuration gives the same text. The access section is left out while it is empty, and for
 callers that may not read it. Accounts and tokens are never in it. With -o json, print the API request that would apply
 all of this.
 
+With the names of trees, print these with their bindings, and the policies that they use and the configuration defines.
+
 With --at, print a node and what is below it, for "quorate apply" with the same --at. It needs the right to read the
 configuration there, and none elsewhere.
 
 With --revision, print the configuration as it was after that revision, as far as the history reaches back; "quorate
-rollback" returns to it. It needs the right to read the configuration of the whole cluster.`,
-		Example: `  quorate export > quorate.yaml
-  diff <(quorate export --revision 7) <(quorate export --revision 9)
-  quorate export --at cern:atlas > atlas.yaml
+revision rollback" returns to it. It needs the right to read the configuration of the whole cluster.`,
+		Example: `  quorate manifest export > quorate.yaml
+  quorate manifest export cern tenants
+  diff <(quorate manifest export --revision 7) <(quorate manifest export --revision 9)
+  quorate manifest export --at cern:atlas > atlas.yaml
   quorate apply -f quorate.yaml --prune --expected-revision 7`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.runExport(cmd.Context()) },
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, trees []string) error {
+			switch {
+			case len(trees) == 0:
+				return o.runExport(cmd.Context())
+			case o.at.value != nil || o.revision != 0:
+				return cli.Usagef("--at and --revision are not about whole trees: leave out %s", strings.Join(trees, " "))
+			}
+			return exportTrees(cmd.Context(), c, trees)
+		},
 	}
 	cmd.Flags().Var(&o.at, "at", "print this node and what is below it only")
 	cmd.Flags().Uint64Var(&o.revision, "revision", 0, "print the configuration after this revision")
@@ -67,17 +79,6 @@ func (o *exportOptions) runExport(ctx context.Context) error {
 	return printManifest(o.Env, &manifest.Manifest{
 		At: o.at.value, Access: answer.GetAccess(), Policies: answer.GetPolicies(), Trees: answer.GetTrees(),
 	}, false)
-}
-
-func newTreeExportCmd(c *cli.Env) *cobra.Command {
-	return &cobra.Command{
-		Use:   "export TREE...",
-		Short: "Print trees as a manifest for apply",
-		Long: `Print trees with their bindings, and the policies that they use and the configuration defines, as a
-manifest for "quorate apply". With -o json, print the API request that would apply them.`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return exportTrees(cmd.Context(), c, args) },
-	}
 }
 
 func exportTrees(ctx context.Context, c *cli.Env, names []string) error {

@@ -17,33 +17,33 @@ import (
 
 type historyOptions struct {
 	*cli.Env
-	limit   int32
+	limit   int
 	before  uint64
 	at      cli.Place
 	actor   string
 	oneLine bool
 }
 
-func newHistoryCmd(c *cli.Env) *cobra.Command {
+func newRevisionListCmd(c *cli.Env) *cobra.Command {
 	o := &historyOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "history [REVISION]",
+		Use:   "list [REVISION]",
 		Short: "Show who changed the configuration, when and why",
 		Long: `Show who changed the configuration, when and why, newest first, or one revision. The servers keep the last
 1,000 revisions, with 200 changes of each.`,
-		Example: `  quorate history --one-line
-  quorate history 12
-  quorate history --at cern:atlas --actor ann
-  quorate history --before 100 --limit 5`,
+		Example: `  quorate revision list --one-line
+  quorate revision list 12
+  quorate revision list --at cern:atlas --by ann
+  quorate revision list --before 100 --limit 5`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRevisions(c),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.runHistory(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
-	flags.Int32Var(&o.limit, "limit", 0, "show at most this many, the newest (default: all)")
+	flags.IntVar(&o.limit, "limit", 0, "show at most this many, the newest (default: all)")
 	flags.Uint64Var(&o.before, "before", 0, "only those before this revision")
 	flags.Var(&o.at, "at", "only changes of this `NODE` itself: TREE or TREE:node/path")
-	flags.StringVar(&o.actor, "actor", "", "only those that this actor has made")
+	flags.StringVar(&o.actor, "by", "", "only what this user did, such as account/anna")
 	flags.BoolVar(&o.oneLine, "one-line", false, "show each revision on one line, without its changes")
 	return cmd
 }
@@ -74,7 +74,7 @@ func (o *historyOptions) runHistory(ctx context.Context, args []string) error {
 		return err
 	}
 	if found := answer.GetRevisions(); len(args) == 1 && (len(found) == 0 || found[0].GetRevision() != o.before-1) {
-		return fmt.Errorf("there is no revision %s: quorate history --one-line lists those that are kept", args[0])
+		return fmt.Errorf("there is no revision %s: quorate revision list --one-line lists those that are kept", args[0])
 	}
 	o.ReportAge(answer.GetRead())
 	o.ReportFiltered(answer)
@@ -90,13 +90,13 @@ func (o *historyOptions) runHistory(ctx context.Context, args []string) error {
 	})
 }
 
-// fetchRevisions asks for the newest revisions, all of them without --limit or with --actor.
+// fetchRevisions asks for the newest revisions, all of them without --limit or with --by.
 func (o *historyOptions) fetchRevisions(
 	ctx context.Context, quorate *client.Client,
 ) (*quoratev1.ListRevisionsResponse, error) {
 	limit := cmp.Or(o.limit, revisionPage)
 	request := &quoratev1.ListRevisionsRequest{
-		Tree: o.at.Tree, Node: o.at.Node, PageSize: min(limit, revisionPage), Before: o.before, Read: o.ReadOptions(),
+		Tree: o.at.Tree, Node: o.at.Node, PageSize: int32(min(limit, revisionPage)), Before: o.before, Read: o.ReadOptions(),
 	}
 	if o.actor == "" {
 		return quorate.Trees.ListRevisions(ctx, request)
@@ -110,7 +110,7 @@ func (o *historyOptions) fetchRevisions(
 		return r.GetActor() != o.actor
 	})
 	found := answer.GetRevisions()
-	answer.Revisions = found[:min(len(found), int(limit))]
+	answer.Revisions = found[:min(len(found), limit)]
 	return answer, nil
 }
 

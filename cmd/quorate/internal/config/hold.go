@@ -17,23 +17,23 @@ type holdOptions struct {
 	changeOptions
 	at                string
 	deny, drain, wait bool
-	span, until       string // when the hold ends; at most one is given
-	grace             string
+	span              time.Duration // until the hold ends; 0 without an end, or with until
+	until, grace      string
 }
 
-func newHoldCmd(c *cli.Env) *cobra.Command {
+func newCordonCmd(c *cli.Env) *cobra.Command {
 	o := &holdOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
-		Use:   "hold TREE[:node/path]",
+		Use:   "cordon TREE[:node/path]",
 		Short: "Admit nothing new at a node and below it",
-		Long: `Put a node on hold: nothing new is admitted at the node and everywhere below it, in no mode, and no
-allocation there can grow. Renewals, releases and confirmations go on, and limits stay as they are. Requests that
-wait keep their place in the queue; with --deny, those that come during the hold are denied instead. The hold ends with
-"quorate resume", or by itself after --for or at --until, which becomes a span by the civil time of the cluster. It
-moves with its node; manifests and rollbacks leave it as it is.`,
-		Example: `  quorate hold cern:atlas --reason "new cables"
-  quorate hold cern:atlas --for 2h --deny
-  quorate hold cern:atlas --until 2026-11-30T08:00:00Z --reason weekend`,
+		Long: `Put a node on hold: nothing new is admitted at the node and everywhere below it, in no mode, and no allocation
+there can grow. Renewals, releases and confirmations go on, and limits stay as they are. Requests that wait keep their
+place in the queue; with --deny, those that come during the hold are denied instead. The hold ends with "quorate node
+uncordon", or by itself after --for or at --until, which becomes a span by the civil time of the cluster. It moves with
+its node; manifests and rollbacks leave it as it is.`,
+		Example: `  quorate node cordon cern:atlas --reason "new cables"
+  quorate node cordon cern:atlas --for 2h --deny
+  quorate node cordon cern:atlas --until 2026-11-30T08:00:00Z --reason weekend`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.at = args[0]
@@ -49,13 +49,13 @@ func newDrainCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain TREE[:node/path]",
 		Short: "Hold a node, and revoke the leases at it and below it",
-		Long: `Put a node on hold as "quorate hold" does, and revoke the leases at the node and everywhere below it: each
-ends after --grace at the latest, whatever its holder renews. Allocations that are not leases stay; release them, or
-wait until their holders do. "quorate holds" shows what is left, and an event tells when nothing is ("quorate events
---kind drained"). With --wait the command ends then; --timeout says how long it waits, which is the grace and two
-minutes otherwise. "quorate resume" ends the hold, but takes no revocation back.`,
-		Example: `  quorate drain cern:atlas --grace 10m --reason "move to the new hall"
-  quorate drain cern:atlas --grace 10m --wait --timeout 1h`,
+		Long: `Put a node on hold as "quorate node cordon" does, and revoke the leases at the node and everywhere below it:
+each ends after --grace at the latest, whatever its holder renews. Allocations that are not leases stay; release them,
+or wait until their holders do. "quorate node list --cordoned" shows what is left, and an event tells when nothing is
+("quorate event list --kind drained"). With --until-empty the command ends then; --timeout says how long it waits, which
+is the grace and two minutes otherwise. "quorate node uncordon" ends the hold, but takes no revocation back.`,
+		Example: `  quorate node drain cern:atlas --grace 10m --reason "move to the new hall"
+  quorate node drain cern:atlas --grace 10m --until-empty --timeout 1h`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.at = args[0]
@@ -64,26 +64,26 @@ minutes otherwise. "quorate resume" ends the hold, but takes no revocation back.
 	}
 	o.addHoldFlags(cmd)
 	cmd.Flags().StringVar(&o.grace, "grace", "0s", "how long leases last at most, up to 1h")
-	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until nothing is held at the node and below it")
+	cmd.Flags().BoolVar(&o.wait, "until-empty", false, "wait until nothing is held at the node and below it")
 	return cmd
 }
 
 func (o *holdOptions) addHoldFlags(cmd *cobra.Command) {
 	o.addFlags(cmd)
 	cmd.Flags().BoolVar(&o.deny, "deny", false, "deny requests that would wait for the end of the hold")
-	cmd.Flags().StringVar(&o.span, "for", "", "end the hold after this time, such as 2h or 30d (default: with resume)")
+	cli.SpanVar(cmd.Flags(), &o.span, "for", 0, "end the hold after this time, such as 2h or 30d (default: with uncordon)")
 	cmd.Flags().StringVar(&o.until, "until", "", "end the hold at this `TIME`, such as 2026-11-30T08:00:00Z, or "+
 		"2026-11-30T08:00 in the time zone of this machine")
 }
 
-func newResumeCmd(c *cli.Env) *cobra.Command {
+func newUncordonCmd(c *cli.Env) *cobra.Command {
 	o := &holdOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
-		Use:   "resume TREE[:node/path]",
+		Use:   "uncordon TREE[:node/path]",
 		Short: "End the hold of a node",
 		Long: `End the hold of a node, also that of a drain, and grant what waited for it, in the order of the queue. Leases
 that a drain has revoked stay revoked.`,
-		Example: "  quorate resume cern:atlas",
+		Example: "  quorate node uncordon cern:atlas",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.at = args[0]
@@ -95,7 +95,7 @@ that a drain has revoked stay revoked.`,
 }
 
 func (o *holdOptions) newRequest() (*quoratev1.HoldNodeRequest, error) {
-	if o.span != "" && o.until != "" {
+	if o.span != 0 && o.until != "" {
 		return nil, cli.Usagef("--for and --until exclude each other: say how long the hold lasts, or when it ends")
 	}
 	at, err := cli.ParsePlace(o.at)
@@ -103,11 +103,8 @@ func (o *holdOptions) newRequest() (*quoratev1.HoldNodeRequest, error) {
 		return nil, err
 	}
 	r := &quoratev1.HoldNodeRequest{
-		Tree: at.Tree, Node: at.Node, Deny: o.deny, Drain: o.drain,
+		Tree: at.Tree, Node: at.Node, Deny: o.deny, Drain: o.drain, ForMs: o.span.Milliseconds(),
 		DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
-	}
-	if r.ForMs, err = parseMillis("--for", o.span); err != nil {
-		return nil, err
 	}
 	if r.GraceMs, err = parseMillis("--grace", o.grace); err != nil {
 		return nil, err
@@ -162,7 +159,7 @@ func spanUntil(ctx context.Context, quorate *client.Client, until time.Time) (in
 			until.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	case span > int64(quota.MaxHold):
 		return 0, cli.Usagef("--until: %s is more than %s after the civil time of the cluster, %s; name an earlier time, "+
-			"or leave it out and use quorate resume", until.UTC().Format(time.RFC3339),
+			"or leave it out and use quorate node uncordon", until.UTC().Format(time.RFC3339),
 			cli.FormatSpan(time.Duration(quota.MaxHold)*time.Millisecond), now.UTC().Format(time.RFC3339))
 	default:
 		return span, nil

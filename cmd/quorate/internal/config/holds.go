@@ -3,10 +3,7 @@ package config
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
@@ -20,23 +17,8 @@ const (
 	drainPoll = 500 * time.Millisecond
 )
 
-func newHoldsCmd(c *cli.Env) *cobra.Command {
-	at := ""
-	return &cobra.Command{
-		Use:   "holds [TREE[:node/path]]",
-		Short: "List the nodes on hold, and what is left there",
-		Long: `List the nodes on hold, those of one tree, or those at one node and below it. USED is what is held at the node
-and below. A drain is "drained" once nothing was left; "quorate allocations --at" lists what is.`,
-		Example: "  quorate holds\n  quorate holds cern:atlas",
-		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			at = strings.Join(args, "")
-			return listHolds(cmd.Context(), c, at)
-		},
-	}
-}
-
-func listHolds(ctx context.Context, c *cli.Env, at string) error {
+// ListCordoned prints the nodes on hold: all, or those at a node and below it.
+func ListCordoned(ctx context.Context, c *cli.Env, at string) error {
 	request := &quoratev1.ListHoldsRequest{Read: c.ReadOptions()}
 	if at != "" {
 		place, err := cli.ParsePlace(at)
@@ -63,7 +45,7 @@ func listHolds(ctx context.Context, c *cli.Env, at string) error {
 func holdRows(u cli.Units, answer *quoratev1.ListHoldsResponse) [][]string {
 	rows := [][]string{{"NODE", "REQUESTS", "DRAIN", "SINCE", "ENDS", "USED", "ACTOR", "REASON"}}
 	for _, h := range answer.GetHolds() {
-		requests, ends := "wait", "with resume"
+		requests, ends := "wait", "with uncordon"
 		if h.GetDeny() {
 			requests = "denied"
 		}
@@ -111,7 +93,8 @@ func (o *holdOptions) waitDrained(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not drained yet: %s; list it with quorate allocations --at %s: %w", at, left, at, ctx.Err())
+			return fmt.Errorf("%s is not drained yet: %s; list it with quorate allocation list --at %s: %w", at, left, at,
+				ctx.Err())
 		case <-time.After(drainPoll):
 		}
 	}

@@ -23,10 +23,10 @@ type limitRequestOptions struct {
 	reason string
 }
 
-func newLimitsRequestCmd(c *cli.Env) *cobra.Command {
-	o, open := limitRequestOptions{Env: c}, "14d"
+func newRequestCreateCmd(c *cli.Env) *cobra.Command {
+	o, open := limitRequestOptions{Env: c}, time.Duration(0)
 	cmd := &cobra.Command{
-		Use:   "request TREE[:node/path] RESOURCE=LIMIT... --reason TEXT",
+		Use:   "create TREE[:node/path] RESOURCE=LIMIT... --reason TEXT",
 		Short: "Ask those who may set the limits of a node for other limits",
 		Long: `Ask those who may set the limits of a node for other limits of it. The verb limits.request is needed at
 the node. The request waits until it is approved, rejected or withdrawn, or until its time is over. Asking again for
@@ -36,29 +36,25 @@ If the parent of the node has a rule auto-approve that allows the new limits, th
 says what the rule would allow, and people decide.
 
 The cluster must be guarded or watching: in an open one callers cannot be told apart.`,
-		Example: `  quorate limits request cern:atlas/physics cores=120 --reason "the autumn campaign"
-  quorate limits request cern:atlas/physics cores=120 --reason "two days only" --for 2d`,
+		Example: `  quorate request create cern:atlas/physics cores=120 --reason "the autumn campaign"
+  quorate request create cern:atlas/physics cores=120 --reason "two days only" --for 2d`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.request(cmd.Context(), args[0], args[1:], open)
 		},
 	}
 	cli.AddRequiredReasonFlag(cmd.Flags(), &o.reason)
-	cmd.Flags().StringVar(&open, "for", open, "how long the request may wait, such as 12h or 14d")
+	cli.SpanVar(cmd.Flags(), &open, "for", 14*24*time.Hour, "how long the request may wait, such as 12h or 14d")
 	return cmd
 }
 
-func (o *limitRequestOptions) request(ctx context.Context, place string, pairs []string, open string) error {
+func (o *limitRequestOptions) request(ctx context.Context, place string, pairs []string, open time.Duration) error {
 	at, err := cli.ParsePlace(place)
 	if err != nil {
 		return err
 	}
-	span, err := cli.ParseSpan("--for", open)
-	if err != nil {
-		return err
-	}
-	if span < time.Millisecond {
-		return cli.Usagef("--for: %s is too short; a request waits for 1ms to 90d", open)
+	if open < time.Millisecond {
+		return cli.Usagef("--for: %s is too short; a request waits for 1ms to 90d", cli.FormatSpan(open))
 	}
 	if strings.TrimSpace(o.reason) == "" {
 		return cli.Usagef("--reason is missing: say why the limits are needed")
@@ -73,7 +69,7 @@ func (o *limitRequestOptions) request(ctx context.Context, place string, pairs [
 		}
 		answer, err := quorate.Requests.RequestLimits(ctx, &quoratev1.RequestLimitsRequest{
 			Tree: at.Tree, Node: at.Node, Limits: limits, Reason: o.reason,
-			OpenMs: span.Milliseconds(),
+			OpenMs: open.Milliseconds(),
 		})
 		if err != nil {
 			return err
@@ -99,26 +95,26 @@ func (o *limitRequestOptions) connected(
 	return fn(ctx, quorate)
 }
 
-func newLimitsRequestsCmd(c *cli.Env) *cobra.Command {
+func newRequestListCmd(c *cli.Env) *cobra.Command {
 	o := limitRequestOptions{Env: c}
 	var all bool
 	var at cli.Place
 	var asker string
 	cmd := &cobra.Command{
-		Use:   "requests",
+		Use:   "list",
 		Short: "Show requests for limits: your own, and those that you may decide about",
 		Long: `Show requests for limits, oldest first: your own, and those that you may decide about; with the verb
 audit.read on the cluster, all of them. Only open requests are shown unless --all is given, which also shows who closed
 requests, and why. 1,000 closed requests are remembered; of the user with most of them the oldest is forgotten.`,
-		Example: `  quorate limits requests
-  quorate limits requests --at cern:atlas --all`,
+		Example: `  quorate request list
+  quorate request list --at cern:atlas --all`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.list(cmd.Context(), at, asker, all)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "show closed requests too")
-	cli.AddPlaceFlag(cmd.Flags(), &at, "only those for a node")
+	cli.PlaceVar(cmd.Flags(), &at, "only those for a node")
 	cmd.Flags().StringVar(&asker, "asker", "", "only those of this user, such as account/anna")
 	return cmd
 }
@@ -161,11 +157,11 @@ func (o *limitRequestOptions) hideClosed(found *quoratev1.ListRequestsResponse) 
 		return r.GetState() != quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN
 	})
 	if closed := all - len(found.GetRequests()); closed > 0 && o.IsTable() {
-		o.Messagef("closed requests: %d; to see who closed them and why: quorate limits requests --all", closed)
+		o.Messagef("closed requests: %d; to see who closed them and why: quorate request list --all", closed)
 	}
 }
 
-func newLimitsApproveCmd(c *cli.Env) *cobra.Command {
+func newRequestApproveCmd(c *cli.Env) *cobra.Command {
 	o := limitRequestOptions{Env: c}
 	var digest string
 	var dry bool
@@ -177,9 +173,9 @@ must not be the one who asked. The last approval that the tree wants sets the li
 request becomes stale.
 
 The command approves the request as it is now. With --digest it approves only what was shown with that digest, by
-"quorate limits requests -o json".`,
-		Example: `  quorate limits approve 12 --dry-run
-  quorate limits approve 12`,
+"quorate request list -o json".`,
+		Example: `  quorate request approve 12 --dry-run
+  quorate request approve 12`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.approve(cmd.Context(), args[0], digest, dry)
@@ -236,12 +232,12 @@ func (o *limitRequestOptions) shownDigest(
 	return "none", nil
 }
 
-func newLimitsRejectCmd(c *cli.Env) *cobra.Command {
+func newRequestRejectCmd(c *cli.Env) *cobra.Command {
 	o := limitRequestOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:     "reject ID --reason TEXT",
 		Short:   "Reject a request for limits of another user",
-		Example: `  quorate limits reject 12 --reason "the campaign was moved to spring"`,
+		Example: `  quorate request reject 12 --reason "the campaign was moved to spring"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(o.reason) == "" {
@@ -254,12 +250,12 @@ func newLimitsRejectCmd(c *cli.Env) *cobra.Command {
 	return cmd
 }
 
-func newLimitsWithdrawCmd(c *cli.Env) *cobra.Command {
+func newRequestDeleteCmd(c *cli.Env) *cobra.Command {
 	o := limitRequestOptions{Env: c}
 	return &cobra.Command{
-		Use:     "withdraw ID",
+		Use:     "delete ID",
 		Short:   "Withdraw your own request for limits",
-		Example: `  quorate limits withdraw 12`,
+		Example: `  quorate request delete 12`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.closeRequest(cmd.Context(), args[0], false)
@@ -297,7 +293,7 @@ func (o *limitRequestOptions) closeRequest(ctx context.Context, id string, rejec
 func parseRequestID(text string) (uint64, error) {
 	number, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || number == 0 {
-		return 0, cli.Usagef("%q is not the id of a request: use a number from quorate limits requests", text)
+		return 0, cli.Usagef("%q is not the id of a request: use a number from quorate request list", text)
 	}
 	return number, nil
 }

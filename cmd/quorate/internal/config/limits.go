@@ -14,12 +14,6 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-func newLimitsCmd(c *cli.Env) *cobra.Command {
-	return cli.NewGroup("limits", "Show and change limits of one node, its users and groups, or ask for other limits",
-		newLimitsGetCmd(c), newLimitsSetCmd(c), newLimitsRequestCmd(c), newLimitsRequestsCmd(c), newLimitsApproveCmd(c),
-		newLimitsRejectCmd(c), newLimitsWithdrawCmd(c), newLimitsScheduledCmd(c))
-}
-
 type limitsSetOptions struct {
 	changeOptions
 	at                        string
@@ -28,7 +22,7 @@ type limitsSetOptions struct {
 	schedule                  scheduleFlags
 }
 
-func newLimitsSetCmd(c *cli.Env) *cobra.Command {
+func newLimitSetCmd(c *cli.Env) *cobra.Command {
 	o := &limitsSetOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
 		Use:   "set TREE[:node/path] [RESOURCE=LIMIT...]",
@@ -45,13 +39,13 @@ The user * is every user that the node does not name, and the group * is one com
 not name. A user or group that the node does not name yet starts with the limits of *, because they do not apply to it
 any more. A new group is looked up after those that the node names already.
 
-With --until, and --from unless it is to begin at once, the limits are scheduled: they are in force over the configured
+With --until, and --begin unless it is to begin at once, the limits are scheduled: they are in force over the configured
 ones for that time, and the configuration stays as it is. Then cores=200 sets a limit, cores=+50 and cores=-50 add to
-it, and cores=cap:50 bounds it. What the policies say of limits is checked for every instant in advance. "quorate limits
-scheduled" shows what is scheduled. Times are those of RFC 3339, or 2026-11-27T18:00 in the
-time zone of this machine.
+it, and cores=cap:50 bounds it. What the policies say of limits is checked for every instant in advance. "quorate
+schedule list" shows what is scheduled. Times are those of RFC 3339, or 2026-11-27T18:00 in the time zone of this
+machine.
 
-With --every they recur, between --from and --until if these are given. The rule is DAYS HH:MM-[DAY ]HH:MM [ZONE]:
+With --every they recur, between --begin and --until if these are given. The rule is DAYS HH:MM-[DAY ]HH:MM [ZONE]:
 
   DAYS   on which a window begins: daily, weekdays, weekends, days such as mon,wed,fri or mon-thu, or monthly with
          days of the month, such as monthly 1,15
@@ -64,16 +58,16 @@ A limit may be set below current usage: nothing is evicted, but usage cannot gro
 
 Limits of users, groups and applications need the rights policy.set at the node for users and
 groups, and limits.set above it for applications.`,
-		Example: `  quorate limits set cern:atlas/physics cores=25 --reason "a new rack"
-  quorate limits set tenants:tenant-1 servers=unlimited ram=16Gi cores=unset
-  quorate limits set tenants:tenant-2 servers=advisory:10
-  quorate limits set queues:ci/build vcore=20 --user ada --applications 5
-  quorate limits set queues memory=600G --group dev --reason "more builds"
-  quorate limits set queues --applications 120
-  quorate limits set cern:atlas cores=200 --from 2026-11-27T18:00:00Z --until 2026-11-30T08:00:00Z --reason weekend
-  quorate limits set cern:cms cores=+50 ram=cap:64Gi --until 2026-11-30T08:00:00Z --id cms-help
-  quorate limits set cern:atlas cores=200 --every "weekdays 18:00-08:00 Europe/Zurich" --reason nights
-  quorate limits set cern:atlas cores=+500 --every "fri 18:00-mon 08:00 Europe/Zurich" --until 2027-01-31T00:00:00Z`,
+		Example: `  quorate limit set cern:atlas/physics cores=25 --reason "a new rack"
+  quorate limit set tenants:tenant-1 servers=unlimited ram=16Gi cores=unset
+  quorate limit set tenants:tenant-2 servers=advisory:10
+  quorate limit set queues:ci/build vcore=20 --user ada --applications 5
+  quorate limit set queues memory=600G --group dev --reason "more builds"
+  quorate limit set queues --applications 120
+  quorate limit set cern:atlas cores=200 --begin 2026-11-27T18:00:00Z --until 2026-11-30T08:00:00Z --reason weekend
+  quorate limit set cern:cms cores=+50 ram=cap:64Gi --until 2026-11-30T08:00:00Z --id cms-help
+  quorate limit set cern:atlas cores=200 --every "weekdays 18:00-08:00 Europe/Zurich" --reason nights
+  quorate limit set cern:atlas cores=+500 --every "fri 18:00-mon 08:00 Europe/Zurich" --until 2027-01-31T00:00:00Z`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.at, o.limits = args[0], args[1:]
@@ -85,7 +79,7 @@ groups, and limits.set above it for applications.`,
 	flags.StringVar(&o.group, "group", "", "set limits of this group in the subtree of the node; * for all others")
 	flags.StringVar(&o.applications, "applications", "",
 		"set how many applications may run (`N`, or unset for no limit)")
-	flags.StringVar(&o.schedule.from, "from", "", "schedule the limits: the `TIME` at which they begin (default: now)")
+	flags.StringVar(&o.schedule.begin, "begin", "", "schedule the limits: the `TIME` at which they begin (default: now)")
 	flags.StringVar(&o.schedule.until, "until", "", "schedule the limits: the `TIME` at which they end")
 	flags.StringVar(&o.schedule.every, "every", "", "schedule the limits: the `RULE` by which they recur")
 	flags.StringVar(&o.schedule.id, "id", "", "the `ID` of the scheduled limits, for repetitions (default: random)")

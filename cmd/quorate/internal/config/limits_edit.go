@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-// limitEdit is what "limits set" changes at one node.
+// limitEdit is what "limit set" changes at one node.
 type limitEdit struct {
 	holder       holderName
 	limits       map[string]*quoratev1.Limit

@@ -17,9 +17,9 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-func newLimitsGetCmd(c *cli.Env) *cobra.Command {
+func newLimitShowCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "get TREE[:node/path]",
+		Use:   "show TREE[:node/path]",
 		Short: "Show the limits of one node, of its users, groups and applications, and the use of each",
 		Long: `Show the limits that are configured at one node, and what is used of each:
 
@@ -31,14 +31,14 @@ func newLimitsGetCmd(c *cli.Env) *cobra.Command {
 
 Where scheduled limits replace a configured one now, IN FORCE is the limit that applies, and UNTIL when that changes
 again: one of them ends, or another begins. Below the table are the scheduled limits of the node, with
-when they begin and end ("quorate limits scheduled").
+when they begin and end ("quorate schedule list").
 
 Groups are listed in the order in which they are looked up. Limits of the nodes above apply too; "quorate usage" shows
-how much is left, and "quorate principals" what users and groups hold everywhere in a tree.
+how much is left, and "quorate principal list" what users and groups hold everywhere in a tree.
 
 The right config.read is needed at the node, and for the use of users and groups holders.read at the tree.`,
-		Example: `  quorate limits get cern:atlas/physics
-  quorate limits get queues:ci/build -o json`,
+		Example: `  quorate limit show cern:atlas/physics
+  quorate limit show queues:ci/build -o json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := &limitsGetOptions{Env: c}
@@ -56,7 +56,7 @@ type limitsGetOptions struct {
 	replaced map[string]bool
 }
 
-// shownLimits is the JSON and YAML of "limits get". Amounts are in base units.
+// shownLimits is the JSON and YAML of "limit show". Amounts are in base units.
 type shownLimits struct {
 	Tree     string       `json:"tree"`
 	Node     string       `json:"node"`

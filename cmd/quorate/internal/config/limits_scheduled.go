@@ -19,8 +19,8 @@ import (
 	"github.com/quorate/quorate/internal/manifest"
 )
 
-// scheduleFlags are those that make "limits set" schedule limits.
-type scheduleFlags struct{ from, until, every, id string }
+// scheduleFlags are those that make "limit set" schedule limits.
+type scheduleFlags struct{ begin, until, every, id string }
 
 func (o *limitsSetOptions) runSchedule(ctx context.Context, at cli.Place) error {
 	request, err := o.scheduleRequest(at)
@@ -75,7 +75,7 @@ func (o *limitsSetOptions) scheduleRequest(at cli.Place) (*quoratev1.ScheduleLim
 	}
 	var err error
 	if request.EndsAt, err = parseTime("--until", o.schedule.until); err == nil {
-		request.BeginsAt, err = parseTime("--from", o.schedule.from)
+		request.BeginsAt, err = parseTime("--begin", o.schedule.begin)
 	}
 	return request, err
 }
@@ -143,27 +143,26 @@ func parseAdjustment(text string, unit quoratev1.Unit) (*quoratev1.LimitAdjustme
 	return nil, fmt.Errorf("%q is not an amount, +AMOUNT, -AMOUNT or %sAMOUNT", text, capWord)
 }
 
-func newLimitsScheduledCmd(c *cli.Env) *cobra.Command {
+func newScheduleListCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "scheduled [TREE[:node/path]]",
+		Use:   "list [TREE[:node/path]]",
 		Short: "Show scheduled limits: those in force and those to come",
 		Long: `Show scheduled limits that are in force or to come, at a node and below it, in the order in which they were
-made. "quorate limits set" with --until or --every schedules limits. Those of nodes are shown whose configuration you
+made. "quorate limit set" with --until or --every schedules limits. Those of nodes are shown whose configuration you
 may read.
 
 Of a limit that recurs, FROM and UNTIL are those of its present or next window. Windows that a policy did not allow when
 they were added are listed below: the limit will not be in force in them. With -o json all known windows are shown.
 
 Times are civil time, on which the members of the cluster agree.`,
-		Example: `  quorate limits scheduled
-  quorate limits scheduled cern:atlas -o json
-  quorate limits scheduled cancel cms-help --reason "not needed any more"`,
+		Example: `  quorate schedule list
+  quorate schedule list cern:atlas -o json
+  quorate schedule delete cms-help --reason "not needed any more"`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runLimitsScheduled(cmd.Context(), c, args)
 		},
 	}
-	cmd.AddCommand(newLimitsCancelCmd(c))
 	return cmd
 }
 
@@ -212,14 +211,14 @@ func scheduledRows(u cli.Units, list []*quoratev1.ScheduledLimit) [][]string {
 	return rows
 }
 
-func newLimitsCancelCmd(c *cli.Env) *cobra.Command {
+func newScheduleDeleteCmd(c *cli.Env) *cobra.Command {
 	request := &quoratev1.CancelScheduledLimitRequest{}
 	cmd := &cobra.Command{
-		Use:   "cancel ID",
+		Use:   "delete ID",
 		Short: "Cancel a scheduled limit, which ends at once if it is in force",
 		Long: `Cancel a scheduled limit. If it is in force it ends at once, and the configured limit is in force again. It
 is refused if a policy forbids the limits that are left. The right to set the limits of the node is needed.`,
-		Example: `  quorate limits scheduled cancel cms-help --reason "not needed any more"`,
+		Example: `  quorate schedule delete cms-help --reason "not needed any more"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.Id = args[0]
@@ -228,7 +227,7 @@ is refused if a policy forbids the limits that are left. The right to set the li
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&request.DryRun, "dry-run", false, "only report whether it would be refused")
-	flags.StringVar(&request.Actor, "actor", os.Getenv("USER"), "who cancels it, for the audit")
+	flags.StringVar(&request.Actor, "actor", os.Getenv("USER"), "who makes the change, for the history")
 	cli.AddReasonFlag(flags, &request.Reason)
 	return cmd
 }

@@ -24,9 +24,9 @@ func newMoveCmd(c *cli.Env) *cobra.Command {
 		Long: `Rename a node, or move it with everything below it under another parent, which must exist. Allocations
 move along; the limits of the old and new ancestors are checked. The new path is in the same tree, whose
 name may stand before it.`,
-		Example: `  quorate move cern:atlas/higgs atlas/bosons
-  quorate move cern:atlas/higgs cern:atlas/bosons
-  quorate move cern:atlas/physics/simulation atlas/operations/simulation --reason "reorganisation"`,
+		Example: `  quorate node move cern:atlas/higgs atlas/bosons
+  quorate node move cern:atlas/higgs cern:atlas/bosons
+  quorate node move cern:atlas/physics/simulation atlas/operations/simulation --reason "reorganisation"`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.from, o.to = args[0], args[1]

@@ -11,11 +11,6 @@ import (
 	"github.com/quorate/quorate/internal/manifest"
 )
 
-func newPolicyCmd(c *cli.Env) *cobra.Command {
-	return cli.NewGroup("policy", "List or delete policies that the configuration defines",
-		newPolicyListCmd(c), newPolicyRemoveCmd(c))
-}
-
 func newPolicyListCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
@@ -55,10 +50,10 @@ type policyRemoveOptions struct {
 	names []string
 }
 
-func newPolicyRemoveCmd(c *cli.Env) *cobra.Command {
+func newPolicyDeleteCmd(c *cli.Env) *cobra.Command {
 	o := &policyRemoveOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
-		Use:   "remove POLICY...",
+		Use:   "delete POLICY...",
 		Short: "Remove policies that no tree uses",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -20,14 +20,14 @@ func newRollbackCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback REVISION",
 		Short: "Restore the configuration of an earlier revision",
-		Long: `Restore the configuration of an earlier revision, as numbered by "quorate history"; 0 is the empty
+		Long: `Restore the configuration of an earlier revision, as numbered by "quorate revision list"; 0 is the empty
 configuration of the beginning. A rollback is a change like any other: it makes a new revision, is checked like
 apply, and is refused if it would remove nodes with allocations. Allocations are kept. If it
 removes a tree, or more than half of the nodes of one, it needs --allow-removals with their number, which --dry-run
 says.`,
-		Example: `  quorate history
-  quorate rollback 6 --dry-run
-  quorate rollback 6 --reason "the new limits were a mistake"`,
+		Example: `  quorate revision list
+  quorate revision rollback 6 --dry-run
+  quorate revision rollback 6 --reason "the new limits were a mistake"`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.to.Set(args[0]); err != nil {

@@ -49,7 +49,7 @@ func (f *subtreeFlag) limitTo(m *manifest.Manifest, prune bool) error {
 		return cli.Usagef("the manifest is the text of %s, not of %s", subtreeText(m.At), at)
 	case f.value.Node != "" && m.At == nil:
 		return cli.Usagef("the manifest is not the text of %s, which begins with \"at: %s\": "+
-			"\"quorate export --at %s\" prints it", at, at, at)
+			"\"quorate manifest export --at %s\" prints it", at, at, at)
 	case m.At == nil && (m.Access != nil || len(m.Policies) > 0 || len(m.Trees) != 1 || m.Trees[0].GetName() != at):
 		return cli.Usagef("with --at %s the manifest has tree %q and nothing else", at, at)
 	}

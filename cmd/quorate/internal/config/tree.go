@@ -10,19 +10,15 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-func newTreeCmd(c *cli.Env) *cobra.Command {
-	return cli.NewGroup("tree", "Export or remove trees", newTreeExportCmd(c), newTreeRemoveCmd(c))
-}
-
 type treeRemoveOptions struct {
 	changeOptions
 	name string
 }
 
-func newTreeRemoveCmd(c *cli.Env) *cobra.Command {
+func newTreeDeleteCmd(c *cli.Env) *cobra.Command {
 	o := &treeRemoveOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
-		Use:   "remove TREE",
+		Use:   "delete TREE",
 		Short: "Remove a tree without allocations",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

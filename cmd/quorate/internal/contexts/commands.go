@@ -9,18 +9,8 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-// NewContextCmd is "quorate context".
-func NewContextCmd(c *cli.Env) *cobra.Command {
-	group := cli.NewGroup("context", "Name clusters with the credentials for them, and choose one",
-		newSetCmd(c), newUseCmd(c), newListCmd(c), newRemoveCmd(c))
-	group.Long = `Name clusters with the credentials for them, and choose one. Commands use the current context, or the one that
---context or QUORATE_CONTEXT names. What flags and other variables of the environment name comes before that of the
-context. The current context does not apply to commands for which --server or QUORATE_SERVER names other servers.
-
-Contexts are in contexts.json in the folder quorate of the user's configuration (or the file that QUORATE_CONFIG names),
-which only the user can read. They have the paths of token files and keys, no secrets.`
-	return group
-}
+// AddCommands adds the commands about contexts.
+func AddCommands(to *cli.Nouns) { to.Add("context", newSetCmd, newUseCmd, newListCmd, newDeleteCmd) }
 
 func newSetCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
@@ -67,10 +57,10 @@ func newUseCmd(c *cli.Env) *cobra.Command {
 	}
 }
 
-func newRemoveCmd(c *cli.Env) *cobra.Command {
+func newDeleteCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:               "remove NAME",
-		Short:             "Remove a context; its token file and keys stay",
+		Use:               "delete NAME",
+		Short:             "Delete a context; its token file and keys stay",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeContexts,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -78,7 +68,7 @@ func newRemoveCmd(c *cli.Env) *cobra.Command {
 				if err := all.Delete(args[0]); err != nil {
 					return err
 				}
-				c.Messagef("removed context %s", args[0])
+				c.Messagef("deleted context %s", args[0])
 				return nil
 			})
 		},

@@ -9,26 +9,25 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/request"
 )
 
-// Commands are the commands about leases, items and waiting.
-func Commands(c *cli.Env) []*cobra.Command {
-	return append(localCommands(c),
-		newRenewCmd(c),
-		newLeasesCmd(c),
-		newItemsCmd(c),
-		newQueueCmd(c),
-		newWatchCmd(c),
-	)
+// AddCommands adds the commands about leases, items and waiting.
+func AddCommands(to *cli.Nouns) {
+	to.Add("lease", newLeaseListCmd)
+	to.Add("lease", localCommands()...)
+	to.Add("allocation", newRenewCmd)
+	to.Add("item", newItemListCmd, newItemSetCmd, newItemResetCmd)
+	to.Add("queue", newQueueListCmd)
+	to.Add("event", newWatchCmd)
 }
 
-func newLeasesCmd(c *cli.Env) *cobra.Command {
+func newLeaseListCmd(c *cli.Env) *cobra.Command {
 	o := &request.ListOptions{Env: c, Leases: true}
 	cmd := &cobra.Command{
-		Use:   "leases",
+		Use:   "list",
 		Short: "List leases with their remaining time, oldest first",
 		Long: `List leases with their remaining time, oldest first. The time is ledger time, which stands still while
 the cluster has no leader.`,
-		Example: `  quorate leases
-  quorate leases --tree ci --node tenants/web -o json`,
+		Example: `  quorate lease list
+  quorate lease list --at ci:tenants/web -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.RunList(cmd.Context()) },
 	}

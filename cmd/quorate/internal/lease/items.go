@@ -24,20 +24,20 @@ type itemsOptions struct {
 	follow             cli.Following
 }
 
-func newItemsCmd(c *cli.Env) *cobra.Command {
+func newItemListCmd(c *cli.Env) *cobra.Command {
 	o := &itemsOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "items TREE[:RESOURCE]",
+		Use:   "list TREE[:RESOURCE]",
 		Short: "List, count or change items of itemized resources",
 		Long: `List the items of the itemized resources of a tree, or of one of them, by name. With --counts, count
-them by state and by owner instead, in all trees if none is named. "quorate items set" changes the states of
+them by state and by owner instead, in all trees if none is named. "quorate item set" changes the states of
 unallocated items.
 
-The data of items may contain credentials: it is shown only with --data, and only by -o json or yaml.`,
-		Example: `  quorate items ci:aws-account
-  quorate items ci:aws-account --state dirty
-  quorate items --counts
-  quorate items ci:aws-account --watch`,
+The data of items may contain credentials: it is shown only with --show-data, and only by -o json or yaml.`,
+		Example: `  quorate item list ci:aws-account
+  quorate item list ci:aws-account --state dirty
+  quorate item list --counts
+  quorate item list ci:aws-account --watch`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.runItems(cmd.Context(), strings.Join(args, ""))
@@ -47,11 +47,10 @@ The data of items may contain credentials: it is shown only with --data, and onl
 	flags.StringVar(&o.state, "state", "", "only items in this state")
 	flags.StringVar(&o.owner, "owner", "", "only items that this user holds")
 	flags.StringVar(&o.name, "name", "", "only items of this name")
-	flags.BoolVar(&o.data, "data", false, "also show the data of the items, which may contain credentials")
+	flags.BoolVar(&o.data, "show-data", false, "also show the data of the items, which may contain credentials")
 	flags.BoolVar(&o.counts, "counts", false, "count them by state and by owner")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
 	o.follow.AddFlag(cmd)
-	cmd.AddCommand(newItemsSetCmd(c), newItemsResetCmd(c))
 	return cmd
 }
 
@@ -63,7 +62,7 @@ func (o *itemsOptions) runItems(ctx context.Context, argument string) error {
 		return cli.Usagef("%q is not a resource: write TREE for all resources of a tree, or TREE:RESOURCE", argument)
 	case tree == "" && !o.counts:
 		return cli.Usagef(
-			"name a tree: quorate items TREE, or TREE:RESOURCE; --counts without a name counts those of " +
+			"name a tree: quorate item list TREE, or TREE:RESOURCE; --counts without a name counts those of " +
 				"all trees")
 	case o.counts && filtered:
 		return cli.Usagef("--counts cannot be combined with other flags")

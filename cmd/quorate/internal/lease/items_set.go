@@ -18,19 +18,19 @@ type itemsSetOptions struct {
 	data  []string
 }
 
-func newItemsSetCmd(c *cli.Env) *cobra.Command {
+func newItemSetCmd(c *cli.Env) *cobra.Command {
 	o := &itemsSetOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "set TREE:RESOURCE:NAME...",
 		Short: "Change the state or data of unallocated items, all or none",
 		Long: `Change the state or data of unallocated items, all or none. Requests that wait for them are granted in
 the same step. An allocated item belongs to its holder: renewing or releasing changes it.`,
-		Example: `  quorate items set ci:aws-account:account-1 ci:aws-account:account-2 --state free
-  quorate items set ci:aws-account:account-1 --data region=eu`,
+		Example: `  quorate item set ci:aws-account:account-1 ci:aws-account:account-2 --new-state free
+  quorate item set ci:aws-account:account-1 --data region=eu`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.runItemsSet(cmd.Context(), args) },
 	}
-	cli.NameVar(cmd.Flags(), &o.state, "state", "the new state, for example free or dirty")
+	cli.NameVar(cmd.Flags(), &o.state, "new-state", "the new state, for example free or dirty")
 	cmd.Flags().StringArrayVar(&o.data, "data", nil,
 		"`name=value` to change in their data; an empty value removes the name")
 	return cmd
@@ -42,7 +42,7 @@ func (o *itemsSetOptions) runItemsSet(ctx context.Context, items []string) error
 		return err
 	}
 	if o.state == "" && len(data) == 0 {
-		return cli.Usagef("name what to change: --state STATE, or --data name=value")
+		return cli.Usagef("name what to change: --new-state STATE, or --data name=value")
 	}
 	changes := &quoratev1.UpdateItemsRequest{}
 	for _, text := range items {
@@ -72,19 +72,19 @@ type itemsResetOptions struct {
 	dryRun    bool
 }
 
-func newItemsResetCmd(c *cli.Env) *cobra.Command {
+func newItemResetCmd(c *cli.Env) *cobra.Command {
 	o := &itemsResetOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "reset TREE:RESOURCE --state STATE --to STATE",
+		Use:   "reset TREE:RESOURCE --state STATE --new-state STATE",
 		Short: "Take items from holders that have stopped renewing, in one step",
 		Long: `Take items in a state from holders that have not renewed for a while, all in one step. Their
 allocations shrink, or end with their last item. This is for holders without a TTL; a lease ends by itself.`,
-		Example: `  quorate items reset ci:aws-account --state leased --idle 2h --to dirty --dry-run`,
+		Example: `  quorate item reset ci:aws-account --state leased --idle 2h --new-state dirty --dry-run`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.runItemsReset(cmd.Context(), args[0]) },
 	}
 	cli.NameVar(cmd.Flags(), &o.state, "state", "only items in this state")
-	cli.NameVar(cmd.Flags(), &o.to, "to", "new state of the items")
+	cli.NameVar(cmd.Flags(), &o.to, "new-state", "the new state, for example free or dirty")
 	cli.SpanVar(cmd.Flags(), &o.idle, "idle", 0, "only items whose holder has not renewed for this time (default: all)")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the items that would be taken, and take none")
 	return cmd
@@ -96,7 +96,7 @@ func (o *itemsResetOptions) runItemsReset(ctx context.Context, argument string) 
 	case tree == "" || resource == "":
 		return cli.Usagef("%q is not a resource: write TREE:RESOURCE", argument)
 	case o.state == "" || o.to == "":
-		return cli.Usagef("name the items and their new state: --state STATE --to STATE")
+		return cli.Usagef("name the items and their new state: --state STATE --new-state STATE")
 	}
 	quorate, ctx, cancel, err := o.Connect(ctx)
 	if err != nil {

@@ -56,7 +56,7 @@ func (f resourceFlag) Set(text string) error {
 func (f resourceFlag) String() string { return "" }
 
 // Type is shown in help texts.
-func (f resourceFlag) Type() string { return "RESOURCE[=VARIABLE]" }
+func (f resourceFlag) Type() string { return "string" }
 
 type countFlag struct {
 	resources *runResources

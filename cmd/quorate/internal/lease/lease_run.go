@@ -66,7 +66,7 @@ without a grace period, a request that preempts the lease is granted at once. Wh
 ends is ended in the same way.
 
 In a job of a CI system (GitHub Actions, Gitea Actions, GitLab, Buildkite, Jenkins) the lease has the labels ci-job,
-ci-url and ci-user, which "quorate queue" and "quorate leases" show.
+ci-url and ci-user, which "quorate queue list" and "quorate lease list" show.
 
 The exit code is that of the command, or 7 if the lease was lost; see "quorate help exit-codes". If the command may end
 with 7 itself, --codes-from 100 turns that code into 107, and so with all codes of quorate itself.`,
@@ -134,9 +134,4 @@ func signalNumber(s os.Signal) int {
 
 func lostText(cause error, grace time.Duration) string {
 	return fmt.Sprintf("%v; the command has %s to end", cause, cli.RoundSpan(grace.Milliseconds()))
-}
-
-func newLeaseCmd(c *cli.Env) *cobra.Command {
-	return cli.NewGroup("lease", "Run a command, or several steps of a job, while holding a lease",
-		newLeaseRunCmd(c), newLeaseHoldCmd(c), newLeaseEndCmd(c))
 }

@@ -2,11 +2,7 @@
 
 package lease
 
-import (
-	"github.com/spf13/cobra"
-
-	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-)
+import "github.com/quorate/quorate/cmd/quorate/internal/cli"
 
 // localCommands are none: a job could not be ended with all its processes.
-func localCommands(*cli.Env) []*cobra.Command { return nil }
+func localCommands() []cli.Constructor { return nil }

@@ -2,11 +2,9 @@
 
 package lease
 
-import (
-	"github.com/spf13/cobra"
-
-	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-)
+import "github.com/quorate/quorate/cmd/quorate/internal/cli"
 
 // localCommands are those that need process groups and signals.
-func localCommands(c *cli.Env) []*cobra.Command { return []*cobra.Command{newLeaseCmd(c)} }
+func localCommands() []cli.Constructor {
+	return []cli.Constructor{newLeaseRunCmd, newLeaseHoldCmd, newLeaseEndCmd}
+}

@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -15,7 +14,7 @@ import (
 
 type queueOptions struct {
 	*cli.Env
-	place               cli.PlaceFlags
+	at                  cli.Place
 	resource            string
 	limit               int
 	owner               string
@@ -23,10 +22,10 @@ type queueOptions struct {
 	follow              cli.Following
 }
 
-func newQueueCmd(c *cli.Env) *cobra.Command {
+func newQueueListCmd(c *cli.Env) *cobra.Command {
 	o := &queueOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "queue",
+		Use:   "list",
 		Short: "List waiting requests in queue order, with what blocks each",
 		Long: `List the waiting requests in the order in which they are tried: by priority, then by arrival. The
 position of a request counts the requests that wait for the same first blocker. BLOCKED BY lists every limit that
@@ -39,17 +38,17 @@ With --certain-by it also shows when each request is granted at the latest, if n
 declared an end (allocate --for) end then, all others stay held, and no new requests arrive. A "-" says that something
 in the way has no known end. The server simulates this in a copy of the ledger, which is expensive, so ask seldom. In a
 guarded cluster it needs the right to read holders on the whole cluster.`,
-		Example: `  quorate queue
-  quorate queue --at ci:tenants/web
-  quorate queue --tree ci --resource aws-account -o json
-  quorate queue --tree ci --watch
-  quorate queue --tree ci --blockers
-  quorate queue --certain-by`,
+		Example: `  quorate queue list
+  quorate queue list --at ci:tenants/web
+  quorate queue list --at ci --resource aws-account -o json
+  quorate queue list --at ci --watch
+  quorate queue list --at ci --blockers
+  quorate queue list --certain-by`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runQueue(cmd.Context()) },
 	}
 	flags := cmd.Flags()
-	o.place.AddFlags(flags, "only requests with a claim")
+	cli.PlaceVar(flags, &o.at, "only requests with a claim")
 	flags.StringVar(&o.resource, "resource", "", "only those that ask for this resource of the tree")
 	flags.StringVar(&o.owner, "owner", "", "only those that this identity has made")
 	flags.BoolVar(&o.blockers, "blockers", false, "name who is in the way of each request")
@@ -60,12 +59,8 @@ guarded cluster it needs the right to read holders on the whole cluster.`,
 }
 
 func (o *queueOptions) runQueue(ctx context.Context) error {
-	at, err := o.place.Place()
-	if err != nil {
-		return err
-	}
-	if o.resource != "" && at.Tree == "" {
-		return cli.Usagef("--resource needs --at or --tree")
+	if o.resource != "" && o.at.Tree == "" {
+		return cli.Usagef("--resource needs --at")
 	}
 	if o.limit < 0 {
 		return cli.Usagef("--limit must not be negative")
@@ -76,7 +71,7 @@ func (o *queueOptions) runQueue(ctx context.Context) error {
 	// What is in the way is shown with numbers, so it follows the usage, perhaps that of another tree.
 	o.follow.Concerns = func(m *quoratev1.WatchChangesResponse) bool { return len(m.GetTrees()) > 0 }
 	return o.RunOrFollow(ctx, o.follow, func(ctx context.Context, quorate *client.Client) error {
-		return o.showQueue(ctx, quorate, at)
+		return o.showQueue(ctx, quorate, o.at)
 	})
 }
 
@@ -142,7 +137,7 @@ func (o *queueOptions) drawQueue(p *cli.Page, all *quoratev1.ListWaitingResponse
 			waiting, asks = resize.GetWaiting(), u.ResizeClaims(resize)
 		}
 		row := []string{
-			cli.NameText(a, cmp.Or(o.Namespace, cli.DefaultNamespace)), strconv.FormatInt(a.GetPriority(), 10),
+			o.IDText(a), strconv.FormatInt(a.GetPriority(), 10),
 			cli.FormatTime(waiting.GetArrivedAt()), asks,
 			cli.PositionText(waiting),
 		}

@@ -18,7 +18,7 @@ import (
 
 type watchOptions struct {
 	*cli.Env
-	place  cli.PlaceFlags
+	at     cli.Place
 	after  string
 	ids    []string
 	topics []string
@@ -38,14 +38,14 @@ With --topic thresholds it shows thresholds of limits (warn-at in a manifest) th
 --topic configuration changes of the configuration with their actor and reason, where you may read it. With
 --topic nodes it shows scheduled limits that are made, begin, end soon, have ended or skip windows, and nodes that are
 drained.`,
-		Example: `  quorate watch --tree ci
+		Example: `  quorate watch --at ci
   quorate watch --at cern:atlas --topic configuration,thresholds
   quorate watch --after 4711.2 -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runWatch(cmd.Context()) },
 	}
 	flags := cmd.Flags()
-	o.place.AddFlags(flags, "only what happens")
+	cli.PlaceVar(flags, &o.at, "only what happens")
 	flags.StringSliceVar(&o.topics, "topic", nil, "watch `TOPIC`: "+cli.JoinNames(watchTopics)+" (default: allocations)")
 	flags.StringArrayVar(&o.ids, "id", nil, "only the allocation of this `ID`; may be repeated")
 	flags.StringVar(&o.after, "after", "", "begin after this `POSITION`, or after the index of an answer (default: now)")
@@ -65,11 +65,7 @@ var watchTopics = map[string]quoratev1.WatchTopic{
 var errEnough = errors.New("enough")
 
 func (o *watchOptions) runWatch(ctx context.Context) error {
-	at, err := o.place.Place()
-	if err != nil {
-		return err
-	}
-	request := &quoratev1.WatchAllocationsRequest{Tree: at.Tree, Node: at.Node, Namespace: o.Namespace}
+	request := &quoratev1.WatchAllocationsRequest{Tree: o.at.Tree, Node: o.at.Node, Namespace: o.Namespace}
 	for _, id := range o.ids {
 		request.Allocations = append(request.Allocations, &quoratev1.AllocationRef{Id: id})
 	}
@@ -157,7 +153,7 @@ func (o *watchOptions) eventText(m *quoratev1.WatchAllocationsResponse) (what, t
 		return eventWord(e), o.nodeEventText(e)
 	}
 	a := m.GetAllocation()
-	words := []string{cli.NameText(a, cmp.Or(o.Namespace, cli.DefaultNamespace)), o.Units.ClaimsText(a)}
+	words := []string{o.IDText(a), o.Units.ClaimsText(a)}
 	for _, more := range []string{o.changeText(m), cli.WaitingText(a), o.Units.ResizeText(a)} {
 		if more != "" {
 			words = append(words, "("+more+")")

@@ -3,18 +3,9 @@
 // Package node has the commands that run servers: one as a process, several for trying things, and the demo.
 package node
 
-import (
-	"github.com/spf13/cobra"
+import "github.com/quorate/quorate/cmd/quorate/internal/cli"
 
-	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-)
-
-// Commands are the commands that run servers.
-func Commands(c *cli.Env) []*cobra.Command {
-	return []*cobra.Command{
-		newServerCmd(c),
-		newHealthcheckCmd(c),
-		newDevCmd(c),
-		newDemoCmd(c),
-	}
+// AddCommands adds the commands that run servers.
+func AddCommands(to *cli.Nouns) {
+	to.Add("server", newServerCmd, newProbeCmd, newDevCmd)
 }

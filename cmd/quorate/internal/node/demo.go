@@ -9,25 +9,13 @@ import (
 	"os/exec"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
-	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/examples"
 )
 
-func newDemoCmd(*cli.Env) *cobra.Command {
-	return &cobra.Command{
-		Use:   "demo",
-		Short: "Show a cluster at work that loses its leader and nothing else",
-		Long: `Start three real servers on this machine, replay the CERN example of nested quotas on them, kill the
-leader in the middle, continue, restart it, and stop everything. Every outcome is checked: the exit code is 0 only
-if each of them is as expected. No process and no file is left behind.
-
-It runs examples/demo.sh, which needs bash 5.`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return execDemo() },
-	}
-}
+// demoHelp is the part of the help about --demo.
+const demoHelp = `With --demo it starts three real servers, replays the CERN example of nested quotas on them, kills the
+leader in the middle, continues, restarts it, and stops everything. Every outcome is checked: the exit code is 0 only if
+each of them is as expected. No process and no file is left behind. It runs examples/demo.sh, which needs bash 5.`
 
 // execDemo replaces this process with the script: signals reach the script, and its exit code is that of the command.
 func execDemo() error {

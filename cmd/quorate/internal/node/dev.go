@@ -40,7 +40,7 @@ type devOptions struct {
 	version, uiDir              string
 	frontEnds                   []string
 	nodes                       int
-	insecure, guarded           bool
+	insecure, guarded, demo     bool
 }
 
 func newDevCmd(env *cli.Env) *cobra.Command {
@@ -53,11 +53,16 @@ func newDevCmd(env *cli.Env) *cobra.Command {
 With --guarded the cluster is guarded at the first start, and a token of an administrator is printed, once.
 
 Without --data-dir the data is in a temporary folder that is removed at the end. The nodes use the port of
---http-addr and the following ones, and the ports 100 and 200 above for the traffic between them.`,
-		Example: "  quorate dev\n  quorate dev --nodes 3 --data-dir ./play\n" +
-			"  quorate dev --front-ends boskos=127.0.0.1:8080 --boskos-config boskos.yaml",
+--http-addr and the following ones, and the ports 100 and 200 above for the traffic between them.
+
+` + demoHelp,
+		Example: "  quorate server dev\n  quorate server dev --members 3 --data-dir ./play\n" +
+			"  quorate server dev --front-ends boskos=127.0.0.1:8080 --boskos-config boskos.yaml",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if o.demo {
+				return execDemo()
+			}
 			return runDev(c.Context(), o, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
@@ -65,7 +70,7 @@ Without --data-dir the data is in a temporary folder that is removed at the end.
 		"folder that keeps the data (default: a temporary one, removed at the end)")
 	command.Flags().StringVar(&o.httpAddr, "http-addr", "127.0.0.1:7101",
 		"address of the API of the first node; port 0 picks free ports")
-	command.Flags().IntVar(&o.nodes, "nodes", 1, "number of nodes: 1, 3, 5 or 7")
+	command.Flags().IntVar(&o.nodes, "members", 1, "number of members: 1, 3, 5 or 7")
 	command.Flags().StringSliceVar(&o.frontEnds, "front-ends", nil,
 		"protocols of other systems to serve: boskos=HOST:PORT, keystone, yunikorn; the other nodes serve Boskos's clients "+
 			"at the ports that follow, port 0 picks free ports")
@@ -74,9 +79,11 @@ Without --data-dir the data is in a temporary folder that is removed at the end.
 	command.Flags().BoolVar(&o.insecure, "insecure", false, "serve other machines too, in plain text")
 	command.Flags().BoolVar(&o.guarded, "guarded", false,
 		"guard the cluster, and print a token of an administrator")
+	command.Flags().BoolVar(&o.demo, "demo", false, "show a cluster at work that loses its leader and nothing else")
 	command.Flags().StringVar(&o.uiDir, "ui-dir", "",
 		"folder with the files of the dashboard, read again for each request; those in the binary if empty")
-	command.Flags().StringVar(&o.logLevel, "log-level", "error", "what to log: trace, debug, info, warn, error or off")
+	command.Flags().StringVar(&o.logLevel, "log-level", "error",
+		"minimum level to log: trace, debug, info, warn, error or off")
 	return command
 }
 

@@ -46,7 +46,7 @@ func applyBoskos(ctx context.Context, running []*server.Server, trees []*quorate
 		return err
 	}
 	_, err = quorate.Trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
-		Trees: trees, Actor: "quorate dev", Reason: "the configuration of Boskos that was named at the start",
+		Trees: trees, Actor: "quorate server dev", Reason: "the configuration of Boskos that was named at the start",
 	})
 	return err
 }

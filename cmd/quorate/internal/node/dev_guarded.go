@@ -42,7 +42,7 @@ func guardDev(ctx context.Context, out io.Writer, running []*server.Server, secr
 		return err
 	}
 	_, err = admin.Access.SetAccessMode(ctx, &quoratev1.SetAccessModeRequest{
-		Mode: quoratev1.AccessMode_ACCESS_MODE_GUARDED, Reason: "quorate dev --guarded",
+		Mode: quoratev1.AccessMode_ACCESS_MODE_GUARDED, Reason: "quorate server dev --guarded",
 	})
 	if err != nil {
 		return fmt.Errorf("guarding the cluster: %w", err)

@@ -36,22 +36,22 @@ type healthcheckOptions struct {
 	live   bool
 }
 
-func newHealthcheckCmd(c *cli.Env) *cobra.Command {
+func newProbeCmd(c *cli.Env) *cobra.Command {
 	o := &healthcheckOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "healthcheck",
+		Use:   "probe",
 		Short: "Ask the server on this machine whether it is ready",
 		Long: `Ask the server on this machine once whether it is ready: it knows a leader and has caught up. With --live,
 ask only whether its process works.
 
 The address and the certificates are those of the server: they come from the file of --config and from the same
-QUORATE_SERVER_… variables as for "quorate server", so that a container needs no settings for its health check. The
-certificate of the node is presented, and no other server is accepted. With --server or --tls-… flags, or
+QUORATE_SERVER_… variables as for "quorate server run", so that a container needs no settings for its health check.
+The certificate of the node is presented, and no other server is accepted. With --server or --tls-… flags, or
 QUORATE_SERVER, that server is asked, as by any other command, but only once.
 
 The exit code is 0 if the server is ready and 1 for every other answer and for none, with the reason in one line.`,
-		Example: `  quorate healthcheck --config /etc/quorate/quorate.yaml
-  quorate healthcheck --server https://10.0.0.1:7101 --tls-ca ca.crt --live`,
+		Example: `  quorate server probe --config /etc/quorate/quorate.yaml
+  quorate server probe --server https://10.0.0.1:7101 --tls-ca ca.crt --live`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.runHealthcheck(cmd.Context(), cmd.Flags()); err != nil {

@@ -19,15 +19,15 @@ const checkFlag = "check"
 
 func newServerCmd(env *cli.Env) *cobra.Command {
 	command := &cobra.Command{
-		Use:   "server",
+		Use:   "run",
 		Short: "Run one node of a cluster",
 		Long: `Run one node of a cluster until SIGTERM or SIGINT, which hand over the leadership and stop it cleanly.
 
 Settings come from flags, from environment variables (--data-dir is QUORATE_SERVER_DATA_DIR) and from the YAML file that
 --config names, whose keys are the names of the flags; flags override the environment, which overrides the file.
 SIGHUP reads them again; docs/server.md lists the settings that change while the server runs.`,
-		Example: `  quorate server --id n1 --data-dir /var/lib/quorate
-  quorate server --id n1 --data-dir d1 --http-addr 127.0.0.1:7101 --raft-addr 127.0.0.1:7201 \
+		Example: `  quorate server run --id n1 --data-dir /var/lib/quorate
+  quorate server run --id n1 --data-dir d1 --http-addr 127.0.0.1:7101 --raft-addr 127.0.0.1:7201 \
     --gossip-addr 127.0.0.1:7301 --bootstrap-expect 3 --join 127.0.0.1:7301,127.0.0.1:7302,127.0.0.1:7303`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

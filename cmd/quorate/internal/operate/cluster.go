@@ -16,21 +16,9 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-func newClusterCmd(c *cli.Env) *cobra.Command {
-	group := cli.NewGroup("cluster", "Manage cluster members and health",
-		newClusterMembersCmd(c), newClusterJoinCmd(c), newClusterPromoteCmd(c), newClusterDemoteCmd(c),
-		newClusterRemoveCmd(c),
-		newClusterLeaveCmd(c), newClusterTransferLeaderCmd(c), newClusterWaitCmd(c), newLevelCmd(c), newDigestsCmd(c),
-	)
-	group.Long = `Manage cluster members and health. Any server can be asked. The leader makes one membership change at
-a time, and a majority has stored it before the command ends. All commands can be repeated: a change that is already
-in effect is reported as unchanged, with exit code 0.`
-	return group
-}
-
-func newClusterMembersCmd(c *cli.Env) *cobra.Command {
+func newMemberListCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "members",
+		Use:   "list",
 		Short: "Show all nodes and their health",
 		Long: `Show all nodes as the leader sees them; it checks each of them every second.
 
@@ -41,7 +29,7 @@ since the node heard from the leader, BEHIND the number of log entries that it m
 clock from the leader's. PROBLEM also names a clock that is far from civil time; such a member stays healthy.
 
 A server that reaches no leader shows what it knows itself, and the exit code is 6.`,
-		Example: "  quorate cluster members\n  quorate cluster members -o json",
+		Example: "  quorate member list\n  quorate member list -o json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return showMembers(cmd.Context(), c) },
 	}

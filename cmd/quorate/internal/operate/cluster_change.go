@@ -16,8 +16,9 @@ import (
 type memberOptions struct {
 	*cli.Env
 
-	force     bool
-	missingOK bool
+	role        string
+	force, self bool
+	missingOK   bool
 }
 
 type memberChange interface {
@@ -48,17 +49,17 @@ func (o *memberOptions) changeMember(
 	})
 }
 
-func newClusterJoinCmd(c *cli.Env) *cobra.Command {
+func newMemberCreateCmd(c *cli.Env) *cobra.Command {
 	o, id := &memberOptions{Env: c}, ""
 	cmd := &cobra.Command{
-		Use:   "join [ADDRESS]",
-		Short: "Contact a new node at a gossip address, or add a waiting node",
+		Use:   "create {ADDRESS | --id ID}",
+		Short: "Make a new node a member: find it at a gossip address, or add one that waits",
 		Long: `Contact a new node at a gossip address, if it was started without --join. A node without data and with
 the right cluster name is then added automatically: as a non-voter that receives the log, and as a voter once it has
 been healthy for stabilization-time.
 
-If the servers have auto-join=false, --id adds a waiting node, and "quorate cluster promote" makes it a voter.`,
-		Example: "  quorate cluster join 10.0.0.4:7301\n  quorate cluster join --id n4",
+If the servers have auto-join=false, --id adds a waiting node, and "quorate member set --role voter" gives it a vote.`,
+		Example: "  quorate member create 10.0.0.4:7301\n  quorate member create --id n4",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (id != "") {
@@ -82,72 +83,97 @@ If the servers have auto-join=false, --id adds a waiting node, and "quorate clus
 	return cmd
 }
 
-func newClusterPromoteCmd(c *cli.Env) *cobra.Command {
+// Roles that a member can be given.
+const (
+	voterRole    = "voter"
+	nonVoterRole = "non-voter"
+	leaderRole   = "leader"
+)
+
+func newMemberSetCmd(c *cli.Env) *cobra.Command {
 	o := &memberOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "promote MEMBER",
-		Short: "Make a member a voter",
-		Long: `Make a member a voter. It is refused for a member that is not healthy or has not caught up, because
-decisions could have to wait for it. New nodes are promoted automatically once they are stable, unless auto-join is
-off.`,
-		Example:           "  quorate cluster promote n4",
-		Args:              cobra.ExactArgs(1),
+		Use:   "set [MEMBER] --role ROLE",
+		Short: "Make a member a voter, a non-voter, or the leader",
+		Long: `Give a member another role:
+
+  voter      it votes. Refused for a member that is not healthy or has not caught up, because decisions could have to
+             wait for it. New nodes become voters by themselves once they are stable, unless auto-join is off.
+  non-voter  it still receives the log and answers reads, and becomes a voter again only by this command. A leader hands
+             over the leadership first.
+  leader     it takes over the leadership, for example before maintenance of the leader's machine. Without a name it is
+             the voter with the most complete log. Calls that arrive meanwhile wait for a moment.
+
+--force makes a member a voter although it is not healthy, and a voter a non-voter although fewer voters than min-quorum
+remain or no majority of them is healthy.`,
+		Example: `  quorate member set n4 --role voter
+  quorate member set n4 --role non-voter
+  quorate member set --role leader`,
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeMembers(c),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.changeMember(cmd.Context(), args[0]+" is a voter", args[0]+" is a voter already",
-				func(ctx context.Context, quorate *client.Client) (memberChange, error) {
-					return quorate.Cluster.PromoteMember(ctx,
-						&quoratev1.PromoteMemberRequest{Id: args[0], Force: o.force})
-				})
+			return o.setRole(cmd.Context(), append(args, "")[0])
 		},
 	}
-	cmd.Flags().BoolVar(&o.force, "force", false, "also if it is not healthy or has not caught up")
+	cmd.Flags().StringVar(&o.role, "role", "", "the new `ROLE`: voter, non-voter or leader (required)")
+	cmd.Flags().BoolVar(&o.force, "force", false, "also if the cluster would be less safe afterwards")
+	cli.CompleteFlag(cmd, "role", voterRole, nonVoterRole, leaderRole)
 	return cmd
 }
 
-const forceHelp = "also if fewer voters than min-quorum remain, or no majority of them is healthy"
-
-func newClusterDemoteCmd(c *cli.Env) *cobra.Command {
-	o := &memberOptions{Env: c}
-	cmd := &cobra.Command{
-		Use:   "demote MEMBER",
-		Short: "Make a voter a non-voting member",
-		Long: `Make a voter a non-voting member. It still receives the log and answers reads, and becomes a voter
-again only by "quorate cluster promote". A leader hands over the leadership first.`,
-		Example:           "  quorate cluster demote n4",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeMembers(c),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.changeMember(cmd.Context(), args[0]+" is no longer a voter", args[0]+" is not a voter",
-				func(ctx context.Context, quorate *client.Client) (memberChange, error) {
-					return quorate.Cluster.DemoteMember(ctx,
-						&quoratev1.DemoteMemberRequest{Id: args[0], Force: o.force})
-				})
-		},
+func (o *memberOptions) setRole(ctx context.Context, id string) error {
+	switch {
+	case o.role == leaderRole && o.force:
+		return cli.Usagef("--force does not apply to the leadership")
+	case o.role == leaderRole:
+		return transferLeader(ctx, o.Env, id)
+	case o.role != voterRole && o.role != nonVoterRole:
+		return cli.Usagef("--role is voter, non-voter or leader, not %q", o.role)
+	case id == "":
+		return cli.Usagef("MEMBER is missing")
+	case o.role == voterRole:
+		return o.changeMember(ctx, id+" is a voter", id+" is a voter already",
+			func(ctx context.Context, quorate *client.Client) (memberChange, error) {
+				return quorate.Cluster.PromoteMember(ctx, &quoratev1.PromoteMemberRequest{Id: id, Force: o.force})
+			})
 	}
-	cmd.Flags().BoolVar(&o.force, "force", false, forceHelp)
-	return cmd
+	return o.changeMember(ctx, id+" is no longer a voter", id+" is not a voter",
+		func(ctx context.Context, quorate *client.Client) (memberChange, error) {
+			return quorate.Cluster.DemoteMember(ctx, &quoratev1.DemoteMemberRequest{Id: id, Force: o.force})
+		})
 }
 
-func newClusterRemoveCmd(c *cli.Env) *cobra.Command {
+func newMemberDeleteCmd(c *cli.Env) *cobra.Command {
 	o := &memberOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "remove MEMBER",
-		Short: "Remove a member, alive or dead",
-		Long: `Remove a member, alive or dead. The leader hands over the leadership first. A name that no member has is an
-error, unless --missing-ok is given for scripts that repeat a removal. The removed process keeps running and reports at
-/readyz that it was removed; stop it when convenient. It cannot rejoin while its data folder holds old state.
+		Use:   "delete {MEMBER | --self}",
+		Short: "Remove a member from the cluster, alive or dead",
+		Long: `Remove a member from the cluster, alive or dead. The leader hands over the leadership first. A name that no
+member has is an error, unless --missing-ok is given for scripts that repeat a removal. The removed process keeps
+running and reports at /readyz that it was removed; stop it when convenient. It cannot rejoin while its data folder
+holds old state. A server that is only stopped remains a member and returns at its next start.
 
 It is refused if fewer than min-quorum voters would remain, or if no majority of the remaining voters is healthy;
---force tries it nevertheless. The last voter cannot be removed.`,
-		Example:           "  quorate cluster remove n4\n  quorate cluster remove n3 --force",
-		Args:              cobra.ExactArgs(1),
+--force tries it nevertheless. The last voter cannot be removed.
+
+--self removes the server that is asked; name exactly one with --server.`,
+		Example: `  quorate member delete n4
+  quorate member delete n3 --force
+  quorate member delete --self --server http://10.0.0.4:7101`,
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeMembers(c),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case (len(args) == 1) == o.self:
+				return cli.Usagef("name a member, or the server that is asked with --self")
+			case o.self:
+				return o.removeSelf(cmd.Context())
+			}
 			return o.removeMember(cmd.Context(), args[0])
 		},
 	}
-	cmd.Flags().BoolVar(&o.force, "force", false, forceHelp)
+	cmd.Flags().BoolVar(&o.self, "self", false, "remove the server that is asked")
+	cmd.Flags().BoolVar(&o.force, "force", false, "also if the cluster would be less safe afterwards")
 	cmd.Flags().BoolVar(&o.missingOK, "missing-ok", false, "succeed if there is no such member")
 	return cmd
 }
@@ -171,7 +197,7 @@ func (o *memberOptions) removeMember(ctx context.Context, id string) error {
 	}
 	removed := !answer.GetWrite().GetRepetition() || isMember(before, id)
 	if !removed && !o.missingOK {
-		return fmt.Errorf("%s is not a member: quorate cluster members lists them; --missing-ok accepts it", id)
+		return fmt.Errorf("%s is not a member: quorate member list lists them; --missing-ok accepts it", id)
 	}
 	return o.Print(answer, func(p *cli.Page) error {
 		if removed {
@@ -191,21 +217,6 @@ func isMember(list *quoratev1.ListMembersResponse, id string) bool {
 	})
 }
 
-func newClusterLeaveCmd(c *cli.Env) *cobra.Command {
-	o := &memberOptions{Env: c}
-	cmd := &cobra.Command{
-		Use:   "leave",
-		Short: "Remove the server that is asked from the cluster",
-		Long: `Remove the server that is asked from the cluster, by the rules of "quorate cluster remove". A server
-that is only stopped remains a member and returns at its next start. Name exactly one server.`,
-		Example: "  quorate cluster leave --server http://10.0.0.4:7101",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.removeSelf(cmd.Context()) },
-	}
-	cmd.Flags().BoolVar(&o.force, "force", false, forceHelp)
-	return cmd
-}
-
 func (o *memberOptions) removeSelf(ctx context.Context) error {
 	if len(o.Servers) != 1 {
 		return cli.Usagef("name exactly one server, the one to remove: --server URL")
@@ -220,21 +231,6 @@ func (o *memberOptions) removeSelf(ctx context.Context) error {
 		return err
 	}
 	return o.removeMember(ctx, answer.GetServedBy())
-}
-
-func newClusterTransferLeaderCmd(c *cli.Env) *cobra.Command {
-	return &cobra.Command{
-		Use:   "transfer-leader [MEMBER]",
-		Short: "Hand the leadership to another voter",
-		Long: `Hand the leadership to a voter, or without a name to the voter with the most complete log, for example
-before maintenance of the leader's machine. Calls that arrive meanwhile wait for a moment.`,
-		Example:           "  quorate cluster transfer-leader n2\n  quorate cluster transfer-leader",
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeMembers(c),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return transferLeader(cmd.Context(), c, append(args, "")[0])
-		},
-	}
 }
 
 func transferLeader(ctx context.Context, c *cli.Env, id string) error {
@@ -252,7 +248,7 @@ func transferLeader(ctx context.Context, c *cli.Env, id string) error {
 		case answer.GetWrite().GetRepetition():
 			p.Linef("unchanged: %s leads", id)
 		case answer.GetLeaderId() == "":
-			p.Linef("the leadership was handed over; see quorate cluster members")
+			p.Linef("the leadership was handed over; see quorate member list")
 		default:
 			p.Linef("%s leads", answer.GetLeaderId())
 		}

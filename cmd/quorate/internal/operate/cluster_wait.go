@@ -28,7 +28,7 @@ type waitOptions struct {
 	healthy         bool
 }
 
-func newClusterWaitCmd(c *cli.Env) *cobra.Command {
+func newWaitCmd(c *cli.Env) *cobra.Command {
 	o := &waitOptions{Env: c}
 	cmd := &cobra.Command{
 		Use:   "wait",

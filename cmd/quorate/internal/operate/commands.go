@@ -1,20 +1,16 @@
 // Package operate has the commands for operating a cluster: members, diagnostics, backups, recovery and certificates.
 package operate
 
-import (
-	"github.com/spf13/cobra"
+import "github.com/quorate/quorate/cmd/quorate/internal/cli"
 
-	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-)
-
-// Commands are the commands for operating a cluster.
-func Commands(c *cli.Env) []*cobra.Command {
-	return append(localCommands(c),
-		newStatusCmd(c),
-		newClusterCmd(c),
-		newDebugCmd(c),
-		newWebhooksCmd(c),
-		newSnapshotCmd(c),
-		newTLSCmd(c),
-	)
+// AddCommands adds the commands for operating a cluster.
+func AddCommands(to *cli.Nouns) {
+	to.Add("cluster", newStatusCmd, newWaitCmd, newDumpCmd)
+	addLocalCommands(to)
+	to.Add("member", newMemberListCmd, newMemberCreateCmd, newMemberSetCmd, newMemberDeleteCmd)
+	to.Add("level", newLevelRaiseCmd)
+	to.Add("digest", newDigestListCmd)
+	to.Add("snapshot", newSnapshotCreateCmd, newSnapshotShowCmd, newSnapshotRestoreCmd)
+	to.Add("webhook", newWebhookListCmd, newWebhookSetCmd, newWebhookResumeCmd, newWebhookDeleteCmd)
+	to.Add("tls", newTLSCreateCmd, newTLSShowCmd)
 }

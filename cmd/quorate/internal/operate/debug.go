@@ -20,16 +20,16 @@ type debugOptions struct {
 	local bool
 }
 
-func newDebugCmd(c *cli.Env) *cobra.Command {
+func newDumpCmd(c *cli.Env) *cobra.Command {
 	o := &debugOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "debug [FILE.tar.gz]",
+		Use:   "dump [FILE.tar.gz]",
 		Short: "Collect a diagnostics bundle from all members",
 		Long: `Collect diagnostics of all members into one archive: status, settings without secrets, build, metrics,
 stacks of all goroutines, the heap, snapshots, and the last 2,000 lines of each log. It contains no allocations,
 user data or passwords; it does contain names of nodes and addresses. The server that is asked asks the others;
 manifest.json in the archive lists what could not be collected, and why.`,
-		Example: "  quorate debug\n  quorate debug --local n1.tar.gz",
+		Example: "  quorate cluster dump\n  quorate cluster dump --local n1.tar.gz",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file := "quorate-debug-" + time.Now().UTC().Format("20060102-150405") + ".tar.gz"

@@ -20,23 +20,38 @@ const digestsPause = 200 * time.Millisecond
 
 type digestsOptions struct {
 	*cli.Env
-	now bool
+	now     bool
+	dataDir string // that of a stopped node; empty for the digests of the members
 }
 
-func newDigestsCmd(c *cli.Env) *cobra.Command {
+func newDigestListCmd(c *cli.Env) *cobra.Command {
 	o := &digestsOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "digests",
+		Use:   "list",
 		Short: "Show whether all members hold the same state",
 		Long: `Show the digest of each member's state at its last checkpoint, and the result of the comparison: the
 member agrees with the majority, it differs (and has stopped serving), or the states are disputed because none has a
 majority.
 
 The leader makes the members compare their states periodically (setting checkpoint-every). --now compares them now, and
-waits for all members that are alive. Exit code 1 means that states differ.`,
+waits for all members that are alive. Exit code 1 means that states differ.
+
+--data-dir computes the state of a stopped node from its snapshot and its log, and shows its digests at the last
+checkpoints and at the end. With -o json that is the proof that "quorate quarantine lift" reads on another member.`,
+		Example: `  quorate digest list --now
+  quorate digest list --data-dir /var/lib/quorate -o json > n2.json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.runDigests(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case o.dataDir != "" && o.now:
+				return cli.Usagef("--now asks servers, and --data-dir is about a stopped node: use only one of them")
+			case o.dataDir != "":
+				return o.showStopped()
+			}
+			return o.runDigests(cmd.Context())
+		},
 	}
+	o.addStoppedNode(cmd)
 	cmd.Flags().BoolVar(&o.now, "now", false, "compare the states of all members now")
 	return cmd
 }

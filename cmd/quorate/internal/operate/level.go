@@ -12,23 +12,24 @@ import (
 
 type levelOptions struct {
 	*cli.Env
-	raise bool
+	dryRun bool
 }
 
-func newLevelCmd(c *cli.Env) *cobra.Command {
+func newLevelRaiseCmd(c *cli.Env) *cobra.Command {
 	o := &levelOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "level",
-		Short: "Show the feature level of the cluster and its members, or raise it",
-		Long: `Show the feature level of the cluster and the level that each member supports.
+		Use:   "raise",
+		Short: "Raise the feature level of the cluster to what all members support",
+		Long: `Raise the feature level of the cluster to the highest that all members support, and show it with the level of
+each member. --dry-run only shows them.
 
 New log entries of a version are not used before the level is raised; from then on, no older version can take part. The
 leader raises the level once all members have supported a newer one for as long as its setting raise-level-after says;
-until then the older version can be started again. --raise does not wait.`,
+until then the older version can be started again. This command does not wait.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runLevel(cmd.Context()) },
 	}
-	cmd.Flags().BoolVar(&o.raise, "raise", false, "raise the level now to the highest that all members support")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only report the level and what is possible")
 	return cmd
 }
 
@@ -39,7 +40,7 @@ func (o *levelOptions) runLevel(ctx context.Context) error {
 	}
 	defer cancel()
 	var raised uint32
-	if o.raise {
+	if !o.dryRun {
 		answer, err := quorate.Cluster.RaiseLevel(ctx, &quoratev1.RaiseLevelRequest{})
 		if err != nil {
 			return err

@@ -8,5 +8,11 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-// localCommands is empty: a server does not run on this system.
-func localCommands(*cli.Env) []*cobra.Command { return nil }
+// addLocalCommands adds none: a server does not run on this system.
+func addLocalCommands(*cli.Nouns) {}
+
+// addStoppedNode adds no flag, see [addLocalCommands].
+func (o *digestsOptions) addStoppedNode(*cobra.Command) {}
+
+// showStopped is not called, because nothing sets the folder.
+func (o *digestsOptions) showStopped() error { return nil }

@@ -17,10 +17,10 @@ type migrateLogOptions struct {
 	dataDir, to string
 }
 
-func newMigrateLogCmd(c *cli.Env) *cobra.Command {
+func newLogConvertCmd(c *cli.Env) *cobra.Command {
 	o := &migrateLogOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "migrate-log",
+		Use:   "convert",
 		Short: "Convert the log of a stopped node to another log store",
 		Long: `Convert the log in the data folder of a stopped node to another log store: wal (segment files) or bolt (the
 bbolt file raft.db). The log is copied, every entry is read back and compared, one atomic write records the new log
@@ -28,22 +28,22 @@ store, and then the old log is removed. An interrupted command can be run again,
 has the complete log either way.
 
 The state and the membership of the node do not change, and the other nodes need not do the same.`,
-		Example: `  quorate migrate-log --data-dir /var/lib/quorate --to wal`,
+		Example: `  quorate log convert --data-dir /var/lib/quorate --log-store wal`,
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return o.migrateLog() },
 	}
-	cmd.Flags().StringVar(&o.dataDir, "data-dir", "", "data `FOLDER` of the stopped node (required)")
-	cmd.Flags().StringVar(&o.to, "to", "", "the new log `STORE`: wal or bolt (required)")
+	cmd.Flags().StringVar(&o.dataDir, "data-dir", "", dataDirHelp+" (required)")
+	cmd.Flags().StringVar(&o.to, "log-store", "", "the new log `STORE`: wal or bolt (required)")
 	return cmd
 }
 
 func (o *migrateLogOptions) migrateLog() error {
-	for _, must := range []struct{ flag, value string }{{"data-dir", o.dataDir}, {"to", o.to}} {
+	for _, must := range []struct{ flag, value string }{{"data-dir", o.dataDir}, {"log-store", o.to}} {
 		if must.value == "" {
-			return cli.Usagef("--%s is missing; see quorate migrate-log --help", must.flag)
+			return cli.Usagef("--%s is missing; see quorate log convert --help", must.flag)
 		}
 	}
-	logger := hclog.New(&hclog.LoggerOptions{Name: "migrate-log", Level: hclog.Warn, Output: o.ErrOut})
+	logger := hclog.New(&hclog.LoggerOptions{Name: "log convert", Level: hclog.Warn, Output: o.ErrOut})
 	done, err := host.MigrateLog(o.dataDir, o.to, logger)
 	if err != nil {
 		return fmt.Errorf("%w; the data folder keeps the log that it had", err)

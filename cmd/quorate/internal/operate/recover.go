@@ -38,26 +38,24 @@ cluster from now on, this node among them:
     - {id: n1, address: 10.0.0.1:7201}
     - {id: n4, address: 10.0.0.4:7201, voter: true}
 
-A node in quarantine is refused: its state was found to differ from that of the majority. quorate recover start-over
-lets it begin again from the state of the others, and quorate recover lift lets it serve if its state is proved to
-be equal.`,
-		Example: `  quorate recover --data-dir /var/lib/quorate --peers peers.yaml --dry-run
-  quorate recover --data-dir /var/lib/quorate --peers peers.yaml`,
+A node in quarantine is refused: its state was found to differ from that of the majority. quorate
+quarantine lift lets it serve if its state is proved to be equal, or begin again from the state of the others.`,
+		Example: `  quorate cluster recover --data-dir /var/lib/quorate --peers peers.yaml --dry-run
+  quorate cluster recover --data-dir /var/lib/quorate --peers peers.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return o.runRecover() },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.dataDir, "data-dir", "", "data `FOLDER` of the stopped node (required)")
+	flags.StringVar(&o.dataDir, "data-dir", "", dataDirHelp+" (required)")
 	flags.StringVar(&o.peers, "peers", "", "`FILE` with the new members, YAML or JSON (required)")
 	flags.BoolVar(&o.dry, "dry-run", false, "only report what was found and what would be done")
-	cmd.AddCommand(newRecoverDigestsCmd(c), newRecoverLiftCmd(c), newRecoverStartOverCmd(c))
 	return cmd
 }
 
 func (o *recoverOptions) runRecover() error {
 	for _, must := range []struct{ flag, value string }{{"data-dir", o.dataDir}, {"peers", o.peers}} {
 		if must.value == "" {
-			return cli.Usagef("--%s is missing; see quorate recover --help", must.flag)
+			return cli.Usagef("--%s is missing; see quorate cluster recover --help", must.flag)
 		}
 	}
 	peers, err := server.ReadPeers(o.peers)

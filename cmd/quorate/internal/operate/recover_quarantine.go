@@ -20,76 +20,53 @@ type quarantineOptions struct {
 	*cli.Env
 	dataDir string
 	digests []string
+	discard bool
 }
 
-func newRecoverDigestsCmd(c *cli.Env) *cobra.Command {
+func newQuarantineLiftCmd(c *cli.Env) *cobra.Command {
 	o := &quarantineOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "digests",
-		Short: "Compute the state digests of a stopped node",
-		Long: `Compute the state of a stopped node from its snapshot and its log, and show its digests at the last
-checkpoints and at the end. The output of -o json is the proof that quorate recover lift reads on another member.`,
-		Example: `  quorate recover digests --data-dir /var/lib/quorate -o json > n2.json`,
-		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return o.showDigests() },
+		Use:   "lift --data-dir FOLDER {--digests FILE... | --discard}",
+		Short: "Let a stopped node in quarantine take part again, with a proof or without its state",
+		Long: `Let a stopped node in quarantine take part again at its next start, in one of two ways.
+
+With --digests, if the state in its data folder, computed again, equals that of more than half of the voters, itself
+among them, at one index that is not before the checkpoint of the quarantine. Pass the states of the others as files of
+quorate digest list --data-dir -o json. Nothing is changed without that proof.
+
+With --discard its state is set aside. Its next start is like that with an empty data folder: it takes no part in
+decisions until the leader has taken its vote away, and gets the state of the others. A majority of the others must be
+healthy for that.`,
+		Example: `  quorate quarantine lift --data-dir /var/lib/quorate --digests n1.json --digests n2.json
+  quorate quarantine lift --data-dir /var/lib/quorate --discard`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			switch {
+			case o.dataDir == "":
+				return cli.Usagef("--data-dir is missing; see quorate quarantine lift --help")
+			case o.discard == (len(o.digests) > 0):
+				return cli.Usagef("name either a file of quorate digest list --data-dir -o json for each other member with " +
+					"--digests, or --discard")
+			case o.discard:
+				return o.discardState()
+			}
+			return o.liftQuarantine()
+		},
 	}
-	o.addDataDir(cmd)
+	cmd.Flags().StringVar(&o.dataDir, "data-dir", "", dataDirHelp+" (required)")
+	cmd.Flags().StringArrayVar(&o.digests, "digests", nil, "`FILE` with the digests of another member; may be repeated")
+	cmd.Flags().BoolVar(&o.discard, "discard", false, "set its state aside; it gets that of the others")
 	return cmd
 }
 
-func newRecoverLiftCmd(c *cli.Env) *cobra.Command {
-	o := &quarantineOptions{Env: c}
-	cmd := &cobra.Command{
-		Use:   "lift",
-		Short: "Lift the quarantine of a stopped node whose state is proved correct",
-		Long: `Lift the quarantine of a stopped node, if the state in its data folder, computed again, equals that of
-more than half of the voters, itself among them, at one index that is not before the checkpoint of the quarantine.
-Pass the states of the others as files of quorate recover digests -o json. Nothing is changed without that proof.`,
-		Example: `  quorate recover lift --data-dir /var/lib/quorate --digests n1.json --digests n2.json`,
-		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return o.liftQuarantine() },
-	}
-	o.addDataDir(cmd)
-	cmd.Flags().StringArrayVar(&o.digests, "digests", nil,
-		"`FILE` with the digests of another member; may be repeated (required)")
-	return cmd
-}
-
-func newRecoverStartOverCmd(c *cli.Env) *cobra.Command {
-	o := &quarantineOptions{Env: c}
-	cmd := &cobra.Command{
-		Use:   "start-over",
-		Short: "Set aside the state of a stopped node in quarantine",
-		Long: `Set aside the state of a stopped node in quarantine. Its next start is like that with an empty data
-folder: it takes no part in decisions until the leader has taken its vote away, and gets the state of the others. A
-majority of the others must be healthy for that.`,
-		Example: `  quorate recover start-over --data-dir /var/lib/quorate`,
-		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return o.startOver() },
-	}
-	o.addDataDir(cmd)
-	return cmd
-}
-
-func (o *quarantineOptions) addDataDir(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.dataDir, "data-dir", "", "data `FOLDER` of the stopped node (required)")
-}
+// dataDirHelp is the help of a flag for the data folder of a node that does not run.
+const dataDirHelp = "data `FOLDER` of the stopped node"
 
 func (o *quarantineOptions) newLogger() hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{Name: "recover", Level: hclog.Error, Output: o.ErrOut})
 }
 
-func (o *quarantineOptions) needDataDir() error {
-	if o.dataDir == "" {
-		return cli.Usagef("--data-dir is missing; see quorate recover --help")
-	}
-	return nil
-}
-
 func (o *quarantineOptions) showDigests() error {
-	if err := o.needDataDir(); err != nil {
-		return err
-	}
 	found, err := host.ComputeDigests(o.dataDir, o.newLogger())
 	if err != nil {
 		return err
@@ -108,12 +85,6 @@ func (o *quarantineOptions) showDigests() error {
 }
 
 func (o *quarantineOptions) liftQuarantine() error {
-	if err := o.needDataDir(); err != nil {
-		return err
-	}
-	if len(o.digests) == 0 {
-		return cli.Usagef("--digests is missing: name a file of quorate recover digests -o json for each other member")
-	}
 	var others []host.FolderDigests
 	for _, path := range o.digests {
 		text, err := os.ReadFile(path)
@@ -123,7 +94,7 @@ func (o *quarantineOptions) liftQuarantine() error {
 		var other host.FolderDigests
 		if err := json.Unmarshal(text, &other); err != nil || other.ID == "" {
 			return cli.Usagef("%s does not hold the digests of a member: %v", path,
-				errors.Join(err, errors.New("make it with quorate recover digests -o json")))
+				errors.Join(err, errors.New("make it with quorate digest list --data-dir -o json")))
 		}
 		others = append(others, other)
 	}
@@ -139,10 +110,7 @@ func (o *quarantineOptions) liftQuarantine() error {
 	})
 }
 
-func (o *quarantineOptions) startOver() error {
-	if err := o.needDataDir(); err != nil {
-		return err
-	}
+func (o *quarantineOptions) discardState() error {
 	folder, err := host.StartOver(o.dataDir, o.newLogger())
 	if err != nil {
 		return err

@@ -15,31 +15,26 @@ import (
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
-func newSnapshotCmd(c *cli.Env) *cobra.Command {
-	return cli.NewGroup("snapshot", "Save, inspect and restore backups of the whole state",
-		newSnapshotSaveCmd(c), newSnapshotInspectCmd(c), newSnapshotRestoreCmd(c))
-}
-
-func newSnapshotSaveCmd(c *cli.Env) *cobra.Command {
+func newSnapshotCreateCmd(c *cli.Env) *cobra.Command {
 	force := false
 	cmd := &cobra.Command{
-		Use:   "save FILE",
+		Use:   "create FILE",
 		Short: "Save the whole state as a backup",
-		Long: `Save everything that was acknowledged before as a backup: configuration with its history, allocations,
-items, queue. Any server can save it, without delaying other calls. The file appears complete and verified, or not at
-all; one that exists is only replaced with --force. "-" writes to standard output, where the exit code shows whether the
+		Long: `Save everything that was acknowledged before as a backup: configuration with its history, allocations, items,
+queue. Any server can save it, without delaying other calls. The file appears complete and verified, or not at all; one
+that exists is only replaced with --overwrite. "-" writes to standard output, where the exit code shows whether the
 backup is complete. With --stale the first server that answers saves its own state, also without a leader.`,
-		Example: `  quorate snapshot save quorate.backup
-  quorate snapshot save - | gpg --encrypt -r ops > quorate.backup.gpg`,
+		Example: `  quorate snapshot create quorate.backup
+  quorate snapshot create - | gpg --encrypt -r ops > quorate.backup.gpg`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() && !force {
-				return cli.Usagef("%s exists: name another file, or replace it with --force", args[0])
+				return cli.Usagef("%s exists: name another file, or replace it with --overwrite", args[0])
 			}
 			return saveSnapshot(cmd.Context(), c, args[0])
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "replace the file if it exists")
+	cmd.Flags().BoolVar(&force, "overwrite", false, "replace the file if it exists")
 	return cmd
 }
 

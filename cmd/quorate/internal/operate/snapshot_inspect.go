@@ -13,14 +13,14 @@ import (
 	"github.com/quorate/quorate/fsm/backup"
 )
 
-func newSnapshotInspectCmd(c *cli.Env) *cobra.Command {
+func newSnapshotShowCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "inspect FILE",
+		Use:   "show FILE",
 		Short: "Verify a backup and show what it contains, without a server",
 		Long: `Read a backup to its end, as a restore would: its digests, every record, every invariant of the state.
 A damaged backup is refused with a description of the damage. No server is asked.`,
-		Example: `  quorate snapshot inspect quorate.backup
-  quorate snapshot inspect quorate.backup -o json | jq .counts`,
+		Example: `  quorate snapshot show quorate.backup
+  quorate snapshot show quorate.backup -o json | jq .counts`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			contents, err := readBackup(args[0])

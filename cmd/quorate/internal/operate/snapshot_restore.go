@@ -33,7 +33,7 @@ that no fencing token is given twice; leases get their full TTL again. The file 
 leader. On a terminal the name of the cluster must be typed; elsewhere --yes confirms.
 
 A backup may need a higher feature level than the cluster has, for example shortly after an upgrade. No older version
-can take part after such a restore: raise the level first with quorate cluster level --raise, or pass --raise-level.`,
+can take part after such a restore: raise the level first with quorate level raise, or pass --raise-level.`,
 		Example: `  quorate snapshot restore quorate.backup
   quorate snapshot restore quorate.backup --yes --server 10.0.0.1:7101`,
 		Args: cobra.ExactArgs(1),

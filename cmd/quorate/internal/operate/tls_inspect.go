@@ -24,9 +24,9 @@ type certificateFacts struct {
 	Fingerprint string    `json:"fingerprint"`
 }
 
-func newTLSInspectCmd(c *cli.Env) *cobra.Command {
+func newTLSShowCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "inspect FILE",
+		Use:   "show FILE",
 		Short: "Show whose a certificate is, for which hosts, and until when",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -20,10 +20,10 @@ type webhookOptions struct {
 	reason string
 }
 
-func newWebhooksCmd(c *cli.Env) *cobra.Command {
+func newWebhookListCmd(c *cli.Env) *cobra.Command {
 	o := &webhookOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "webhooks",
+		Use:   "list",
 		Short: "Show where events are delivered and how far, and change it",
 		Long: `Show the webhooks: HTTP receivers to which the cluster posts its events, one after the other, signed, at
 least once, also over a change of the leader. BEHIND counts the events that are still to deliver or to skip.
@@ -32,13 +32,12 @@ Nothing is delivered unless the servers allow the host of the receiver in their 
 secret in their webhook-secrets-dir. See docs/webhooks.md. The verb audit.read on the cluster is needed to see all
 webhooks, access.manage to change them. Who has bindings.grant at a node sees and changes webhooks of that node, which
 deliver what their owner may see.`,
-		Example: `  quorate webhooks
-  quorate webhooks set pager https://hooks.example.org/quorate --secret pager --type allocation.revoked
-  quorate webhooks resume pager`,
+		Example: `  quorate webhook list
+  quorate webhook set pager https://hooks.example.org/quorate --secret pager --event allocation.revoked
+  quorate webhook resume pager`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.list(cmd.Context()) },
 	}
-	cmd.AddCommand(newWebhooksSetCmd(c), newWebhooksRemoveCmd(c), newWebhooksResumeCmd(c))
 	return cmd
 }
 
@@ -92,11 +91,11 @@ func formatPosition(p *quoratev1.EventPosition) string {
 	if p.GetNumber() == 0 {
 		return strconv.FormatUint(p.GetIndex(), 10)
 	}
-	return fmt.Sprintf("%d:%d", p.GetIndex(), p.GetNumber())
+	return fmt.Sprintf("%d.%d", p.GetIndex(), p.GetNumber())
 }
 
 func parsePosition(text string) (*quoratev1.EventPosition, error) {
-	index, number, hasNumber := strings.Cut(text, ":")
+	index, number, hasNumber := strings.Cut(text, ".")
 	i, err := strconv.ParseUint(index, 10, 64)
 	n := uint64(0)
 	if err == nil && hasNumber {
@@ -104,12 +103,12 @@ func parsePosition(text string) (*quoratev1.EventPosition, error) {
 	}
 	if err != nil {
 		return nil, cli.Usagef(
-			"--after: %q is not a position: write INDEX or INDEX:NUMBER, as quorate webhooks shows it", text)
+			"--after: %q is not a position: write INDEX or INDEX.NUMBER, as quorate webhook list shows it", text)
 	}
 	return &quoratev1.EventPosition{Index: i, Number: uint32(n)}, nil
 }
 
-func newWebhooksSetCmd(c *cli.Env) *cobra.Command {
+func newWebhookSetCmd(c *cli.Env) *cobra.Command {
 	o, spec := &webhookOptions{Env: c}, &quoratev1.WebhookSpec{}
 	var at cli.Place
 	var retry string
@@ -123,9 +122,9 @@ name it with --at, and a secret whose name begins with the tree and a dot.
 Events have the types allocation.waiting, .granted, .confirmed, .revoked, .restored, .shrunk, .resized and .ended, and
 limit.crossed, limit.cleared, limit.scheduled, limit.started, limit.ending, limit.ended, limit.skipped, node.drained and
 configuration.changed.`,
-		Example: `  quorate webhooks set pager https://hooks.example.org/quorate --secret pager \
-    --type allocation.revoked --type allocation.ended
-  quorate webhooks set atlas https://atlas.example.org/quota --secret cern.atlas --at cern:atlas --retry-for 2d`,
+		Example: `  quorate webhook set pager https://hooks.example.org/quorate --secret pager \
+    --event allocation.revoked --event allocation.ended
+  quorate webhook set atlas https://atlas.example.org/quota --secret cern.atlas --at cern:atlas --retry-for 2d`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec.Name, spec.Url = args[0], args[1]
@@ -134,8 +133,9 @@ configuration.changed.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&spec.Secret, "secret", "", "name of the secret that signs (required)")
-	flags.StringSliceVar(&spec.Types, "type", nil, "only events of this `TYPE`; may be repeated (default: all)")
-	cli.AddPlaceFlag(flags, &at, "only allocations with a claim")
+	flags.StringSliceVar(&spec.Types, "event", nil,
+		"deliver only `EVENT`, such as allocation.revoked; may be repeated (default: all)")
+	cli.PlaceVar(flags, &at, "only allocations with a claim")
 	flags.StringVar(&retry, "retry-for", "24h", "how long the delivery of one event is tried, 1s to 7d")
 	cli.AddReasonFlag(flags, &o.reason)
 	return cmd
@@ -167,12 +167,12 @@ func (o *webhookOptions) set(ctx context.Context, spec *quoratev1.WebhookSpec, a
 	})
 }
 
-func newWebhooksRemoveCmd(c *cli.Env) *cobra.Command {
+func newWebhookDeleteCmd(c *cli.Env) *cobra.Command {
 	o := &webhookOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:     "remove NAME",
+		Use:     "delete NAME",
 		Short:   "Remove a webhook; what it has not delivered is not delivered any more",
-		Example: `  quorate webhooks remove pager`,
+		Example: `  quorate webhook delete pager`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.connected(cmd.Context(), func(ctx context.Context, quorate *client.Client) error {
@@ -192,7 +192,7 @@ func newWebhooksRemoveCmd(c *cli.Env) *cobra.Command {
 	return cmd
 }
 
-func newWebhooksResumeCmd(c *cli.Env) *cobra.Command {
+func newWebhookResumeCmd(c *cli.Env) *cobra.Command {
 	o := &webhookOptions{Env: c}
 	request := &quoratev1.ResumeWebhookRequest{}
 	var after string
@@ -202,9 +202,9 @@ func newWebhooksResumeCmd(c *cli.Env) *cobra.Command {
 		Long: `Let a dead webhook deliver again, from the event that it could not deliver. With --after it continues behind
 another position: to skip an event that the receiver refuses, or to deliver events again. With --from-now it skips
 everything up to now.`,
-		Example: `  quorate webhooks resume pager
-  quorate webhooks resume pager --after 4711:2
-  quorate webhooks resume pager --from-now`,
+		Example: `  quorate webhook resume pager
+  quorate webhook resume pager --after 4711:2
+  quorate webhook resume pager --from-now`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.Name, request.Reason = args[0], o.reason
@@ -218,7 +218,7 @@ everything up to now.`,
 			return o.resume(cmd.Context(), request)
 		},
 	}
-	cmd.Flags().StringVar(&after, "after", "", "continue behind this position, `INDEX` or INDEX:NUMBER")
+	cmd.Flags().StringVar(&after, "after", "", "continue behind this position, `INDEX` or INDEX.NUMBER")
 	cmd.Flags().BoolVar(&request.FromNow, "from-now", false, "skip all events up to now")
 	cmd.MarkFlagsMutuallyExclusive("after", "from-now")
 	cli.AddReasonFlag(cmd.Flags(), &o.reason)

@@ -32,8 +32,8 @@ type allocateOptions struct {
 func newAllocateCmd(c *cli.Env) *cobra.Command {
 	o := &allocateOptions{Env: c}
 	cmd := &cobra.Command{
-		Use: "allocate --at TREE:node/path {--amount RESOURCE=AMOUNT | --item RESOURCE}... | " +
-			"allocate --from quota-manager FILE",
+		Use: "create --at TREE:node/path {--amount RESOURCE=AMOUNT | --item RESOURCE}... | " +
+			"create --from quota-manager FILE",
 		Short: "Allocate amounts and items at nodes of one or more trees, all or nothing",
 		Long: `Allocate amounts and items at nodes of one or more trees until they are released, all or nothing. Each
 --amount and --item belongs to the --at before it. Every limit on the path from each node to its root must have
@@ -61,8 +61,8 @@ returns at once: repeat it with the same --id within the time of --keep to colle
 With --ttl the allocation is a lease: it ends unless "quorate renew" is called in time. "quorate lease run" renews it
 while a command runs.
 
-With --reserve the allocation ends after that time, unless "quorate confirm" keeps it; "quorate cancel" gives it up.
-With --force it is granted regardless of limits, to record existing usage.
+With --reserve the allocation ends after that time, unless "quorate allocation confirm" keeps it; "quorate release
+--restore" gives it up. With --force it is granted regardless of limits, to record existing usage.
 
 With --from quota-manager the request is the Consumer document in FILE: one claim for each of its trees, with the
 document's priorities and, unless --id is given, its id. The trees are those that "quorate apply --from quota-manager"
@@ -213,7 +213,8 @@ func (o *allocateOptions) printGrant(answer *quoratev1.AllocateResponse) error {
 		o.Messagef("dry run: it would be granted")
 	case o.reserve > 0:
 		id := cli.ShellWord(answer.GetAllocation().GetId())
-		o.Messagef("reserved for %v: quorate confirm %s keeps it, quorate cancel %s gives it up", o.reserve, id, id)
+		o.Messagef("reserved for %v: quorate allocation confirm %s keeps it, quorate release --restore %s gives it up",
+			o.reserve, id, id)
 	default:
 		o.Messagef("granted")
 	}

@@ -18,7 +18,7 @@ const listPage = 1000
 // ListOptions are the flags of the commands that list allocations.
 type ListOptions struct {
 	*cli.Env
-	place                    cli.PlaceFlags
+	at                       cli.Place
 	user, application, owner string
 	prefix, state            string
 	labels                   []string
@@ -33,14 +33,14 @@ var listedStates = map[string]quoratev1.AllocationState{
 	"reserved": quoratev1.AllocationState_ALLOCATION_STATE_RESERVED,
 }
 
-func newAllocationsCmd(c *cli.Env) *cobra.Command {
+func newAllocationListCmd(c *cli.Env) *cobra.Command {
 	o := &ListOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "allocations",
+		Use:   "list",
 		Short: "List allocations, oldest first",
-		Example: `  quorate allocations --at cern:atlas/physics
-  quorate allocations --user kim --state reserved
-  quorate allocations --label job=nightly -o json`,
+		Example: `  quorate allocation list --at cern:atlas/physics
+  quorate allocation list --user kim --state reserved
+  quorate allocation list --label job=nightly -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.RunList(cmd.Context()) },
 	}
@@ -59,7 +59,7 @@ func (o *ListOptions) AddFlags(cmd *cobra.Command) {
 
 // addFilters adds the filters that also select what a command changes.
 func (o *ListOptions) addFilters(flags *pflag.FlagSet) {
-	o.place.AddFlags(flags, "only allocations counted")
+	cli.PlaceVar(flags, &o.at, "only allocations counted")
 	cli.NameVar(flags, &o.user, "user", "only those of this user")
 	cli.NameVar(flags, &o.application, "application", "only those of this application")
 	cli.NameVar(flags, &o.owner, "owner", "only those that this identity has made, such as ann")
@@ -69,7 +69,7 @@ func (o *ListOptions) addFilters(flags *pflag.FlagSet) {
 }
 
 func (o *ListOptions) isSet(flags *pflag.FlagSet) bool {
-	return slices.ContainsFunc([]string{"at", "tree", "node", "user", "application", "owner", "prefix", "label"},
+	return slices.ContainsFunc([]string{"at", "user", "application", "owner", "prefix", "label"},
 		flags.Changed)
 }
 
@@ -85,12 +85,8 @@ func (o *ListOptions) request() (*quoratev1.ListAllocationsRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := o.place.Place()
-	if err != nil {
-		return nil, err
-	}
 	return &quoratev1.ListAllocationsRequest{
-		Tree: at.Tree, Node: at.Node, Labels: labels, PageSize: listPage, Read: o.ReadOptions(), Leases: o.Leases,
+		Tree: o.at.Tree, Node: o.at.Node, Labels: labels, PageSize: listPage, Read: o.ReadOptions(), Leases: o.Leases,
 		User: o.user, Application: o.application, Owner: o.owner, Namespace: o.Namespace, IdPrefix: o.prefix,
 		State: state,
 	}, nil
@@ -155,9 +151,9 @@ func (o *ListOptions) fetchPages(
 	}
 }
 
-func newAllocationCmd(c *cli.Env) *cobra.Command {
+func newAllocationShowCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "allocation ID",
+		Use:   "show ID",
 		Short: "Show one allocation, held or recently ended",
 		Args:  cobra.ExactArgs(1),
 		RunE:  func(cmd *cobra.Command, args []string) error { return showAllocation(cmd.Context(), c, args[0]) },

@@ -106,9 +106,10 @@ With --wait a resize that does not fit now waits in the queue, and the allocatio
 the resize fits. With --async the command ends at once with exit code 9 and the resize stays in the queue; repeat it to
 see what has become of it. It ends with its time, with the allocation, and with any other change of the allocation. A
 later resize with --wait takes its place, and one to the present amounts withdraws it.`,
-		Example: `  quorate resize job-1 --amount cores=40
-  quorate resize job-1 --amount cores=400 --wait 10m
-  quorate resize job-1 --at cern:atlas/physics --amount cores=0 --at cern:cms --amount cores=8 --generation 2`,
+		Example: `  quorate allocation resize job-1 --amount cores=40
+  quorate allocation resize job-1 --amount cores=400 --wait 10m
+  quorate allocation resize job-1 --at cern:atlas/physics --amount cores=0 --at cern:cms --amount cores=8 \
+                            --generation 2`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.runResize(cmd.Context(), args[0]) },
 	}
@@ -116,7 +117,7 @@ later resize with --wait takes its place, and one to the present amounts withdra
 	cli.SpanVar(cmd.Flags(), &o.wait, "wait", 0, "wait in the queue for so long if it does not fit (default: do not wait)")
 	cmd.Flags().BoolVar(&o.async, "async", false, "with --wait: do not stay until it is done")
 	o.PlaceIsOptional, o.AmountsAreFixed = true, true
-	cmd.Flags().Var(atFlag{&o.Claims}, "at", "node of the claim; may be repeated")
+	cmd.Flags().Var(atFlag{&o.Claims}, "at", "node of the claim, `TREE:node/path`; may be repeated")
 	cmd.Flags().Var(amountFlag{&o.Claims}, "amount", "new amount at the node before it; may be repeated")
 	return cmd
 }
@@ -209,10 +210,10 @@ func newTransferCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transfer ID TREE:from/path TREE:to/path",
 		Short: "Move what an allocation holds to another node",
-		Long: `Move a claim of a held allocation, with everything that it holds, to another node of its tree in one step. Levels
-above both nodes see no change and are not checked. The fence and the lease stay, so the work goes on.
-If the allocation has a claim at the other node already, their amounts are joined. Repeating the command is safe.`,
-		Example: `  quorate transfer vm-17 cern:atlas/physics cern:atlas/operations`,
+		Long: `Move a claim of a held allocation, with everything that it holds, to another node of its tree in one step.
+Levels above both nodes see no change and are not checked. The fence and the lease stay, so the work goes on. If the
+allocation has a claim at the other node already, their amounts are joined. Repeating the command is safe.`,
+		Example: `  quorate allocation transfer vm-17 cern:atlas/physics cern:atlas/operations`,
 		Args:    cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.runTransfer(cmd.Context(), args[0], args[1], args[2])
@@ -268,12 +269,12 @@ func newSplitCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "split ID PART-ID --at TREE:node/path --amount RESOURCE=AMOUNT...",
 		Short: "Move a part of what an allocation holds to a new one",
-		Long: `Take amounts from a held allocation and give them to a new one, at the same or at another node, in one step. Levels
-above both nodes see no change and are not checked. The new allocation has the labels, the principal, the owner and the
-TTL of the first one, and a fence of its own. Repeating the command is safe.
+		Long: `Take amounts from a held allocation and give them to a new one, at the same or at another node, in one step.
+Levels above both nodes see no change and are not checked. The new allocation has the labels, the principal, the owner
+and the TTL of the first one, and a fence of its own. Repeating the command is safe.
 
-The amounts are taken from the only claim of the allocation; if it has several, --from says from which.`,
-		Example: `  quorate split project-1 project-1b --at cern:atlas/operations --amount cores=20`,
+The amounts are taken from the only claim of the allocation; if it has several, --source says from which.`,
+		Example: `  quorate allocation split project-1 project-1b --at cern:atlas/operations --amount cores=20`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.runSplit(cmd.Context(), args[0], args[1])
@@ -281,9 +282,9 @@ The amounts are taken from the only claim of the allocation; if it has several, 
 	}
 	o.addFlags(cmd)
 	o.AmountsAreFixed = true
-	cmd.Flags().Var(atFlag{&o.Claims}, "at", "node where the part claims the amounts after it")
+	cmd.Flags().Var(atFlag{&o.Claims}, "at", "node where the part claims the amounts after it, `TREE:node/path`")
 	cmd.Flags().Var(amountFlag{&o.Claims}, "amount", "amount of the part; may be repeated")
-	cmd.Flags().StringVar(&o.from, "from", "", "node of the claim that they are taken from, `TREE:node/path`")
+	cmd.Flags().StringVar(&o.from, "source", "", "node of the claim that they are taken from, `TREE:node/path`")
 	return cmd
 }
 

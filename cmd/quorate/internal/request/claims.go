@@ -48,7 +48,7 @@ func (f atFlag) Set(text string) error {
 func (f atFlag) String() string { return "" }
 
 // Type is shown in help texts.
-func (f atFlag) Type() string { return "TREE:node/path" }
+func (f atFlag) Type() string { return "NODE" }
 
 type amountFlag struct {
 	claims *Claims

@@ -2,25 +2,11 @@
 // [Options], [LeaseOptions] and [WaitingLine] are also for commands that run something under a lease.
 package request
 
-import (
-	"github.com/spf13/cobra"
+import "github.com/quorate/quorate/cmd/quorate/internal/cli"
 
-	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-)
-
-// Commands are the commands about single requests and allocations.
-func Commands(c *cli.Env) []*cobra.Command {
-	return []*cobra.Command{
-		newAllocateCmd(c),
-		newReleaseCmd(c),
-		newResizeCmd(c),
-		newTransferCmd(c),
-		newSplitCmd(c),
-		newConfirmCmd(c),
-		newCancelCmd(c),
-		newExplainCmd(c),
-		newEventsCmd(c),
-		newAllocationCmd(c),
-		newAllocationsCmd(c),
-	}
+// AddCommands adds the commands about single requests and allocations.
+func AddCommands(to *cli.Nouns) {
+	to.Add("allocation", newAllocateCmd, newAllocationListCmd, newAllocationShowCmd, newReleaseCmd, newConfirmCmd,
+		newResizeCmd, newTransferCmd, newSplitCmd, newExplainCmd)
+	to.Add("event", newEventListCmd)
 }

@@ -44,11 +44,11 @@ type eventsOptions struct {
 	limit    int
 }
 
-func newEventsCmd(c *cli.Env) *cobra.Command {
+func newEventListCmd(c *cli.Env) *cobra.Command {
 	o := &eventsOptions{Env: c}
 	kinds := slices.Sorted(maps.Keys(eventKinds))
 	cmd := &cobra.Command{
-		Use:   "events",
+		Use:   "list",
 		Short: "List recent events of requests and allocations, oldest first",
 		Long: `List recent events, oldest first: requests that were denied, or dropped from the queue because their
 time was over; allocations that were preempted; leases that were revoked; reservations and leases that expired,
@@ -57,10 +57,10 @@ allocations that were restored because the reservation that had preempted them e
 a manifest) that were crossed, or cleared again; nodes that were drained; limits that were scheduled, have started, end
 soon or have ended; and webhooks that are dead. The cluster keeps the last 10,000 events. "quorate explain ID" shows
 more about one of a request or an allocation, and "quorate watch" what else happens.`,
-		Example: `  quorate events --kind denied
-  quorate events --id job-7 -o json
-  quorate events --kind crossed --at cern:atlas
-  quorate events --after 4711`,
+		Example: `  quorate event list --kind denied
+  quorate event list --id job-7 -o json
+  quorate event list --kind crossed --at cern:atlas
+  quorate event list --after-event 4711`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.runEvents(cmd.Context()) },
 	}
@@ -68,7 +68,7 @@ more about one of a request or an allocation, and "quorate watch" what else happ
 	flags.StringVar(&o.kind, "kind", "", "only events of this kind: "+strings.Join(kinds, ", "))
 	flags.StringVar(&o.id, "id", "", "only those of this allocation, request or scheduled limit")
 	flags.Var(&o.at, "at", "only those at this `NODE` or below it: TREE or TREE:node/path")
-	flags.Uint64Var(&o.after, "after", 0, "only those after this number")
+	flags.Uint64Var(&o.after, "after-event", 0, "only those after this number")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
 	cli.CompleteFlag(cmd, "kind", kinds...)
 	return cmd

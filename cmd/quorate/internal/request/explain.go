@@ -260,10 +260,10 @@ func raiseText(u cli.Units, r *quoratev1.Raise) string {
 	case r.GetGoverned() && len(r.GetSetters()) == 0:
 		return comment + ", which no actor may set: an admin of the tree can name admins above the node"
 	}
-	return "quorate limits set " + at.String() + " " + change + permissionText(r)
+	return "quorate limit set " + at.String() + " " + change + permissionText(r)
 }
 
-// changedLimitText are the arguments of "quorate limits set" that set a limit; empty if it cannot set such a limit.
+// changedLimitText are the arguments of "quorate limit set" that set a limit; empty if it cannot set such a limit.
 func changedLimitText(r *quoratev1.Raise, to string) string {
 	text := ""
 	switch r.GetKind() {

@@ -16,11 +16,12 @@ import (
 
 type releaseOptions struct {
 	*cli.Env
-	fence  uint64
-	items  []string
-	state  string
-	filter ListOptions
-	isSure bool
+	fence   uint64
+	restore bool
+	items   []string
+	state   string
+	filter  ListOptions
+	isSure  bool
 }
 
 func newReleaseCmd(c *cli.Env) *cobra.Command {
@@ -32,21 +33,27 @@ func newReleaseCmd(c *cli.Env) *cobra.Command {
 an allocation that has already ended is shown again. Each of several ids is ended on its own: those that cannot be ended
 are named, and the exit code is that of the first.
 
-Instead of ids, the filters of "quorate allocations" select what is released: everything held or reserved that they
+Instead of ids, the filters of "quorate allocation list" select what is released: everything held or reserved that they
 match, but no requests that wait. At a terminal the command asks before that.
 
-With --item only these items are released; the allocation keeps the rest, and ends with its last item.`,
+With --restore a reservation is cancelled: if nothing else has changed in its trees since, the state before it is
+restored. Otherwise the allocations that it preempted or moved are restored if all of them still fit within the limits,
+and stay as they are if not. A confirmed reservation has nothing to restore.
+
+With --only, just these items are released; the allocation keeps the rest, and ends with its last item.`,
 		Example: `  quorate release job-1
   quorate release job-1 job-2 job-3
   quorate release --label run=nightly --user kim
-  quorate release job-4 --state dirty
-  quorate release job-4 --item ci:aws-account:account-1`,
+  quorate release job-4 --new-state dirty
+  quorate release job-3 --restore
+  quorate release job-4 --only ci:aws-account:account-1`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.runRelease(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&o.items, "item", nil, "release only the item `TREE:RESOURCE:NAME`; may be repeated")
+	flags.StringArrayVar(&o.items, "only", nil, "release only the item `TREE:RESOURCE:NAME`; may be repeated")
+	flags.BoolVar(&o.restore, "restore", false, "cancel a reservation, and restore what it preempted")
 	flags.Uint64Var(&o.fence, "fence", 0, "fence that it must have (default: any)")
-	flags.StringVar(&o.state, "state", "", "new state of its items (default: the setting of the resource)")
+	flags.StringVar(&o.state, "new-state", "", "new state of its items (default: the setting of the resource)")
 	flags.BoolVar(&o.isSure, "yes", false, "do not ask at a terminal before everything is released that filters match")
 	o.filter.addFilters(flags)
 	return cmd
@@ -54,14 +61,23 @@ With --item only these items are released; the allocation keeps the rest, and en
 
 func (o *releaseOptions) runRelease(cmd *cobra.Command, ids []string) error {
 	isFiltered := o.filter.isSet(cmd.Flags())
-	isSingle := o.state != "" || len(o.items) > 0 || o.fence != 0
+	isSingle := o.state != "" || len(o.items) > 0 || o.fence != 0 || o.restore
 	switch {
 	case len(ids) == 0 && !isFiltered:
 		return cli.Usagef("name the ids of allocations, or filters such as --label name=value")
 	case len(ids) > 0 && isFiltered:
 		return cli.Usagef("name either ids or filters")
 	case isSingle && len(ids) != 1:
-		return cli.Usagef("--item, --state and --fence need exactly one id")
+		return cli.Usagef("--only, --new-state, --fence and --restore need exactly one id")
+	case o.restore && (o.state != "" || len(o.items) > 0):
+		return cli.Usagef("--restore cancels a whole reservation: leave out --only and --new-state")
+	case o.restore:
+		namespace, id, err := o.SplitID(ids[0])
+		if err != nil {
+			return err
+		}
+		return cancelReservation(cmd.Context(), o.Env,
+			&quoratev1.CancelRequest{Namespace: namespace, Id: id, Fence: o.fence})
 	case len(ids) == 1:
 		return o.releaseOne(cmd.Context(), ids[0])
 	}
@@ -71,8 +87,12 @@ func (o *releaseOptions) runRelease(cmd *cobra.Command, ids []string) error {
 	}
 	defer cancel()
 	requests := make([]*quoratev1.ReleaseRequest, len(ids))
-	for i, id := range ids {
-		requests[i] = &quoratev1.ReleaseRequest{Id: id}
+	for i, text := range ids {
+		namespace, id, err := o.SplitID(text)
+		if err != nil {
+			return err
+		}
+		requests[i] = &quoratev1.ReleaseRequest{Namespace: namespace, Id: id}
 	}
 	if isFiltered {
 		if requests, err = o.selectMatches(ctx, quorate); err != nil || len(requests) == 0 {
@@ -83,7 +103,11 @@ func (o *releaseOptions) runRelease(cmd *cobra.Command, ids []string) error {
 }
 
 func (o *releaseOptions) releaseOne(ctx context.Context, id string) error {
-	request := &quoratev1.ReleaseRequest{Id: id, Fence: o.fence, ItemState: o.state}
+	namespace, id, err := o.SplitID(id)
+	if err != nil {
+		return err
+	}
+	request := &quoratev1.ReleaseRequest{Namespace: namespace, Id: id, Fence: o.fence, ItemState: o.state}
 	for _, text := range o.items {
 		item, err := ParseItem(text)
 		if err != nil {
@@ -161,11 +185,12 @@ func (o *releaseOptions) releaseAll(
 	for i, outcome := range all.GetOutcomes() {
 		if failure := outcome.GetFailure(); failure != nil {
 			err := client.FailureError(failure)
-			o.Messagef("%s: %s", requests[i].GetId(), cli.ErrorText(err))
+			o.Messagef("%s: %s", o.IDText(requests[i]), cli.ErrorText(err))
 			failed = cmp.Or(failed, err)
 			continue
 		}
-		ended, names = append(ended, outcome.GetReleased().GetAllocation()), append(names, requests[i].GetId())
+		ended, names = append(ended, outcome.GetReleased().GetAllocation()),
+			append(names, o.IDText(requests[i]))
 	}
 	o.Messagef("released %d of %d", len(ended), len(requests))
 	o.LearnUnitsForTable(ctx, quorate)

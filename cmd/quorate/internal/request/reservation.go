@@ -18,7 +18,7 @@ func newConfirmCmd(c *cli.Env) *cobra.Command {
 		Long: `Turn a reservation into an allocation that lasts until it is released. Repeating it is safe. A
 reservation that has expired cannot be confirmed.`,
 		Example: `  quorate allocate --id job-3 --reserve 5m --at cern:atlas/physics --amount cores=1
-  quorate confirm job-3`,
+  quorate allocation confirm job-3`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return confirmReservation(cmd.Context(), c, &quoratev1.ConfirmRequest{Id: args[0], Fence: fence})
@@ -45,24 +45,6 @@ func confirmReservation(ctx context.Context, c *cli.Env, request *quoratev1.Conf
 	}
 	c.LearnUnitsForTable(ctx, quorate)
 	return c.Print(answer, func(p *cli.Page) error { return c.Units.DrawAllocation(p, answer.GetAllocation(), 0) })
-}
-
-func newCancelCmd(c *cli.Env) *cobra.Command {
-	fence := uint64(0)
-	cmd := &cobra.Command{
-		Use:   "cancel ID",
-		Short: "Cancel a reservation and restore what it preempted",
-		Long: `End a reservation. If nothing else has changed in its trees since, the state before it is restored.
-Otherwise the allocations that it preempted or moved are restored if all of them still fit within the limits, and
-stay as they are if not. Repeating it is safe. A confirmed reservation is ended by "quorate release".`,
-		Example: `  quorate cancel job-3`,
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return cancelReservation(cmd.Context(), c, &quoratev1.CancelRequest{Id: args[0], Fence: fence})
-		},
-	}
-	cmd.Flags().Uint64Var(&fence, "fence", 0, "fence that it must have (default: any)")
-	return cmd
 }
 
 func cancelReservation(ctx context.Context, c *cli.Env, request *quoratev1.CancelRequest) error {

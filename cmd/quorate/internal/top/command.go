@@ -93,7 +93,7 @@ func follow(ctx context.Context, c *cli.Env, quorate *client.Client, send func(t
 		case err := <-ended:
 			return err
 		case m := <-latest:
-			f := fetcher{client: quorate, units: c.Units, now: m, timeout: c.Timeout}
+			f := fetcher{client: quorate, units: c.Units, now: m, timeout: c.Timeout, idText: idText(c)}
 			send(snapshotMsg(f.fetch(ctx)))
 		}
 		select {
@@ -101,4 +101,8 @@ func follow(ctx context.Context, c *cli.Env, quorate *client.Client, send func(t
 		case <-ctx.Done():
 		}
 	}
+}
+
+func idText(c *cli.Env) func(*quoratev1.Allocation) string {
+	return func(a *quoratev1.Allocation) string { return c.IDText(a) }
 }

@@ -52,6 +52,8 @@ type fetcher struct {
 	units   cli.Units
 	now     *quoratev1.WatchChangesResponse
 	timeout time.Duration
+	// idText is the id of an allocation as commands take it.
+	idText func(allocation *quoratev1.Allocation) string
 }
 
 func (f *fetcher) fetch(ctx context.Context) snapshot {
@@ -169,7 +171,7 @@ func (f *fetcher) waiting(ctx context.Context) ([]row, error) {
 		if resize := a.GetResize(); resize != nil {
 			asks = f.units.ResizeClaims(resize)
 		}
-		rows = append(rows, row{cells: []string{a.GetId(), cli.FormatTime(waitingOf(r).GetArrivedAt()), asks, blocker}})
+		rows = append(rows, row{cells: []string{f.idText(a), cli.FormatTime(waitingOf(r).GetArrivedAt()), asks, blocker}})
 	}
 	return rows, nil
 }
@@ -196,7 +198,7 @@ func (f *fetcher) leases(ctx context.Context) ([]row, error) {
 	for _, a := range list[:min(len(list), mostRows)] {
 		left := cli.RoundSpan(a.GetExpiresLedgerMs() - answer.GetRead().GetLedgerTimeMs())
 		owner := cmp.Or(a.GetPrincipal().GetUser(), a.GetOwner())
-		rows = append(rows, row{cells: []string{a.GetId(), "ends in " + left, owner, f.units.ClaimsText(a)}})
+		rows = append(rows, row{cells: []string{f.idText(a), "ends in " + left, owner, f.units.ClaimsText(a)}})
 	}
 	return rows, nil
 }

@@ -22,10 +22,10 @@ type activityOptions struct {
 	last     time.Duration
 }
 
-func newActivityCmd(c *cli.Env) *cobra.Command {
+func newActivityListCmd(c *cli.Env) *cobra.Command {
 	o := &activityOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "activity TREE[:node/path]...",
+		Use:   "list TREE[:node/path]...",
 		Short: "Show recent activity at nodes or of items",
 		Long: `Show recent activity in the subtree of a node, or of the items of a resource. First, for each of the
 first eight resources of the tree:
@@ -49,10 +49,10 @@ Then, unless several nodes are named, the steps of five minutes:
 
 An allocation with several claims there counts once for each. Every server records what it has seen since its start,
 for 24 hours at most; another server may have recorded more.`,
-		Example: `  quorate activity cern:atlas/physics
-  quorate activity cern cern:atlas cern:cms --last 24h
-  quorate activity ci --resource aws-account --last 24h
-  quorate activity cern -o json`,
+		Example: `  quorate activity list cern:atlas/physics
+  quorate activity list cern cern:atlas cern:cms --last 24h
+  quorate activity list ci --resource aws-account --last 24h
+  quorate activity list cern -o json`,
 		Args: cobra.RangeArgs(1, mostActivityNodes),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.runActivity(cmd.Context(), args)

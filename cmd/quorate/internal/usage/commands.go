@@ -1,18 +1,12 @@
 // Package usage has the commands that show limits and usage.
 package usage
 
-import (
-	"github.com/spf13/cobra"
+import "github.com/quorate/quorate/cmd/quorate/internal/cli"
 
-	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-)
-
-// Commands are the commands that show limits and use.
-func Commands(c *cli.Env) []*cobra.Command {
-	return []*cobra.Command{
-		newTreesCmd(c),
-		newUsageCmd(c),
-		newPrincipalsCmd(c),
-		newActivityCmd(c),
-	}
+// AddCommands adds the commands that show limits and use.
+func AddCommands(to *cli.Nouns) {
+	to.Add("tree", newTreeListCmd)
+	to.Add("node", newNodeListCmd)
+	to.Add("principal", newPrincipalListCmd)
+	to.Add("activity", newActivityListCmd)
 }

@@ -21,10 +21,10 @@ type principalsOptions struct {
 	users, groups bool
 }
 
-func newPrincipalsCmd(c *cli.Env) *cobra.Command {
+func newPrincipalListCmd(c *cli.Env) *cobra.Command {
 	o := &principalsOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "principals TREE [NAME]",
+		Use:   "list TREE [NAME]",
 		Short: "Show usage and limits of users or groups in a tree",
 		Long: `Show what each user or group holds at each node and below it, beside the limit there. A limit with (*)
 is that of the wildcard. The group * is shared by all users whose groups are not named. With a NAME, a user who holds
@@ -33,10 +33,10 @@ nothing is shown with the limits of the wildcard.
 For applications, the number that run is shown beside the limit, with their names. With a NAME, a group is shown with
 its members: at each node the users who hold something there that is counted for it, and how much. With -o json or
 -o yaml, each group has the names of its users in the tree.`,
-		Example: `  quorate principals cern
-  quorate principals cern --groups
-  quorate principals cern physics --groups
-  quorate principals cern ann -o json`,
+		Example: `  quorate principal list cern
+  quorate principal list cern --groups
+  quorate principal list cern physics --groups
+  quorate principal list cern ann -o json`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.tree, o.name = args[0], strings.Join(args[1:], "")

@@ -12,9 +12,9 @@ import (
 	"github.com/quorate/quorate/internal/manifest"
 )
 
-func newTreesCmd(c *cli.Env) *cobra.Command {
+func newTreeListCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "trees",
+		Use:   "list",
 		Short: "List all trees",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return listTrees(cmd.Context(), c) },

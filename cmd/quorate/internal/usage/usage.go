@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	"github.com/quorate/quorate/cmd/quorate/internal/config"
 	"github.com/quorate/quorate/internal/manifest"
 	"github.com/quorate/quorate/quota"
 )
@@ -22,6 +24,7 @@ type usageOptions struct {
 	subtree  bool
 	depth    int32
 	fullest  bool
+	cordoned bool
 	minShare percentFlag
 	contains string
 	follow   cli.Following
@@ -46,10 +49,10 @@ func (f *percentFlag) String() string { return strconv.Itoa(int(*f)) + "%" }
 // Type is shown in help texts.
 func (f *percentFlag) Type() string { return "PERCENT" }
 
-func newUsageCmd(c *cli.Env) *cobra.Command {
+func newNodeListCmd(c *cli.Env) *cobra.Command {
 	o := &usageOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "usage TREE[:node/path] | usage --fullest",
+		Use:   "list TREE[:node/path] | list {--fullest | --cordoned}",
 		Short: "Show limits and usage as a tree",
 		Long: `Show the limits and the usage of a node and of all nodes below it:
 
@@ -71,6 +74,10 @@ much of its limit. Applications do not count.
 --name-contains leaves out nodes whose own name, the last part of the path, does not contain a text, upper or lower
 case.
 
+With --cordoned, list instead the nodes on hold ("quorate node cordon"), and what is held at each and below. Without a
+tree these are the nodes of all trees. A drain is "drained" once nothing was left; "quorate allocation list --at" lists
+what is.
+
 A row counts applications where they run or are limited. Long amounts of bytes are rounded down and begin with ~;
 -o json has them exactly.`,
 		Example: `  quorate usage cern
@@ -80,12 +87,18 @@ A row counts applications where they run or are limited. Long amounts of bytes a
   quorate usage cern --depth 1 --watch
   quorate usage cern:atlas/physics --subtree=false -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && o.fullest {
+			if len(args) == 0 && (o.fullest || o.cordoned) {
 				return nil
 			}
 			return cobra.ExactArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.cordoned {
+				if o.isFiltered(cmd) {
+					return cli.Usagef("--cordoned cannot be combined with flags about usage")
+				}
+				return config.ListCordoned(cmd.Context(), c, strings.Join(args, ""))
+			}
 			if len(args) == 0 {
 				return o.runFullest(cmd.Context())
 			}
@@ -98,8 +111,14 @@ A row counts applications where they run or are limited. Long amounts of bytes a
 	cmd.Flags().BoolVar(&o.fullest, "fullest", false, "order by the share of a limit in use, largest first")
 	cmd.Flags().Var(&o.minShare, "at-least", "show only nodes that use at least this share of a limit: 90%")
 	cmd.Flags().StringVar(&o.contains, "name-contains", "", "show only nodes whose own name contains this text")
+	cmd.Flags().BoolVar(&o.cordoned, "cordoned", false, "list the nodes on hold, and what is left there")
 	o.follow.AddFlag(cmd)
 	return cmd
+}
+
+func (o *usageOptions) isFiltered(cmd *cobra.Command) bool {
+	return slices.ContainsFunc([]string{"subtree", "depth", "fullest", "at-least", "name-contains", "watch"},
+		cmd.Flags().Changed)
 }
 
 func (o *usageOptions) runUsage(ctx context.Context) error {

@@ -62,7 +62,7 @@ func (g Guard) requestUser() (string, *quota.Error) {
 	if g.Env.Book.Mode() == access.Open {
 		return "", quota.Errorf(quota.InUse, "",
 			"the cluster is open, so those who ask for limits and those who approve cannot be told apart; "+
-				"begin with quorate access bootstrap and quorate access guard watch, or set the limits directly")
+				"begin with quorate token create and quorate access set watching, or set the limits directly")
 	}
 	if user := g.Caller.User(); user != "" && g.Caller.Rights != nil {
 		return user, nil

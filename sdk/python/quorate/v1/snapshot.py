@@ -97,7 +97,7 @@ class RestoreResponse(Message):
 
 class SnapshotService(Service):
     """SnapshotService saves the whole state of a cluster as a backup and restores it. A backup is a file with a
-    digest; its format is specific to Quorate, and `quorate snapshot inspect` shows its contents.
+    digest; its format is specific to Quorate, and `quorate snapshot show` shows its contents.
     """
 
     NAME = "quorate.v1.SnapshotService"

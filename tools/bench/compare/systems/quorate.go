@@ -22,6 +22,7 @@ type quorate struct {
 	processGroup
 	name, binary string
 	// flags are additional flags of the servers.
+	command   []string // that starts a server
 	flags     []string
 	addresses []string
 	urls      []string
@@ -35,12 +36,16 @@ const logStoreFlag = "--log-store"
 // NewQuorate returns a system for each log store of the server in a file. Servers without a choice have "bolt". The
 // name of a system is the prefix and its log store.
 func NewQuorate(ctx context.Context, binary, prefix string) ([]System, error) {
-	help, err := exec.CommandContext(ctx, binary, "server", "--help").CombinedOutput()
+	help, err := exec.CommandContext(ctx, binary, "server", "run", "--help").CombinedOutput()
 	if err != nil {
-		return nil, fmt.Errorf("%s server --help: %w: %s", binary, err, help)
+		return nil, fmt.Errorf("%s server run --help: %w: %s", binary, err, help)
+	}
+	command := []string{"server", "run"}
+	if !strings.Contains(string(help), strings.Join(command, " ")) {
+		command = command[:1] // a revision from before this name
 	}
 	made := func(store string, flags ...string) System {
-		return &quorate{name: prefix + store, binary: binary, flags: flags, transport: newTransport()}
+		return &quorate{name: prefix + store, binary: binary, command: command, flags: flags, transport: newTransport()}
 	}
 	if !strings.Contains(string(help), logStoreFlag) {
 		return []System{made("bolt")}, nil
@@ -68,11 +73,11 @@ func (q *quorate) Start(ctx context.Context, folder string) error {
 	}
 	for i := range nodeCount {
 		id := fmt.Sprintf("n%d", i+1)
-		arguments := append([]string{
-			"server", "--id", id, "--data-dir", filepath.Join(folder, id),
+		arguments := append(slices.Concat(q.command, []string{
+			"--id", id, "--data-dir", filepath.Join(folder, id),
 			"--http-addr", addresses[i], "--raft-addr", addresses[nodeCount+i], "--gossip-addr", gossip[i],
 			"--join", strings.Join(gossip, ","), "--bootstrap-expect", fmt.Sprint(nodeCount), "--log-level", "warn",
-		}, flags...)
+		}), flags...)
 		started, err := startProcess(id, folder, exec.Command(q.binary, arguments...)) //nolint:noctx // Stop ends it
 		if err != nil {
 			return err

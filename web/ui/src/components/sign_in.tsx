@@ -36,7 +36,7 @@ export function SignInForm() {
       <button class="primary">Sign in</button>
       <p class="quiet">
         The token stays in this tab and is forgotten when the tab closes. An administrator makes one with{" "}
-        <code>quorate access token add</code>.
+        <code>quorate token create</code>.
       </p>
     </form>
   );

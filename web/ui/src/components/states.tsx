@@ -26,7 +26,7 @@ export function FailureNote({ failure, again }: { failure: Failure; again?: () =
       {verb && (
         <p>
           The missing right is <code>{verb}</code> at <bdi>{at}</bdi>. See who can give it:{" "}
-          <code>quorate access who-can {verb}</code>
+          <code>quorate binding list {verb}</code>
         </p>
       )}
       {failure.kind === "unreachable" && again && <button onClick={again}>Try again</button>}

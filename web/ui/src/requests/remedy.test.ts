@@ -13,13 +13,13 @@ const cores = { tree: "cern", node: "atlas", resource: "cores", limit: 10n, newL
 
 test("raises are commands to paste", () => {
   const cases: [MessageInitShape<typeof RaiseSchema>, string][] = [
-    [cores, "quorate limits set cern:atlas cores=12"],
+    [cores, "quorate limit set cern:atlas cores=12"],
     [{ ...cores, setters: ["ann"], needsReason: true },
-      "quorate limits set cern:atlas cores=12 --actor='ann' --reason='room for a denied request'"],
+      "quorate limit set cern:atlas cores=12 --actor='ann' --reason='room for a denied request'"],
     [{ ...cores, holderKind: HolderKind.USER, holder: "o'hara" },
-      "quorate limits set cern:atlas cores=12 --user='o'\\''hara'"],
+      "quorate limit set cern:atlas cores=12 --user='o'\\''hara'"],
     [{ ...cores, resource: "", kind: ViolationKind.APPLICATIONS, holderKind: HolderKind.GROUP, holder: "dev" },
-      "quorate limits set cern:atlas --applications=12 --group=dev"],
+      "quorate limit set cern:atlas --applications=12 --group=dev"],
   ];
   for (const [init, want] of cases) assert.equal(raiseCommand(create(RaiseSchema, init), amount), want);
 });

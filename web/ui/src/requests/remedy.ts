@@ -25,7 +25,7 @@ export function raiseCommand(r: Raise, amount: AmountText): string {
   const place = flagWord(nodeName(r.tree, r.node));
   const actor = r.setters.length ? ` --actor=${quoteWord(r.setters[0]!)}` : "";
   const reason = r.needsReason ? " --reason='room for a denied request'" : "";
-  return `quorate limits set ${place} ${change}${actor}${reason}`;
+  return `quorate limit set ${place} ${change}${actor}${reason}`;
 }
 
 /** changedLimit are the arguments that set a limit; empty if no arguments do. */
