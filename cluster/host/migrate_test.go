@@ -282,7 +282,7 @@ func TestAFolderKeepsItsLogStore(t *testing.T) {
 		}
 	}
 	quoted := &LogStoreError{Folder: "/my data/d'1", Has: "bolt", Want: "wal"}
-	if want := `--data-dir '/my data/d'\''1' --to wal`; !strings.HasSuffix(quoted.Error(), want) {
+	if want := `--data-dir '/my data/d'\''1' --log-store wal`; !strings.HasSuffix(quoted.Error(), want) {
 		t.Errorf("got %q, want an error that ends with %q", quoted, want)
 	}
 }

@@ -30,8 +30,8 @@ type QuarantinedError struct {
 func (e *QuarantinedError) Error() string {
 	return fmt.Sprintf("node %s is in quarantine (%s). If a majority of the others is healthy, let it start over from "+
 		"their state: quorate quarantine lift --discard --data-dir %s. If its state is equal to that of a majority "+
-		"after all, prove it: quorate digest list --data-dir on each stopped member, then quorate quarantine lift; see docs/operations.md, "+
-		"Divergence", e.ID, e.Reason, e.Folder)
+		"after all, prove it: quorate digest list --data-dir on each stopped member, then quorate quarantine lift; see "+
+		"docs/operations.md, Divergence", e.ID, e.Reason, e.Folder)
 }
 
 // FolderDigests are the digests of the state in a data folder, recomputed from its snapshot and its log.

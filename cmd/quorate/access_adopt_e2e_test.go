@@ -48,7 +48,10 @@ func TestAClusterInUseIsGuarded(t *testing.T) {
 		{"access status" + root, 0, "cern lab: quorate access adopt-admins"},
 		{"access status" + root, 0, "3, which then only operators can renew and release"},
 		{"access status" + root, 0, "hold 1"},
-		{"access set guarded" + root, 3, "quorate access adopt-admins --map ann=account/ann --map bob=account/bob --map carl"},
+		{
+			"access set guarded" + root, 3,
+			"quorate access adopt-admins --map ann=account/ann --map bob=account/bob --map carl",
+		},
 		{"access adopt-admins --map ann=account/ann" + root, 2, "--map bob=account/bob --map carl=account/carl"},
 		{"access adopt-admins --map ann=account/ann --map bob=cert/bob --map carl= --dry-run" + root, 0, "user cert/bob, "},
 		{"manifest export cern" + root, 0, "admins"},

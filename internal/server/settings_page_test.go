@@ -18,8 +18,8 @@ environment, which overrides the file. A key that does not exist is refused with
 does not exist is a warning ([all variables](command-line.md#environment)). ` + "`deploy/quorate.yaml`" + ` is a file with
 all keys, explained.
 
-` + "`quorate server run --check`" + ` with the same file, environment and flags reports whether a server would start with them, and
-starts nothing.
+` + "`quorate server run --check`" + ` with the same file, environment and flags reports whether a server would start with them,
+and starts nothing.
 
 SIGHUP makes a running server read its settings again. Those marked "on SIGHUP" change then; a change of any other
 setting is logged and takes effect at the next start. If the new settings contain a fault, none of them changes and the

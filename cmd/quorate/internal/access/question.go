@@ -114,8 +114,8 @@ func runWhoCan(ctx context.Context, c *cli.Env, args []string) error {
 		for _, found := range answer.GetBindings() {
 			b := found.GetBinding()
 			rows = append(rows, []string{
-				placeText(cli.PlaceOf(found.GetTree(), found.GetNode())), b.GetRole(), strings.Join(b.GetTo(), ", "), ceilingText(b),
-				cli.FormatTime(b.GetEndsAt()),
+				placeText(cli.PlaceOf(found.GetTree(), found.GetNode())), b.GetRole(), strings.Join(b.GetTo(), ", "),
+				ceilingText(b), cli.FormatTime(b.GetEndsAt()),
 			})
 		}
 		return p.Table(rows)

@@ -65,8 +65,8 @@ func (o *listOptions) request() (*quoratev1.ListRecordsRequest, error) {
 		return nil, cli.Usagef("--limit must not be negative")
 	}
 	r := &quoratev1.ListRecordsRequest{
-		Tree: o.at.Tree, Node: o.at.Node, User: o.user, Action: o.action, Refused: o.denied, Source: quoratev1.AuditSource_AUDIT_SOURCE_LEDGER,
-		PageSize: 1000, Read: o.ReadOptions(),
+		Tree: o.at.Tree, Node: o.at.Node, User: o.user, Action: o.action, Refused: o.denied,
+		Source: quoratev1.AuditSource_AUDIT_SOURCE_LEDGER, PageSize: 1000, Read: o.ReadOptions(),
 	}
 	if o.calls || o.denied {
 		r.Source = quoratev1.AuditSource_AUDIT_SOURCE_SERVER
