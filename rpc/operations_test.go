@@ -28,8 +28,7 @@ func TestUpkeep(t *testing.T) {
 	}
 	c.lead("")
 	level, err := client.GetLevel(t.Context(), &quoratev1.GetLevelRequest{})
-	if err != nil || level.GetLevel() != 3 || level.GetPossible() != 4 || len(level.GetMembers()) != 2 ||
-		level.GetMembers()[1].GetId() != "n2" {
+	if err != nil || level.GetLevel() != 3 || level.GetPossible() != 4 {
 		t.Errorf("without a leader the level is %v, %v", level, err)
 	}
 	digests, err := client.GetDigests(t.Context(), &quoratev1.GetDigestsRequest{})

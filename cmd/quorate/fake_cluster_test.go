@@ -42,7 +42,7 @@ func (f *fake) ListMembers(_ context.Context, r *quoratev1.ListMembersRequest) (
 
 func fakeMember(number int, seat quoratev1.Seat) *quoratev1.MemberHealth {
 	return &quoratev1.MemberHealth{
-		Id: fmt.Sprint("n", number), Seat: seat, Version: "v0.1.0", FeatureLevel: 1,
+		Id: fmt.Sprint("n", number), Seat: seat, Version: "v0.1.0", FeatureLevel: 1, Alive: number < 3,
 		HttpAddress: fmt.Sprintf("10.0.0.%d:7101", number), RaftAddress: fmt.Sprintf("10.0.0.%d:7201", number),
 	}
 }

@@ -13,11 +13,7 @@ import (
 
 func (f *fake) GetLevel(_ context.Context, r *quoratev1.GetLevelRequest) (*quoratev1.GetLevelResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.GetLevelResponse{Level: 3, Members: []*quoratev1.MemberLevel{
-		{Id: "n1", Version: "v0.5.0", FeatureLevel: 4, Alive: true},
-		{Id: "n2", Version: "v0.4.0", FeatureLevel: 3, Alive: true},
-		{Id: "n3"},
-	}}, nil
+	return &quoratev1.GetLevelResponse{Level: 3}, nil
 }
 
 func (f *fake) RaiseLevel(_ context.Context, r *quoratev1.RaiseLevelRequest) (*quoratev1.RaiseLevelResponse, error) {

@@ -65,6 +65,7 @@ func (s ClusterService) membersWithoutLeader(problem string) *quoratev1.ListMemb
 func fromMember(m cluster.Member) *quoratev1.MemberHealth {
 	return &quoratev1.MemberHealth{
 		Id: m.ID, RaftAddress: m.RaftAddr, HttpAddress: m.HTTPAddr, Version: m.Version, FeatureLevel: m.FeatureLevel,
+		Alive: m.Alive,
 	}
 }
 

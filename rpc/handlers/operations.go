@@ -30,13 +30,7 @@ type ClusterOperations interface {
 // GetLevel shows the feature level.
 func (s ClusterService) GetLevel(context.Context, *quoratev1.GetLevelRequest) (*quoratev1.GetLevelResponse, error) {
 	level := s.Node.Level()
-	answer := &quoratev1.GetLevelResponse{Level: level.Current, Possible: level.Possible}
-	for _, m := range s.Node.Members() {
-		answer.Members = append(answer.Members, &quoratev1.MemberLevel{
-			Id: m.ID, Version: m.Version, FeatureLevel: m.FeatureLevel, Alive: m.Alive,
-		})
-	}
-	return answer, nil
+	return &quoratev1.GetLevelResponse{Level: level.Current, Possible: level.Possible}, nil
 }
 
 // upkeepError returns failed_precondition instead of unavailable if a member is too old: the caller should get the

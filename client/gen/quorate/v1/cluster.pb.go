@@ -620,7 +620,9 @@ type MemberHealth struct {
 	HttpAddress string `protobuf:"bytes,12,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`
 	// A problem of the node, as a sentence; empty if it has none. Of a healthy node it says that its clock is wrong, or
 	// that it has other time zones than the leader.
-	Problem       string `protobuf:"bytes,13,opt,name=problem,proto3" json:"problem,omitempty"`
+	Problem string `protobuf:"bytes,13,opt,name=problem,proto3" json:"problem,omitempty"`
+	// True if gossip considers the node alive.
+	Alive         bool `protobuf:"varint,14,opt,name=alive,proto3" json:"alive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -744,6 +746,13 @@ func (x *MemberHealth) GetProblem() string {
 		return x.Problem
 	}
 	return ""
+}
+
+func (x *MemberHealth) GetAlive() bool {
+	if x != nil {
+		return x.Alive
+	}
+	return false
 }
 
 // ListMembersResponse shows all nodes.
@@ -1431,7 +1440,7 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\fledger_bytes\x18\r \x01(\x03R\vledgerBytes\x12,\n" +
 	"\x12ledger_bytes_limit\x18\x0e \x01(\x03R\x10ledgerBytesLimit\x12\"\n" +
 	"\rcivil_time_ms\x18\x0f \x01(\x03R\vcivilTimeMs\"\x14\n" +
-	"\x12ListMembersRequest\"\x88\x04\n" +
+	"\x12ListMembersRequest\"\x9e\x04\n" +
 	"\fMemberHealth\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x04seat\x18\x02 \x01(\x0e2\x10.quorate.v1.SeatR\x04seat\x12$\n" +
@@ -1446,7 +1455,8 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	" \x01(\rR\ffeatureLevel\x12!\n" +
 	"\fraft_address\x18\v \x01(\tR\vraftAddress\x12!\n" +
 	"\fhttp_address\x18\f \x01(\tR\vhttpAddress\x12\x18\n" +
-	"\aproblem\x18\r \x01(\tR\aproblem\"\x93\x02\n" +
+	"\aproblem\x18\r \x01(\tR\aproblem\x12\x14\n" +
+	"\x05alive\x18\x0e \x01(\bR\x05alive\"\x93\x02\n" +
 	"\x13ListMembersResponse\x12\x1b\n" +
 	"\tserved_by\x18\x01 \x01(\tR\bservedBy\x12\x1b\n" +
 	"\tleader_id\x18\x02 \x01(\tR\bleaderId\x12<\n" +

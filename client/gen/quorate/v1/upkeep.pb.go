@@ -122,9 +122,7 @@ type GetLevelResponse struct {
 	// The level of the cluster in the view of the serving node. Every member must understand it.
 	Level uint32 `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"`
 	// The newest level that all members are known to understand; 0 if one of them has not reported its level.
-	Possible uint32 `protobuf:"varint,2,opt,name=possible,proto3" json:"possible,omitempty"`
-	// The members by id.
-	Members       []*MemberLevel `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
+	Possible      uint32 `protobuf:"varint,2,opt,name=possible,proto3" json:"possible,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -173,86 +171,6 @@ func (x *GetLevelResponse) GetPossible() uint32 {
 	return 0
 }
 
-func (x *GetLevelResponse) GetMembers() []*MemberLevel {
-	if x != nil {
-		return x.Members
-	}
-	return nil
-}
-
-// MemberLevel is the feature level of one member.
-type MemberLevel struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node's id.
-	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Version of the server software; empty if it has not reported.
-	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	// The newest level that it understands; 0 if it has not reported.
-	FeatureLevel uint32 `protobuf:"varint,3,opt,name=feature_level,json=featureLevel,proto3" json:"feature_level,omitempty"`
-	// True if gossip considers the node alive.
-	Alive         bool `protobuf:"varint,4,opt,name=alive,proto3" json:"alive,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *MemberLevel) Reset() {
-	*x = MemberLevel{}
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MemberLevel) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MemberLevel) ProtoMessage() {}
-
-func (x *MemberLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MemberLevel.ProtoReflect.Descriptor instead.
-func (*MemberLevel) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *MemberLevel) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *MemberLevel) GetVersion() string {
-	if x != nil {
-		return x.Version
-	}
-	return ""
-}
-
-func (x *MemberLevel) GetFeatureLevel() uint32 {
-	if x != nil {
-		return x.FeatureLevel
-	}
-	return 0
-}
-
-func (x *MemberLevel) GetAlive() bool {
-	if x != nil {
-		return x.Alive
-	}
-	return false
-}
-
 // RaiseLevelRequest asks the leader.
 type RaiseLevelRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -262,7 +180,7 @@ type RaiseLevelRequest struct {
 
 func (x *RaiseLevelRequest) Reset() {
 	*x = RaiseLevelRequest{}
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[3]
+	mi := &file_quorate_v1_upkeep_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -274,7 +192,7 @@ func (x *RaiseLevelRequest) String() string {
 func (*RaiseLevelRequest) ProtoMessage() {}
 
 func (x *RaiseLevelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[3]
+	mi := &file_quorate_v1_upkeep_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -287,7 +205,7 @@ func (x *RaiseLevelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseLevelRequest.ProtoReflect.Descriptor instead.
 func (*RaiseLevelRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{3}
+	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{2}
 }
 
 // RaiseLevelResponse returns the level.
@@ -303,7 +221,7 @@ type RaiseLevelResponse struct {
 
 func (x *RaiseLevelResponse) Reset() {
 	*x = RaiseLevelResponse{}
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[4]
+	mi := &file_quorate_v1_upkeep_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -315,7 +233,7 @@ func (x *RaiseLevelResponse) String() string {
 func (*RaiseLevelResponse) ProtoMessage() {}
 
 func (x *RaiseLevelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[4]
+	mi := &file_quorate_v1_upkeep_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -328,7 +246,7 @@ func (x *RaiseLevelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseLevelResponse.ProtoReflect.Descriptor instead.
 func (*RaiseLevelResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{4}
+	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RaiseLevelResponse) GetLevel() uint32 {
@@ -354,7 +272,7 @@ type CheckpointRequest struct {
 
 func (x *CheckpointRequest) Reset() {
 	*x = CheckpointRequest{}
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[5]
+	mi := &file_quorate_v1_upkeep_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -366,7 +284,7 @@ func (x *CheckpointRequest) String() string {
 func (*CheckpointRequest) ProtoMessage() {}
 
 func (x *CheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[5]
+	mi := &file_quorate_v1_upkeep_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -379,7 +297,7 @@ func (x *CheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{5}
+	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{4}
 }
 
 // CheckpointResponse returns the index.
@@ -393,7 +311,7 @@ type CheckpointResponse struct {
 
 func (x *CheckpointResponse) Reset() {
 	*x = CheckpointResponse{}
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[6]
+	mi := &file_quorate_v1_upkeep_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -405,7 +323,7 @@ func (x *CheckpointResponse) String() string {
 func (*CheckpointResponse) ProtoMessage() {}
 
 func (x *CheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[6]
+	mi := &file_quorate_v1_upkeep_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -418,7 +336,7 @@ func (x *CheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointResponse.ProtoReflect.Descriptor instead.
 func (*CheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CheckpointResponse) GetWrite() *WriteInfo {
@@ -437,7 +355,7 @@ type GetDigestsRequest struct {
 
 func (x *GetDigestsRequest) Reset() {
 	*x = GetDigestsRequest{}
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[7]
+	mi := &file_quorate_v1_upkeep_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -449,7 +367,7 @@ func (x *GetDigestsRequest) String() string {
 func (*GetDigestsRequest) ProtoMessage() {}
 
 func (x *GetDigestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[7]
+	mi := &file_quorate_v1_upkeep_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -462,7 +380,7 @@ func (x *GetDigestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDigestsRequest.ProtoReflect.Descriptor instead.
 func (*GetDigestsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{6}
 }
 
 // GetDigestsResponse shows what was compared.
@@ -476,7 +394,7 @@ type GetDigestsResponse struct {
 
 func (x *GetDigestsResponse) Reset() {
 	*x = GetDigestsResponse{}
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[8]
+	mi := &file_quorate_v1_upkeep_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -488,7 +406,7 @@ func (x *GetDigestsResponse) String() string {
 func (*GetDigestsResponse) ProtoMessage() {}
 
 func (x *GetDigestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[8]
+	mi := &file_quorate_v1_upkeep_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -501,7 +419,7 @@ func (x *GetDigestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDigestsResponse.ProtoReflect.Descriptor instead.
 func (*GetDigestsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{8}
+	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetDigestsResponse) GetMembers() []*MemberDigest {
@@ -528,7 +446,7 @@ type MemberDigest struct {
 
 func (x *MemberDigest) Reset() {
 	*x = MemberDigest{}
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[9]
+	mi := &file_quorate_v1_upkeep_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -540,7 +458,7 @@ func (x *MemberDigest) String() string {
 func (*MemberDigest) ProtoMessage() {}
 
 func (x *MemberDigest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_upkeep_proto_msgTypes[9]
+	mi := &file_quorate_v1_upkeep_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -553,7 +471,7 @@ func (x *MemberDigest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberDigest.ProtoReflect.Descriptor instead.
 func (*MemberDigest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{9}
+	return file_quorate_v1_upkeep_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MemberDigest) GetId() string {
@@ -590,16 +508,10 @@ const file_quorate_v1_upkeep_proto_rawDesc = "" +
 	"\n" +
 	"\x17quorate/v1/upkeep.proto\x12\n" +
 	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17quorate/v1/common.proto\"\x11\n" +
-	"\x0fGetLevelRequest\"\x81\x01\n" +
+	"\x0fGetLevelRequest\"D\n" +
 	"\x10GetLevelResponse\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\rR\x05level\x12\x1a\n" +
-	"\bpossible\x18\x02 \x01(\rR\bpossible\x12;\n" +
-	"\amembers\x18\x03 \x03(\v2\x17.quorate.v1.MemberLevelB\b\xbaH\x05\x92\x01\x02\x10dR\amembers\"r\n" +
-	"\vMemberLevel\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\tR\aversion\x12#\n" +
-	"\rfeature_level\x18\x03 \x01(\rR\ffeatureLevel\x12\x14\n" +
-	"\x05alive\x18\x04 \x01(\bR\x05alive\"\x13\n" +
+	"\bpossible\x18\x02 \x01(\rR\bpossible\"\x13\n" +
 	"\x11RaiseLevelRequest\"W\n" +
 	"\x12RaiseLevelResponse\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\rR\x05level\x12+\n" +
@@ -637,32 +549,30 @@ func file_quorate_v1_upkeep_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_upkeep_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quorate_v1_upkeep_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_quorate_v1_upkeep_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_quorate_v1_upkeep_proto_goTypes = []any{
 	(Finding)(0),               // 0: quorate.v1.Finding
 	(*GetLevelRequest)(nil),    // 1: quorate.v1.GetLevelRequest
 	(*GetLevelResponse)(nil),   // 2: quorate.v1.GetLevelResponse
-	(*MemberLevel)(nil),        // 3: quorate.v1.MemberLevel
-	(*RaiseLevelRequest)(nil),  // 4: quorate.v1.RaiseLevelRequest
-	(*RaiseLevelResponse)(nil), // 5: quorate.v1.RaiseLevelResponse
-	(*CheckpointRequest)(nil),  // 6: quorate.v1.CheckpointRequest
-	(*CheckpointResponse)(nil), // 7: quorate.v1.CheckpointResponse
-	(*GetDigestsRequest)(nil),  // 8: quorate.v1.GetDigestsRequest
-	(*GetDigestsResponse)(nil), // 9: quorate.v1.GetDigestsResponse
-	(*MemberDigest)(nil),       // 10: quorate.v1.MemberDigest
-	(*WriteInfo)(nil),          // 11: quorate.v1.WriteInfo
+	(*RaiseLevelRequest)(nil),  // 3: quorate.v1.RaiseLevelRequest
+	(*RaiseLevelResponse)(nil), // 4: quorate.v1.RaiseLevelResponse
+	(*CheckpointRequest)(nil),  // 5: quorate.v1.CheckpointRequest
+	(*CheckpointResponse)(nil), // 6: quorate.v1.CheckpointResponse
+	(*GetDigestsRequest)(nil),  // 7: quorate.v1.GetDigestsRequest
+	(*GetDigestsResponse)(nil), // 8: quorate.v1.GetDigestsResponse
+	(*MemberDigest)(nil),       // 9: quorate.v1.MemberDigest
+	(*WriteInfo)(nil),          // 10: quorate.v1.WriteInfo
 }
 var file_quorate_v1_upkeep_proto_depIdxs = []int32{
-	3,  // 0: quorate.v1.GetLevelResponse.members:type_name -> quorate.v1.MemberLevel
-	11, // 1: quorate.v1.RaiseLevelResponse.write:type_name -> quorate.v1.WriteInfo
-	11, // 2: quorate.v1.CheckpointResponse.write:type_name -> quorate.v1.WriteInfo
-	10, // 3: quorate.v1.GetDigestsResponse.members:type_name -> quorate.v1.MemberDigest
-	0,  // 4: quorate.v1.MemberDigest.finding:type_name -> quorate.v1.Finding
-	5,  // [5:5] is the sub-list for method output_type
-	5,  // [5:5] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	10, // 0: quorate.v1.RaiseLevelResponse.write:type_name -> quorate.v1.WriteInfo
+	10, // 1: quorate.v1.CheckpointResponse.write:type_name -> quorate.v1.WriteInfo
+	9,  // 2: quorate.v1.GetDigestsResponse.members:type_name -> quorate.v1.MemberDigest
+	0,  // 3: quorate.v1.MemberDigest.finding:type_name -> quorate.v1.Finding
+	4,  // [4:4] is the sub-list for method output_type
+	4,  // [4:4] is the sub-list for method input_type
+	4,  // [4:4] is the sub-list for extension type_name
+	4,  // [4:4] is the sub-list for extension extendee
+	0,  // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_upkeep_proto_init() }
@@ -677,7 +587,7 @@ func file_quorate_v1_upkeep_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_upkeep_proto_rawDesc), len(file_quorate_v1_upkeep_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

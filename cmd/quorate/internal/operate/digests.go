@@ -90,7 +90,7 @@ func (o *digestsOptions) awaitDigests(
 ) (*quoratev1.GetDigestsResponse, error) {
 	var last *quoratev1.GetDigestsResponse
 	for {
-		level, err := quorate.Cluster.GetLevel(ctx, &quoratev1.GetLevelRequest{})
+		list, err := quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
 		var answer *quoratev1.GetDigestsResponse
 		if err == nil {
 			answer, err = quorate.Cluster.GetDigests(ctx, &quoratev1.GetDigestsRequest{})
@@ -100,7 +100,7 @@ func (o *digestsOptions) awaitDigests(
 			return last, nil
 		case err != nil:
 			return nil, err
-		case allComputed(level.GetMembers(), answer.GetMembers(), index):
+		case allComputed(list.GetMembers(), answer.GetMembers(), index):
 			return answer, nil
 		}
 		last = answer
@@ -113,14 +113,14 @@ func (o *digestsOptions) awaitDigests(
 	}
 }
 
-func allComputed(members []*quoratev1.MemberLevel, digests []*quoratev1.MemberDigest, index uint64) bool {
+func allComputed(members []*quoratev1.MemberHealth, digests []*quoratev1.MemberDigest, index uint64) bool {
 	reached := map[string]bool{}
 	for _, d := range digests {
 		stopped := d.GetFinding() == quoratev1.Finding_FINDING_DIFFERS // it computes no more digests
 		reached[d.GetId()] = stopped || d.GetIndex() >= index && d.GetFinding() != quoratev1.Finding_FINDING_UNSPECIFIED
 	}
 	for _, m := range members {
-		if m.GetAlive() && !reached[m.GetId()] {
+		if m.GetAlive() && inConfiguration(m) && !reached[m.GetId()] {
 			return false
 		}
 	}

@@ -52,12 +52,19 @@ func (o *levelOptions) runLevel(ctx context.Context) error {
 		return err
 	}
 	answer.Level = max(answer.GetLevel(), raised) // the server that answers may not have applied it yet
+	if !o.IsTable() {
+		return o.Print(answer, nil)
+	}
+	list, err := quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
+	if err != nil {
+		return err
+	}
 	return o.Print(answer, func(p *cli.Page) error {
 		if err := p.Table(levelRows(answer)); err != nil {
 			return err
 		}
 		p.Linef("")
-		return p.Table(memberLevelRows(answer.GetMembers()))
+		return p.Table(memberLevelRows(list.GetMembers()))
 	})
 }
 
@@ -69,9 +76,17 @@ func levelRows(l *quoratev1.GetLevelResponse) [][]string {
 	return [][]string{{"level", strconv.FormatUint(uint64(l.GetLevel()), 10)}, {"possible", possible}}
 }
 
-func memberLevelRows(members []*quoratev1.MemberLevel) [][]string {
+// inConfiguration is false for a node that waits to be added, or that was removed.
+func inConfiguration(m *quoratev1.MemberHealth) bool {
+	return m.GetSeat() != quoratev1.Seat_SEAT_WAITING && m.GetSeat() != quoratev1.Seat_SEAT_NONE
+}
+
+func memberLevelRows(members []*quoratev1.MemberHealth) [][]string {
 	rows := [][]string{{"MEMBER", "VERSION", "LEVEL", "ALIVE"}}
 	for _, m := range members {
+		if !inConfiguration(m) {
+			continue
+		}
 		version, level, alive := m.GetVersion(), strconv.FormatUint(uint64(m.GetFeatureLevel()), 10), "no"
 		if m.GetFeatureLevel() == 0 {
 			version, level = "unknown", "-"

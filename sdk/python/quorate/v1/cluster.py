@@ -234,6 +234,9 @@ class MemberHealth(Message):
     wrong, or that it has other time zones than the leader.
     """
 
+    alive: bool = False
+    """True if gossip considers the node alive."""
+
 
 @dataclass
 class ListMembersResponse(Message):
@@ -386,7 +389,8 @@ class ClusterService(Service):
     def get_level(
         self, request: GetLevelRequest, timeout: Optional[float] = None
     ) -> GetLevelResponse:
-        """GetLevel shows the feature level of the cluster and what each member understands. It needs no leader.
+        """GetLevel shows the feature level of the cluster. It needs no leader. ListMembers has what each member
+        understands.
         """
         return self.call_unary("GetLevel", request, GetLevelResponse, timeout)
 

@@ -43,26 +43,6 @@ class GetLevelResponse(Message):
     """The newest level that all members are known to understand; 0 if one of them has not reported its level.
     """
 
-    members: List[MemberLevel] = _field(default_factory=list)
-    """The members by id."""
-
-
-@dataclass
-class MemberLevel(Message):
-    """MemberLevel is the feature level of one member."""
-
-    id: str = ""
-    """The node's id."""
-
-    version: str = ""
-    """Version of the server software; empty if it has not reported."""
-
-    feature_level: int = 0
-    """The newest level that it understands; 0 if it has not reported."""
-
-    alive: bool = False
-    """True if gossip considers the node alive."""
-
 
 @dataclass
 class RaiseLevelRequest(Message):

@@ -73,7 +73,7 @@ type ClusterServiceClient interface {
 	// second lack the fields that only they can report. Callers without cluster.read get no more than served_by,
 	// leader_id, cluster_name, and a problem without its cause.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
-	// GetLevel shows the feature level of the cluster and what each member understands. It needs no leader.
+	// GetLevel shows the feature level of the cluster. It needs no leader. ListMembers has what each member understands.
 	GetLevel(context.Context, *v1.GetLevelRequest) (*v1.GetLevelResponse, error)
 	// RaiseLevel raises the cluster to the newest feature level that all members understand; no older version can take
 	// part from then on. failed_precondition with the reason NOT_UPGRADED if a member does not understand a higher level.
@@ -305,7 +305,7 @@ type ClusterServiceHandler interface {
 	// second lack the fields that only they can report. Callers without cluster.read get no more than served_by,
 	// leader_id, cluster_name, and a problem without its cause.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
-	// GetLevel shows the feature level of the cluster and what each member understands. It needs no leader.
+	// GetLevel shows the feature level of the cluster. It needs no leader. ListMembers has what each member understands.
 	GetLevel(context.Context, *v1.GetLevelRequest) (*v1.GetLevelResponse, error)
 	// RaiseLevel raises the cluster to the newest feature level that all members understand; no older version can take
 	// part from then on. failed_precondition with the reason NOT_UPGRADED if a member does not understand a higher level.

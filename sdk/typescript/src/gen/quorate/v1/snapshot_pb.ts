@@ -239,7 +239,7 @@ export const RestoreResponseSchema: GenMessage<RestoreResponse> = /*@__PURE__*/
 
 /**
  * SnapshotService saves the whole state of a cluster as a backup and restores it. A backup is a file with a digest; its
- * format is specific to Quorate, and `quorate snapshot inspect` shows its contents.
+ * format is specific to Quorate, and `quorate snapshot show` shows its contents.
  *
  * @generated from service quorate.v1.SnapshotService
  */

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/upkeep.proto.
  */
 export const file_quorate_v1_upkeep: GenFile = /*@__PURE__*/
-  fileDesc("ChdxdW9yYXRlL3YxL3Vwa2VlcC5wcm90bxIKcXVvcmF0ZS52MSIRCg9HZXRMZXZlbFJlcXVlc3QiXQoQR2V0TGV2ZWxSZXNwb25zZRINCgVsZXZlbBgBIAEoDRIQCghwb3NzaWJsZRgCIAEoDRIoCgdtZW1iZXJzGAMgAygLMhcucXVvcmF0ZS52MS5NZW1iZXJMZXZlbCJQCgtNZW1iZXJMZXZlbBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhUKDWZlYXR1cmVfbGV2ZWwYAyABKA0SDQoFYWxpdmUYBCABKAgiEwoRUmFpc2VMZXZlbFJlcXVlc3QiSQoSUmFpc2VMZXZlbFJlc3BvbnNlEg0KBWxldmVsGAEgASgNEiQKBXdyaXRlGAIgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iEwoRQ2hlY2twb2ludFJlcXVlc3QiOgoSQ2hlY2twb2ludFJlc3BvbnNlEiQKBXdyaXRlGAEgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iEwoRR2V0RGlnZXN0c1JlcXVlc3QiPwoSR2V0RGlnZXN0c1Jlc3BvbnNlEikKB21lbWJlcnMYASADKAsyGC5xdW9yYXRlLnYxLk1lbWJlckRpZ2VzdCJfCgxNZW1iZXJEaWdlc3QSCgoCaWQYASABKAkSDQoFaW5kZXgYAiABKAQSDgoGZGlnZXN0GAMgASgJEiQKB2ZpbmRpbmcYBCABKA4yEy5xdW9yYXRlLnYxLkZpbmRpbmcqYQoHRmluZGluZxIXChNGSU5ESU5HX1VOU1BFQ0lGSUVEEAASEgoORklORElOR19BR1JFRVMQARITCg9GSU5ESU5HX0RJRkZFUlMQAhIUChBGSU5ESU5HX0RJU1BVVEVEEANiBnByb3RvMw", [file_quorate_v1_common]);
+  fileDesc("ChdxdW9yYXRlL3YxL3Vwa2VlcC5wcm90bxIKcXVvcmF0ZS52MSIRCg9HZXRMZXZlbFJlcXVlc3QiMwoQR2V0TGV2ZWxSZXNwb25zZRINCgVsZXZlbBgBIAEoDRIQCghwb3NzaWJsZRgCIAEoDSITChFSYWlzZUxldmVsUmVxdWVzdCJJChJSYWlzZUxldmVsUmVzcG9uc2USDQoFbGV2ZWwYASABKA0SJAoFd3JpdGUYAiABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyITChFDaGVja3BvaW50UmVxdWVzdCI6ChJDaGVja3BvaW50UmVzcG9uc2USJAoFd3JpdGUYASABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyITChFHZXREaWdlc3RzUmVxdWVzdCI/ChJHZXREaWdlc3RzUmVzcG9uc2USKQoHbWVtYmVycxgBIAMoCzIYLnF1b3JhdGUudjEuTWVtYmVyRGlnZXN0Il8KDE1lbWJlckRpZ2VzdBIKCgJpZBgBIAEoCRINCgVpbmRleBgCIAEoBBIOCgZkaWdlc3QYAyABKAkSJAoHZmluZGluZxgEIAEoDjITLnF1b3JhdGUudjEuRmluZGluZyphCgdGaW5kaW5nEhcKE0ZJTkRJTkdfVU5TUEVDSUZJRUQQABISCg5GSU5ESU5HX0FHUkVFUxABEhMKD0ZJTkRJTkdfRElGRkVSUxACEhQKEEZJTkRJTkdfRElTUFVURUQQA2IGcHJvdG8z", [file_quorate_v1_common]);
 
 /**
  * GetLevelRequest asks any node.
@@ -48,13 +48,6 @@ export type GetLevelResponse = Message<"quorate.v1.GetLevelResponse"> & {
    * @generated from field: uint32 possible = 2;
    */
   possible: number;
-
-  /**
-   * The members by id.
-   *
-   * @generated from field: repeated quorate.v1.MemberLevel members = 3;
-   */
-  members: MemberLevel[];
 };
 
 /**
@@ -63,48 +56,6 @@ export type GetLevelResponse = Message<"quorate.v1.GetLevelResponse"> & {
  */
 export const GetLevelResponseSchema: GenMessage<GetLevelResponse> = /*@__PURE__*/
   messageDesc(file_quorate_v1_upkeep, 1);
-
-/**
- * MemberLevel is the feature level of one member.
- *
- * @generated from message quorate.v1.MemberLevel
- */
-export type MemberLevel = Message<"quorate.v1.MemberLevel"> & {
-  /**
-   * The node's id.
-   *
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * Version of the server software; empty if it has not reported.
-   *
-   * @generated from field: string version = 2;
-   */
-  version: string;
-
-  /**
-   * The newest level that it understands; 0 if it has not reported.
-   *
-   * @generated from field: uint32 feature_level = 3;
-   */
-  featureLevel: number;
-
-  /**
-   * True if gossip considers the node alive.
-   *
-   * @generated from field: bool alive = 4;
-   */
-  alive: boolean;
-};
-
-/**
- * Describes the message quorate.v1.MemberLevel.
- * Use `create(MemberLevelSchema)` to create a new message.
- */
-export const MemberLevelSchema: GenMessage<MemberLevel> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_upkeep, 2);
 
 /**
  * RaiseLevelRequest asks the leader.
@@ -119,7 +70,7 @@ export type RaiseLevelRequest = Message<"quorate.v1.RaiseLevelRequest"> & {
  * Use `create(RaiseLevelRequestSchema)` to create a new message.
  */
 export const RaiseLevelRequestSchema: GenMessage<RaiseLevelRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_upkeep, 3);
+  messageDesc(file_quorate_v1_upkeep, 2);
 
 /**
  * RaiseLevelResponse returns the level.
@@ -147,7 +98,7 @@ export type RaiseLevelResponse = Message<"quorate.v1.RaiseLevelResponse"> & {
  * Use `create(RaiseLevelResponseSchema)` to create a new message.
  */
 export const RaiseLevelResponseSchema: GenMessage<RaiseLevelResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_upkeep, 4);
+  messageDesc(file_quorate_v1_upkeep, 3);
 
 /**
  * CheckpointRequest asks the leader.
@@ -162,7 +113,7 @@ export type CheckpointRequest = Message<"quorate.v1.CheckpointRequest"> & {
  * Use `create(CheckpointRequestSchema)` to create a new message.
  */
 export const CheckpointRequestSchema: GenMessage<CheckpointRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_upkeep, 5);
+  messageDesc(file_quorate_v1_upkeep, 4);
 
 /**
  * CheckpointResponse returns the index.
@@ -183,7 +134,7 @@ export type CheckpointResponse = Message<"quorate.v1.CheckpointResponse"> & {
  * Use `create(CheckpointResponseSchema)` to create a new message.
  */
 export const CheckpointResponseSchema: GenMessage<CheckpointResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_upkeep, 6);
+  messageDesc(file_quorate_v1_upkeep, 5);
 
 /**
  * GetDigestsRequest asks any node.
@@ -198,7 +149,7 @@ export type GetDigestsRequest = Message<"quorate.v1.GetDigestsRequest"> & {
  * Use `create(GetDigestsRequestSchema)` to create a new message.
  */
 export const GetDigestsRequestSchema: GenMessage<GetDigestsRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_upkeep, 7);
+  messageDesc(file_quorate_v1_upkeep, 6);
 
 /**
  * GetDigestsResponse shows what was compared.
@@ -219,7 +170,7 @@ export type GetDigestsResponse = Message<"quorate.v1.GetDigestsResponse"> & {
  * Use `create(GetDigestsResponseSchema)` to create a new message.
  */
 export const GetDigestsResponseSchema: GenMessage<GetDigestsResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_upkeep, 8);
+  messageDesc(file_quorate_v1_upkeep, 7);
 
 /**
  * MemberDigest is one member's state at its last checkpoint.
@@ -261,7 +212,7 @@ export type MemberDigest = Message<"quorate.v1.MemberDigest"> & {
  * Use `create(MemberDigestSchema)` to create a new message.
  */
 export const MemberDigestSchema: GenMessage<MemberDigest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_upkeep, 9);
+  messageDesc(file_quorate_v1_upkeep, 8);
 
 /**
  * Finding is the result of a comparison.
