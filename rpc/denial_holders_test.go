@@ -73,7 +73,8 @@ func TestTheQueueNamesBlockers(t *testing.T) {
 	if a := level.GetAllocations(); len(a) != 1 || a[0].GetId() != "holder" || a[0].GetAmount() != 20 {
 		t.Errorf("the holders are %v", level)
 	}
-	if a := level.GetAhead(); len(a) != 1 || a[0].GetId() != "first" || a[0].GetPosition() != 1 || a[0].GetAmount() != 1 {
+	if a := level.GetBlockers(); len(a) != 1 || a[0].GetId() != "first" || a[0].GetPosition() != 1 ||
+		a[0].GetAmount() != 1 {
 		t.Errorf("ahead are %v", level)
 	}
 	query.Owner = "account/nobody"

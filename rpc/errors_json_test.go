@@ -46,7 +46,7 @@ func TestErrorsOverJSONHaveAllFields(t *testing.T) {
 		"a long denial":   {"POST", allocatePath, long, "gzip", `"preempted":[]`},
 		"a refusal":       {"POST", usagePath, `{"tree":"unknown"}`, "identity", `"breaches":[]`},
 		"one of a schema": {"POST", usagePath, `{}`, "identity", `"missingVerb":""`},
-		"one of decoding": {"POST", usagePath, `{"trees":1}`, "identity", `"missingAt":""`},
+		"one of decoding": {"POST", usagePath, `{"trees":1}`, "identity", `"missingTree":"","missingNode":""`},
 		"a GET":           {"GET", unknownTree, "", "identity", `"breaches":[]`},
 		"a stream":        {"POST", watchPath, `{"node":"physics"}`, "identity", `"breaches":[]`},
 	} {

@@ -167,9 +167,10 @@ func TestRequests(t *testing.T) {
 		},
 		"allocate --id a --at cern --amount cores=3 --user ann --group g --group h --application app --priority -1 --type 2 --unpreemptable --reserve 5m": &quoratev1.AllocateRequest{
 			NameHolders: true,
-			Id:          "a", Mode: quoratev1.Mode_MODE_RESERVE, ReserveMs: 300_000, Priority: -1, Type: 2, Unpreemptable: true,
-			Principal: &quoratev1.Principal{User: "ann", Groups: []string{"g", "h"}, Application: "app"},
-			Claims:    []*quoratev1.Claim{{Tree: "cern", Amounts: map[string]int64{"cores": 3}}},
+			Id:          "a", Mode: quoratev1.Mode_MODE_RESERVE, ReserveMs: 300_000, Priority: -1, PreemptionClass: 2,
+			Unpreemptable: true,
+			Principal:     &quoratev1.Principal{User: "ann", Groups: []string{"g", "h"}, Application: "app"},
+			Claims:        []*quoratev1.Claim{{Tree: "cern", Amounts: map[string]int64{"cores": 3}}},
 		},
 		"allocation confirm a":           &quoratev1.ConfirmRequest{Id: "a"},
 		"release a --restore":            &quoratev1.CancelRequest{Id: "a"},

@@ -14,7 +14,7 @@ import (
 
 // addPlanEffects adds the fields that only a dry run fills.
 func addPlanEffects(result *quoratev1.ConfigurationResult) {
-	result.Over = []*quoratev1.Overuse{
+	result.Overuses = []*quoratev1.Overuse{
 		{Tree: "cern", Node: "atlas/physics", Resource: "cores", Limit: 10, Used: 15},
 		{
 			Tree: "cern", Node: "atlas/physics", Kind: quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS,

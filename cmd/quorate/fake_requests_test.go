@@ -19,7 +19,7 @@ func addDetails(held *quoratev1.Allocation, r *quoratev1.AllocateRequest) {
 		held.GrantedLedgerMs, held.ReservedUntilLedgerMs = 1000, 1000+r.GetReserveMs()
 	}
 	for i, c := range held.GetClaims() {
-		c.Priority, c.Type, c.Unpreemptable = r.GetPriority(), r.GetType(), r.GetUnpreemptable()
+		c.Priority, c.PreemptionClass, c.Unpreemptable = r.GetPriority(), r.GetPreemptionClass(), r.GetUnpreemptable()
 		if groups := r.GetPrincipal().GetGroups(); len(groups) > 0 {
 			c.Group = groups[0]
 		}
@@ -166,10 +166,10 @@ func explainedDenial() *quoratev1.Decision {
 					{Id: "web-2", Node: "atlas/operations", Application: "build", Amount: 10, BeganAt: someDay},
 				},
 				OtherAllocations: 3,
-				Ahead: []*quoratev1.Blocker{
+				Blockers: []*quoratev1.Blocker{
 					{Id: "early", Node: "atlas/operations/web", Amount: 30, BeganAt: someDay, Position: 1},
 				},
-				OtherAhead: 2,
+				OtherBlockers: 2,
 			},
 			{Tree: "tenants", Node: "tenant-1", Resource: "ram"},
 		},

@@ -195,7 +195,7 @@ func (f *fake) SetLimits(_ context.Context, r *quoratev1.SetLimitsRequest) (*quo
 			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Node: r.GetNode(),
 			Field: "limit ram", Before: "unlimited", After: "17179869184",
 		}}
-		result.Over = []*quoratev1.Overuse{{
+		result.Overuses = []*quoratev1.Overuse{{
 			Tree: "cern", Node: "atlas/physics/simulation", Resource: "cores", Limit: 5, Used: 10,
 		}}
 	}

@@ -165,9 +165,9 @@ func (p *pool) toResource() *quoratev1.Resource {
 		spec.Retired, spec.Removed = stateToBeDeleted, stateTombstone
 	}
 	for _, t := range p.cycle.Turns {
-		spec.Turns = append(spec.Turns, &quoratev1.Turn{From: t.From, To: t.To, AfterMs: wholeMs(t.After)})
+		spec.Turns = append(spec.Turns, &quoratev1.ItemTurn{State: t.From, NewState: t.To, AfterMs: wholeMs(t.After)})
 	}
-	slices.SortFunc(spec.GetTurns(), func(a, b *quoratev1.Turn) int { return cmp.Compare(a.GetFrom(), b.GetFrom()) })
+	slices.SortFunc(spec.GetTurns(), func(a, b *quoratev1.ItemTurn) int { return cmp.Compare(a.GetState(), b.GetState()) })
 	return &quoratev1.Resource{Name: p.name, Unit: quoratev1.Unit_UNIT_ITEMS, Items: spec}
 }
 

@@ -152,7 +152,7 @@ func (c *Consumer) Request(trees []*quoratev1.Tree) (*quoratev1.AllocateRequest,
 		}
 		request.Claims = append(request.Claims, &quoratev1.Claim{
 			Tree: name, Node: path, Amounts: amounts,
-			Priority: &ct.Priority, Type: &ct.Type, Unpreemptable: &ct.Unpreemptable,
+			Priority: &ct.Priority, PreemptionClass: &ct.Type, Unpreemptable: &ct.Unpreemptable,
 		})
 	}
 	if err := problems.Err(); err != nil {

@@ -177,11 +177,11 @@ func TestRequest(t *testing.T) {
 	want := &quoratev1.AllocateRequest{Id: "job-1", Claims: []*quoratev1.Claim{
 		{
 			Tree: "ContextTree", Node: "Org-B/Context-4", Amounts: map[string]int64{"cpu": 2}, Priority: &zero,
-			Type: &zero, Unpreemptable: &no,
+			PreemptionClass: &zero, Unpreemptable: &no,
 		},
 		{
 			Tree: "ServiceTree", Node: "Srvc-X", Amounts: map[string]int64{"cpu": 2, "disk": 1}, Priority: &zero,
-			Type: &zero, Unpreemptable: &no,
+			PreemptionClass: &zero, Unpreemptable: &no,
 		},
 	}}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
@@ -210,10 +210,10 @@ func TestRequestFindsNodes(t *testing.T) {
 		{
 			Tree: "team+20trees", Node: "team+2F1+20+28ops+29/_+2D2",
 			Amounts:  map[string]int64{"cpu": 2, "memory": 0, "nvidia.com/gpu": 0},
-			Priority: &priority, Type: &kind, Unpreemptable: &yes,
+			Priority: &priority, PreemptionClass: &kind, Unpreemptable: &yes,
 		},
 		{
-			Tree: "one", Node: "", Amounts: map[string]int64{"slots": 0}, Priority: &zero, Type: &zero,
+			Tree: "one", Node: "", Amounts: map[string]int64{"slots": 0}, Priority: &zero, PreemptionClass: &zero,
 			Unpreemptable: &no,
 		},
 	}}

@@ -80,7 +80,7 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 	v.addText("forest", t.GetForest())
 	v.addFlag("require-reason", t.GetRequireReason())
 	v.addFlag("require-principal", t.GetRequirePrincipal())
-	if see := t.GetTenantsSee(); see != quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED {
+	if see := t.GetTenantsSee(); see > quoratev1.TenantsSee_TENANTS_SEE_TOTALS { // totals are what is without the key
 		v.addText("tenants-see", tenantsSee[see])
 	}
 	v.addFilled("labels", textsValue(t.GetLabels()))

@@ -147,8 +147,8 @@ func (p *parser) parseState(what, key string, sections map[string]value) string 
 }
 
 // parseTurns reads the timed changes of state, at most one from each state, sorted by that state.
-func (p *parser) parseTurns(what string, sections map[string]value) []*quoratev1.Turn {
-	var parsed []*quoratev1.Turn
+func (p *parser) parseTurns(what string, sections map[string]value) []*quoratev1.ItemTurn {
+	var parsed []*quoratev1.ItemTurn
 	lines := map[string]int{}
 	for i, v := range p.listItems("turns", sections["turns"], maxTurns) {
 		place := fmt.Sprintf("turn %d of %s", i+1, what)
@@ -156,34 +156,34 @@ func (p *parser) parseTurns(what string, sections map[string]value) []*quoratev1
 		if v.kind != kindMap {
 			continue
 		}
-		turn := &quoratev1.Turn{
-			From: p.parseState(
+		turn := &quoratev1.ItemTurn{
+			State: p.parseState(
 				place,
 				"from",
 				parts,
 			),
-			To:      p.parseState(place, "to", parts),
-			AfterMs: p.parseSpan(place, "after", parts, maxLifespan),
+			NewState: p.parseState(place, "to", parts),
+			AfterMs:  p.parseSpan(place, "after", parts, maxLifespan),
 		}
 		for _, key := range []string{"from", "to", "after"} {
 			if _, found := parts[key]; !found {
 				p.addProblem(v.line, v.column, "%s has no %q: write {from: dirty, to: free, after: 5m}", place, key)
 			}
 		}
-		if line, again := lines[turn.GetFrom()]; again {
-			p.addProblem(v.line, v.column, "%s: there is already a turn from %q, in line %d", place, turn.GetFrom(), line)
+		if line, again := lines[turn.GetState()]; again {
+			p.addProblem(v.line, v.column, "%s: there is already a turn from %q, in line %d", place, turn.GetState(), line)
 		}
-		if turn.GetFrom() != "" && turn.GetFrom() == turn.GetTo() {
-			p.addProblem(v.line, v.column, "%s leads from %q to itself: name another state", place, turn.GetFrom())
+		if turn.GetState() != "" && turn.GetState() == turn.GetNewState() {
+			p.addProblem(v.line, v.column, "%s leads from %q to itself: name another state", place, turn.GetState())
 		}
-		lines[turn.GetFrom()] = v.line
+		lines[turn.GetState()] = v.line
 		parsed = append(parsed, turn)
 	}
 	slices.SortFunc(parsed, byState)
 	return parsed
 }
 
-func byState(a, b *quoratev1.Turn) int { return cmp.Compare(a.GetFrom(), b.GetFrom()) }
+func byState(a, b *quoratev1.ItemTurn) int { return cmp.Compare(a.GetState(), b.GetState()) }
 
 func itemsValue(spec *quoratev1.ItemSpec) value {
 	v := value{kind: kindMap}
@@ -200,8 +200,8 @@ func itemsValue(spec *quoratev1.ItemSpec) value {
 	turns := value{kind: kindList}
 	for _, t := range slices.SortedFunc(slices.Values(spec.GetTurns()), byState) {
 		turn := value{kind: kindMap}
-		turn.addText("from", t.GetFrom())
-		turn.addText("to", t.GetTo())
+		turn.addText("from", t.GetState())
+		turn.addText("to", t.GetNewState())
 		turn.addSpan("after", t.GetAfterMs())
 		turns.items = append(turns.items, turn)
 	}

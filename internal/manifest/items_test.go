@@ -50,8 +50,8 @@ func TestLeasesAndItems(t *testing.T) {
 		Resources: []*quoratev1.Resource{
 			{Name: "aws-account", Unit: items, Items: &quoratev1.ItemSpec{
 				Names: []string{"a", "b"}, State: "dirty", Released: "dirty", Expired: "stale", TtlMs: 1500,
-				Turns: []*quoratev1.Turn{
-					{From: "dirty", To: "free", AfterMs: 300_000}, {From: "stale", To: "dirty", AfterMs: 90_000},
+				Turns: []*quoratev1.ItemTurn{
+					{State: "dirty", NewState: "free", AfterMs: 300_000}, {State: "stale", NewState: "dirty", AfterMs: 90_000},
 				},
 				Queueing: quoratev1.Queueing_QUEUEING_BEST_EFFORT,
 			}},
@@ -240,7 +240,7 @@ func itemSpecs() *rapid.Generator[*quoratev1.ItemSpec] {
 		for _, from := range rapid.SliceOfNDistinct(states, 0, 3, rapid.ID).Draw(t, "turns") {
 			if to := states.Draw(t, "to"); from != "" && to != "" && from != to {
 				after := rapid.Int64Range(1, maxLifespan.Milliseconds()).Draw(t, "after")
-				spec.Turns = append(spec.Turns, &quoratev1.Turn{From: from, To: to, AfterMs: after})
+				spec.Turns = append(spec.Turns, &quoratev1.ItemTurn{State: from, NewState: to, AfterMs: after})
 			}
 		}
 		return spec

@@ -123,9 +123,9 @@ func (p *parser) parseQueueing(what string, sections map[string]value) quoratev1
 
 // tenantsSee are the words for what callers learn of the levels above theirs.
 var tenantsSee = map[quoratev1.TenantsSee]string{
-	quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED: "totals",
-	quoratev1.TenantsSee_TENANTS_SEE_NAMES:       "names",
-	quoratev1.TenantsSee_TENANTS_SEE_NOTHING:     "nothing",
+	quoratev1.TenantsSee_TENANTS_SEE_TOTALS:  "totals",
+	quoratev1.TenantsSee_TENANTS_SEE_NAMES:   "names",
+	quoratev1.TenantsSee_TENANTS_SEE_NOTHING: "nothing",
 }
 
 func (p *parser) parseTenantsSee(what string, sections map[string]value) quoratev1.TenantsSee {

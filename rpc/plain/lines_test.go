@@ -22,7 +22,7 @@ func TestLinesDoNotDependOnTheParts(t *testing.T) {
 	const sparse = `{"code":"aborted","message":"no","details":[{"type":"quorate.v1.Problem","value":"IAE",` +
 		`"debug":{"notApplied":true}}]}`
 	const complete = `{"code":"aborted","message":"no","details":[{"type":"quorate.v1.Problem","value":"IAE",` +
-		`"debug":{"reason":"","field":"","breaches":[],"notApplied":true,"missingVerb":"","missingAt":"",` +
+		`"debug":{"reason":"","field":"","breaches":[],"notApplied":true,"missingVerb":"","missingTree":"","missingNode":"",` +
 		`"otherBreaches":0}}]}`
 	for name, c := range map[string]struct {
 		stream, want string

@@ -64,7 +64,7 @@ func FromDecisionParts(d *quota.Decision, placements []*quoratev1.Placement) *qu
 			Tree: v.Tree, Node: v.Node, Resource: v.Resource,
 			Limit: int64(v.Limit), Used: int64(v.Used), Requested: int64(v.Requested), Missing: int64(v.Missing()),
 			Kind: violationKinds[v.Kind], HolderKind: holderKinds[v.Holder.Kind], Holder: v.Holder.Name, Item: v.Item,
-			Seen: quoratev1.TenantsSee(v.Seen), Reason: v.Reason, Alternative: int32(v.Alternative),
+			Seen: fromSeen(v.Seen), Reason: v.Reason, Alternative: int32(v.Alternative),
 			NeverFits: v.NeverFits(), Excess: int64(v.Excess()),
 		})
 	}
@@ -73,7 +73,7 @@ func FromDecisionParts(d *quota.Decision, placements []*quoratev1.Placement) *qu
 
 // violationKinds is the one table of what is limited.
 var violationKinds = map[quota.ViolationKind]quoratev1.ViolationKind{
-	quota.OfResource:     quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED,
+	quota.OfResource:     quoratev1.ViolationKind_VIOLATION_KIND_RESOURCE,
 	quota.OfApplications: quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS,
 	quota.OfBorrowing:    quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
 	quota.OfItems:        quoratev1.ViolationKind_VIOLATION_KIND_ITEMS,
@@ -83,7 +83,7 @@ var violationKinds = map[quota.ViolationKind]quoratev1.ViolationKind{
 
 // holderKinds is the one table of whose limit it is.
 var holderKinds = map[quota.HolderKind]quoratev1.HolderKind{
-	quota.TheNode: quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED,
+	quota.TheNode: quoratev1.HolderKind_HOLDER_KIND_NODE,
 	quota.AUser:   quoratev1.HolderKind_HOLDER_KIND_USER,
 	quota.AGroup:  quoratev1.HolderKind_HOLDER_KIND_GROUP,
 }
@@ -152,7 +152,7 @@ func FromClaims(claims []quota.ClaimInfo) []*quoratev1.HeldClaim {
 	for _, c := range claims {
 		wire = append(wire, &quoratev1.HeldClaim{
 			Tree: c.Tree, Node: c.Node, Amounts: fromVector(c.Amounts), Placed: c.Placed,
-			Priority: c.Priority, Type: c.Type, Unpreemptable: c.Unpreemptable, Group: c.Group,
+			Priority: c.Priority, PreemptionClass: c.Type, Unpreemptable: c.Unpreemptable, Group: c.Group,
 			Items: fromHeldItems(c.Items), Picks: fromPicks(c.Picks), Ranges: fromRanges(c.Ranges),
 		})
 	}

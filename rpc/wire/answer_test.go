@@ -13,10 +13,10 @@ import (
 
 func TestRequestsSayWhoHoldsAndHow(t *testing.T) {
 	got := ToAllocate(&quoratev1.AllocateRequest{
-		Id: "a", Mode: quoratev1.Mode_MODE_RESERVE, Priority: 5, Type: 2, Unpreemptable: true,
+		Id: "a", Mode: quoratev1.Mode_MODE_RESERVE, Priority: 5, PreemptionClass: 2, Unpreemptable: true,
 		Principal: &quoratev1.Principal{User: "ann", Groups: []string{"dev", "all", "dev"}, Application: "app-1"},
 		Claims: []*quoratev1.Claim{
-			{Tree: "t"}, {Tree: "u", Priority: new(int64(-1)), Type: new(int64(0)), Unpreemptable: new(false)},
+			{Tree: "t"}, {Tree: "u", Priority: new(int64(-1)), PreemptionClass: new(int64(0)), Unpreemptable: new(false)},
 		},
 	}, quota.DefaultNamespace)
 	want := quota.Allocate{
@@ -88,6 +88,8 @@ func TestDecisionsSayEverything(t *testing.T) {
 		Violations: []*quoratev1.Violation{
 			{
 				Tree: "t", Node: "a", Resource: "cpu", Limit: 5, Used: 3, Requested: 6, Missing: 4, NeverFits: true, Excess: 1,
+				Kind:       quoratev1.ViolationKind_VIOLATION_KIND_RESOURCE,
+				HolderKind: quoratev1.HolderKind_HOLDER_KIND_NODE,
 			},
 			{
 				Tree: "t", Limit: 1, Used: 1, Requested: 1, Missing: 1,
@@ -96,26 +98,29 @@ func TestDecisionsSayEverything(t *testing.T) {
 			},
 			{
 				Tree: "t", Node: "b", Resource: "cpu", Requested: 1, Missing: 1,
-				Kind: quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
+				Kind:       quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
+				HolderKind: quoratev1.HolderKind_HOLDER_KIND_NODE,
 			},
 		},
 		Holders: []*quoratev1.LevelHolders{{
 			Tree: "t", Node: "a", Resource: "cpu", HolderKind: quoratev1.HolderKind_HOLDER_KIND_USER, Holder: "ann",
+			Kind:   quoratev1.ViolationKind_VIOLATION_KIND_RESOURCE,
 			Others: 3, Groups: []*quoratev1.HolderGroup{{Node: "a/b", User: "ann", Owner: "account/ci", Amount: 4, Claims: 2}},
 			Allocations: []*quoratev1.Blocker{{
 				Namespace: "default", Id: "j", Node: "a/b", User: "ann", Owner: "o", Amount: 4, ExpiresLedgerMs: 9,
 				BeganAt: FromWall(0),
 			}},
-			Ahead: []*quoratev1.Blocker{{
+			Blockers: []*quoratev1.Blocker{{
 				Namespace: "default", Id: "w", Application: "app", BeganLedgerMs: 7, BeganAt: FromWall(1000), Position: 2,
 				Alternative: 3,
 			}},
-			OtherAllocations: 5, OtherAhead: 6, Alternative: 7,
+			OtherAllocations: 5, OtherBlockers: 6, Alternative: 7,
 		}},
 		Remedy: &quoratev1.Remedy{
 			Releases: []*quoratev1.AllocationRef{ref("x")},
 			Raises: []*quoratev1.Raise{{
 				Tree: "t", Node: "a", Resource: "cpu", Limit: 5, NewLimit: 7,
+				Kind:       quoratev1.ViolationKind_VIOLATION_KIND_RESOURCE,
 				HolderKind: quoratev1.HolderKind_HOLDER_KIND_GROUP, Holder: "*",
 				Unconfigured: true, NeedsReason: true, Governed: true, Setters: []string{"ann"},
 			}},
@@ -170,7 +175,7 @@ func TestAllocationsSayEverything(t *testing.T) {
 		},
 		Claims: []*quoratev1.HeldClaim{{
 			Tree: "t", Node: "a/b", Placed: "a", Amounts: map[string]int64{"cpu": 2}, Group: "dev", Priority: -1,
-			Type: 2, Unpreemptable: true,
+			PreemptionClass: 2, Unpreemptable: true,
 		}},
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
@@ -198,8 +203,8 @@ func TestClosedListsAreComplete(t *testing.T) {
 	if wire := fromEventKind(quota.EventDrained); EventKinds[wire] != quota.EventDrained {
 		t.Errorf("a drain became %v", wire)
 	}
-	if len(EventKinds) != len(quoratev1.EventKind_name) || len(violationKinds) != len(quoratev1.ViolationKind_name) ||
-		len(holderKinds) != len(quoratev1.HolderKind_name) || len(queueings) != len(quoratev1.Queueing_name) ||
+	if len(EventKinds) != len(quoratev1.EventKind_name) || len(violationKinds)+1 != len(quoratev1.ViolationKind_name) ||
+		len(holderKinds)+1 != len(quoratev1.HolderKind_name) || len(queueings) != len(quoratev1.Queueing_name) ||
 		len(units) != len(quoratev1.Unit_name) || len(reasonKinds)+1 != len(quoratev1.EndReasonKind_name) {
 		t.Error("a kind is missing")
 	}

@@ -12,7 +12,7 @@ func fromLevelHolders(list []quota.LevelHolders) []*quoratev1.LevelHolders {
 			Tree: h.Tree, Node: h.Node, Resource: h.Resource, Kind: violationKinds[h.Kind],
 			HolderKind: holderKinds[h.Holder.Kind], Holder: h.Holder.Name, Item: h.Item, Others: int64(h.Others),
 			Allocations: fromBlockers(h.Allocations), OtherAllocations: int64(h.OtherAllocations),
-			Ahead: fromBlockers(h.Ahead), OtherAhead: int64(h.OtherAhead), Alternative: int32(h.Alternative),
+			Blockers: fromBlockers(h.Ahead), OtherBlockers: int64(h.OtherAhead), Alternative: int32(h.Alternative),
 		}
 		for _, g := range h.Groups {
 			level.Groups = append(level.Groups, &quoratev1.HolderGroup{

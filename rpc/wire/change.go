@@ -34,7 +34,7 @@ func fromChanges(changes []quota.Change) []*quoratev1.Change {
 // FromConfiguration converts the result of a change of configuration.
 func FromConfiguration(c quota.Configuration) *quoratev1.ConfigurationResult {
 	wire := &quoratev1.ConfigurationResult{
-		Revision: c.Revision, Changes: fromChanges(c.Changes), Over: fromOver(c.Over),
+		Revision: c.Revision, Changes: fromChanges(c.Changes), Overuses: fromOver(c.Over),
 	}
 	if c.Effects != nil {
 		wire.Rooms, wire.Admitted = fromRooms(c.Effects.Rooms), FromIDs(c.Effects.Admitted)

@@ -87,12 +87,12 @@ var modes = map[quoratev1.Mode]quota.Mode{
 
 // toStanding starts from the request; the claim overrides it.
 func toStanding(r *quoratev1.AllocateRequest, c *quoratev1.Claim) quota.Standing {
-	s := quota.Standing{Priority: r.GetPriority(), Type: r.GetType(), Unpreemptable: r.GetUnpreemptable()}
+	s := quota.Standing{Priority: r.GetPriority(), Type: r.GetPreemptionClass(), Unpreemptable: r.GetUnpreemptable()}
 	if c.Priority != nil {
 		s.Priority = c.GetPriority()
 	}
-	if c.Type != nil {
-		s.Type = c.GetType()
+	if c.PreemptionClass != nil {
+		s.Type = c.GetPreemptionClass()
 	}
 	if c.Unpreemptable != nil {
 		s.Unpreemptable = c.GetUnpreemptable()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	validatepb "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
@@ -126,7 +127,8 @@ func RefusalError(e *quota.Error) *connect.Error {
 	}
 	detail := &quoratev1.Problem{Reason: e.Kind.String(), Field: shortenText(e.Field, maxErrorField), NotApplied: true}
 	if e.Kind == quota.Forbidden && e.Verb != 0 {
-		detail.MissingVerb, detail.MissingAt = e.Verb.String(), e.Place
+		detail.MissingVerb = e.Verb.String()
+		detail.MissingTree, detail.MissingNode, _ = strings.Cut(e.Place, ":")
 	}
 	for _, b := range e.Breaches {
 		detail.Breaches = append(detail.Breaches,

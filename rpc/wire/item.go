@@ -134,7 +134,8 @@ func toItemSpec(s *quoratev1.ItemSpec) *quota.ItemSpec {
 		Queueing: queueings[s.GetQueueing()], Retired: s.GetRetired(), Removed: s.GetRemoved(),
 	}
 	for _, t := range s.GetTurns() {
-		spec.Turns = append(spec.Turns, quota.Turn{From: t.GetFrom(), To: t.GetTo(), After: quota.Span(t.GetAfterMs())})
+		spec.Turns = append(spec.Turns, quota.Turn{From: t.GetState(), To: t.GetNewState(),
+			After: quota.Span(t.GetAfterMs())})
 	}
 	slices.SortStableFunc(spec.Turns, func(a, b quota.Turn) int { return strings.Compare(a.From, b.From) })
 	return spec
@@ -150,7 +151,7 @@ func fromItemSpec(s *quota.ItemSpec) *quoratev1.ItemSpec {
 		Queueing: fromQueueing(s.Queueing), Retired: s.Retired, Removed: s.Removed,
 	}
 	for _, t := range s.Turns {
-		wire.Turns = append(wire.Turns, &quoratev1.Turn{From: t.From, To: t.To, AfterMs: int64(t.After)})
+		wire.Turns = append(wire.Turns, &quoratev1.ItemTurn{State: t.From, NewState: t.To, AfterMs: int64(t.After)})
 	}
 	return wire
 }

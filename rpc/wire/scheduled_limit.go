@@ -127,5 +127,5 @@ func fromScheduledEvent(e *quota.ScheduledLimitEvent) *quoratev1.ScheduledLimitE
 	if e == nil {
 		return nil
 	}
-	return &quoratev1.ScheduledLimitEvent{Limit: FromScheduledLimit(&e.Limit), Over: fromOver(e.Over)}
+	return &quoratev1.ScheduledLimitEvent{Limit: FromScheduledLimit(&e.Limit), Overuses: fromOver(e.Over)}
 }

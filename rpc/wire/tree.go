@@ -47,7 +47,7 @@ func toTreeSpec(t *quoratev1.Tree, field string, moved FieldPaths) (quota.TreeSp
 		TreeSettings: quota.TreeSettings{
 			Forest: t.GetForest(), RequireReason: t.GetRequireReason(),
 			Leases: toLeaseSettings(t.GetLeases()), Overtake: quota.Span(t.GetOvertakeMs()),
-			TenantsSee: quota.TenantsSee(t.GetTenantsSee()),
+			TenantsSee: toTenantsSee(t.GetTenantsSee()),
 			Approvals:  int(t.GetApprovals()), RequirePrincipal: t.GetRequirePrincipal(),
 		},
 	}
@@ -186,7 +186,7 @@ func FromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
 		Name: spec.Name, Resources: fromResources(spec.Resources),
 		Forest: spec.Forest, RequireReason: spec.RequireReason,
 		Leases: fromLeaseSettings(spec.Leases), OvertakeMs: int64(spec.Overtake),
-		TenantsSee: quoratev1.TenantsSee(spec.TenantsSee),
+		TenantsSee: tenantsSee[spec.TenantsSee],
 		Approvals:  int32(spec.Approvals), RequirePrincipal: spec.RequirePrincipal,
 	}
 	for _, n := range spec.Nodes {
@@ -265,4 +265,28 @@ func FromNodeUsage(n quota.NodeUsage) *quoratev1.NodeUsage {
 		wire.Resources[i] = usage
 	}
 	return wire
+}
+
+var tenantsSee = map[quota.TenantsSee]quoratev1.TenantsSee{
+	quota.SeeTotals:  quoratev1.TenantsSee_TENANTS_SEE_TOTALS,
+	quota.SeeNames:   quoratev1.TenantsSee_TENANTS_SEE_NAMES,
+	quota.SeeNothing: quoratev1.TenantsSee_TENANTS_SEE_NOTHING,
+}
+
+// toTenantsSee is totals for a request that does not say.
+func toTenantsSee(see quoratev1.TenantsSee) quota.TenantsSee {
+	for known, shown := range tenantsSee {
+		if shown == see {
+			return known
+		}
+	}
+	return quota.SeeTotals
+}
+
+// fromSeen is unset where the caller sees the totals too.
+func fromSeen(see quota.TenantsSee) quoratev1.TenantsSee {
+	if see == quota.SeeTotals {
+		return quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED
+	}
+	return tenantsSee[see]
 }

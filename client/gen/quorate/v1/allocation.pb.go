@@ -503,7 +503,7 @@ type Claim struct {
 	// Overrides the request's priority in this tree.
 	Priority *int64 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
 	// Overrides the request's type in this tree.
-	Type *int64 `protobuf:"varint,5,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	PreemptionClass *int64 `protobuf:"varint,5,opt,name=preemption_class,json=preemptionClass,proto3,oneof" json:"preemption_class,omitempty"`
 	// Overrides the request's unpreemptable in this tree.
 	Unpreemptable *bool `protobuf:"varint,6,opt,name=unpreemptable,proto3,oneof" json:"unpreemptable,omitempty"`
 	// Ranges of amounts, of resources that amounts does not name. All ranges of a request take their steps together, and
@@ -579,9 +579,9 @@ func (x *Claim) GetPriority() int64 {
 	return 0
 }
 
-func (x *Claim) GetType() int64 {
-	if x != nil && x.Type != nil {
-		return *x.Type
+func (x *Claim) GetPreemptionClass() int64 {
+	if x != nil && x.PreemptionClass != nil {
+		return *x.PreemptionClass
 	}
 	return 0
 }
@@ -689,7 +689,7 @@ type AllocateRequest struct {
 	// Any integer, 0 by default; a larger number is a higher priority. Only a higher priority preempts a lower one.
 	Priority int64 `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Only allocations of the same type preempt each other.
-	Type int64 `protobuf:"varint,7,opt,name=type,proto3" json:"type,omitempty"`
+	PreemptionClass int64 `protobuf:"varint,7,opt,name=preemption_class,json=preemptionClass,proto3" json:"preemption_class,omitempty"`
 	// True if it may not be preempted. It may still be moved between the nodes of a borrowing tree.
 	Unpreemptable bool `protobuf:"varint,8,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
 	// For MODE_RESERVE: how long the reservation lasts, in milliseconds of ledger time; 0 means 60,000.
@@ -800,9 +800,9 @@ func (x *AllocateRequest) GetPriority() int64 {
 	return 0
 }
 
-func (x *AllocateRequest) GetType() int64 {
+func (x *AllocateRequest) GetPreemptionClass() int64 {
 	if x != nil {
-		return x.Type
+		return x.PreemptionClass
 	}
 	return 0
 }
@@ -1497,7 +1497,7 @@ type HeldClaim struct {
 	// Its priority in this tree.
 	Priority int64 `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Its type in this tree.
-	Type int64 `protobuf:"varint,6,opt,name=type,proto3" json:"type,omitempty"`
+	PreemptionClass int64 `protobuf:"varint,6,opt,name=preemption_class,json=preemptionClass,proto3" json:"preemption_class,omitempty"`
 	// True if it may not be preempted in this tree.
 	Unpreemptable bool `protobuf:"varint,7,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
 	// The group that is counted for it in this tree; empty if none is.
@@ -1577,9 +1577,9 @@ func (x *HeldClaim) GetPriority() int64 {
 	return 0
 }
 
-func (x *HeldClaim) GetType() int64 {
+func (x *HeldClaim) GetPreemptionClass() int64 {
 	if x != nil {
-		return x.Type
+		return x.PreemptionClass
 	}
 	return 0
 }
@@ -5352,35 +5352,35 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\tPrincipal\x12\x1c\n" +
 	"\x04user\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x04user\x12*\n" +
 	"\x06groups\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x02\"\ar\x05\x10\x01(\x80\x02R\x06groups\x12*\n" +
-	"\vapplication\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vapplication\"\xd0\x03\n" +
+	"\vapplication\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vapplication\"\xf3\x03\n" +
 	"\x05Claim\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12P\n" +
 	"\aamounts\x18\x03 \x03(\v2\x1e.quorate.v1.Claim.AmountsEntryB\x16\xbaH\x13\x9a\x01\x10\x10 \"\x06r\x04\x10\x01(?*\x04\"\x02(\x00R\aamounts\x124\n" +
 	"\x05items\x18\a \x03(\v2\x14.quorate.v1.ItemPickB\b\xbaH\x05\x92\x01\x02\x10 R\x05items\x12\x1f\n" +
-	"\bpriority\x18\x04 \x01(\x03H\x00R\bpriority\x88\x01\x01\x12\x17\n" +
-	"\x04type\x18\x05 \x01(\x03H\x01R\x04type\x88\x01\x01\x12)\n" +
+	"\bpriority\x18\x04 \x01(\x03H\x00R\bpriority\x88\x01\x01\x12.\n" +
+	"\x10preemption_class\x18\x05 \x01(\x03H\x01R\x0fpreemptionClass\x88\x01\x01\x12)\n" +
 	"\runpreemptable\x18\x06 \x01(\bH\x02R\runpreemptable\x88\x01\x01\x129\n" +
 	"\x06ranges\x18( \x03(\v2\x17.quorate.v1.AmountRangeB\b\xbaH\x05\x92\x01\x02\x10 R\x06ranges\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\v\n" +
-	"\t_priorityB\a\n" +
-	"\x05_typeB\x10\n" +
+	"\t_priorityB\x13\n" +
+	"\x11_preemption_classB\x10\n" +
 	"\x0e_unpreemptable\"\x8d\x01\n" +
 	"\vAmountRange\x12%\n" +
 	"\bresource\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\bresource\x12\x1d\n" +
 	"\x05least\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x05least\x12\x1b\n" +
 	"\x04most\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04most\x12\x1b\n" +
-	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\xcf\a\n" +
+	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\xe6\a\n" +
 	"\x0fAllocateRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x123\n" +
 	"\x06claims\x18\x02 \x03(\v2\x11.quorate.v1.ClaimB\b\xbaH\x05\x92\x01\x02\x10 R\x06claims\x12.\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x10.quorate.v1.ModeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12X\n" +
 	"\x06labels\x18\x04 \x03(\v2'.quorate.v1.AllocateRequest.LabelsEntryB\x17\xbaH\x14\x9a\x01\x11\x10 \"\x06r\x04\x10\x01(?*\x05r\x03(\x80\x02R\x06labels\x123\n" +
 	"\tprincipal\x18\x05 \x01(\v2\x15.quorate.v1.PrincipalR\tprincipal\x12\x1a\n" +
-	"\bpriority\x18\x06 \x01(\x03R\bpriority\x12\x12\n" +
-	"\x04type\x18\a \x01(\x03R\x04type\x12$\n" +
+	"\bpriority\x18\x06 \x01(\x03R\bpriority\x12)\n" +
+	"\x10preemption_class\x18\a \x01(\x03R\x0fpreemptionClass\x12$\n" +
 	"\runpreemptable\x18\b \x01(\bR\runpreemptable\x12+\n" +
 	"\n" +
 	"reserve_ms\x18\t \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\treserveMs\x12$\n" +
@@ -5470,14 +5470,14 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\valternative\x18\x01 \x01(\x05R\valternative\x12-\n" +
 	"\x06claims\x18\x02 \x03(\v2\x15.quorate.v1.HeldClaimR\x06claims\x12\x1a\n" +
 	"\bposition\x18\x03 \x01(\x03R\bposition\x12\x12\n" +
-	"\x04line\x18\x04 \x01(\tR\x04line\"\xba\x03\n" +
+	"\x04line\x18\x04 \x01(\tR\x04line\"\xd1\x03\n" +
 	"\tHeldClaim\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12<\n" +
 	"\aamounts\x18\x03 \x03(\v2\".quorate.v1.HeldClaim.AmountsEntryR\aamounts\x12\x16\n" +
 	"\x06placed\x18\x04 \x01(\tR\x06placed\x12\x1a\n" +
-	"\bpriority\x18\x05 \x01(\x03R\bpriority\x12\x12\n" +
-	"\x04type\x18\x06 \x01(\x03R\x04type\x12$\n" +
+	"\bpriority\x18\x05 \x01(\x03R\bpriority\x12)\n" +
+	"\x10preemption_class\x18\x06 \x01(\x03R\x0fpreemptionClass\x12$\n" +
 	"\runpreemptable\x18\a \x01(\bR\runpreemptable\x12\x14\n" +
 	"\x05group\x18\b \x01(\tR\x05group\x12*\n" +
 	"\x05items\x18\t \x03(\v2\x14.quorate.v1.HeldItemR\x05items\x12*\n" +

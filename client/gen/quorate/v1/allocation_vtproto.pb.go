@@ -142,8 +142,8 @@ func (m *Claim) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x30
 	}
-	if m.Type != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Type))
+	if m.PreemptionClass != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.PreemptionClass))
 		i--
 		dAtA[i] = 0x28
 	}
@@ -365,8 +365,8 @@ func (m *AllocateRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x40
 	}
-	if m.Type != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Type))
+	if m.PreemptionClass != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.PreemptionClass))
 		i--
 		dAtA[i] = 0x38
 	}
@@ -1083,8 +1083,8 @@ func (m *HeldClaim) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x38
 	}
-	if m.Type != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Type))
+	if m.PreemptionClass != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.PreemptionClass))
 		i--
 		dAtA[i] = 0x30
 	}
@@ -4674,8 +4674,8 @@ func (m *Claim) SizeVT() (n int) {
 	if m.Priority != nil {
 		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Priority))
 	}
-	if m.Type != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Type))
+	if m.PreemptionClass != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.PreemptionClass))
 	}
 	if m.Unpreemptable != nil {
 		n += 2
@@ -4753,8 +4753,8 @@ func (m *AllocateRequest) SizeVT() (n int) {
 	if m.Priority != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Priority))
 	}
-	if m.Type != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Type))
+	if m.PreemptionClass != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.PreemptionClass))
 	}
 	if m.Unpreemptable {
 		n += 2
@@ -5061,8 +5061,8 @@ func (m *HeldClaim) SizeVT() (n int) {
 	if m.Priority != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Priority))
 	}
-	if m.Type != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Type))
+	if m.PreemptionClass != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.PreemptionClass))
 	}
 	if m.Unpreemptable {
 		n += 2
@@ -6888,7 +6888,7 @@ func (m *Claim) UnmarshalVT(dAtA []byte) error {
 			m.Priority = &v
 		case 5:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Type", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field PreemptionClass", wireType)
 			}
 			var v int64
 			for shift := uint(0); ; shift += 7 {
@@ -6905,7 +6905,7 @@ func (m *Claim) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-			m.Type = &v
+			m.PreemptionClass = &v
 		case 6:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Unpreemptable", wireType)
@@ -7455,9 +7455,9 @@ func (m *AllocateRequest) UnmarshalVT(dAtA []byte) error {
 			}
 		case 7:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Type", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field PreemptionClass", wireType)
 			}
-			m.Type = 0
+			m.PreemptionClass = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -7467,7 +7467,7 @@ func (m *AllocateRequest) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Type |= int64(b&0x7F) << shift
+				m.PreemptionClass |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -9786,9 +9786,9 @@ func (m *HeldClaim) UnmarshalVT(dAtA []byte) error {
 			}
 		case 6:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Type", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field PreemptionClass", wireType)
 			}
-			m.Type = 0
+			m.PreemptionClass = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -9798,7 +9798,7 @@ func (m *HeldClaim) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Type |= int64(b&0x7F) << shift
+				m.PreemptionClass |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

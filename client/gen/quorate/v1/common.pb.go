@@ -79,25 +79,29 @@ func (Consistency) EnumDescriptor() ([]byte, []int) {
 type TenantsSee int32
 
 const (
-	// Names, limits and totals: their requests are counted there too.
+	// In a request: totals. In seen: everything that there is.
 	TenantsSee_TENANTS_SEE_UNSPECIFIED TenantsSee = 0
+	// Names, limits and totals: their requests are counted there too.
+	TenantsSee_TENANTS_SEE_TOTALS TenantsSee = 1
 	// Names, and of a limit that a request exceeds only by how much.
-	TenantsSee_TENANTS_SEE_NAMES TenantsSee = 1
+	TenantsSee_TENANTS_SEE_NAMES TenantsSee = 2
 	// Not even at which level the limit is.
-	TenantsSee_TENANTS_SEE_NOTHING TenantsSee = 2
+	TenantsSee_TENANTS_SEE_NOTHING TenantsSee = 3
 )
 
 // Enum value maps for TenantsSee.
 var (
 	TenantsSee_name = map[int32]string{
 		0: "TENANTS_SEE_UNSPECIFIED",
-		1: "TENANTS_SEE_NAMES",
-		2: "TENANTS_SEE_NOTHING",
+		1: "TENANTS_SEE_TOTALS",
+		2: "TENANTS_SEE_NAMES",
+		3: "TENANTS_SEE_NOTHING",
 	}
 	TenantsSee_value = map[string]int32{
 		"TENANTS_SEE_UNSPECIFIED": 0,
-		"TENANTS_SEE_NAMES":       1,
-		"TENANTS_SEE_NOTHING":     2,
+		"TENANTS_SEE_TOTALS":      1,
+		"TENANTS_SEE_NAMES":       2,
+		"TENANTS_SEE_NOTHING":     3,
 	}
 )
 
@@ -543,12 +547,13 @@ const file_quorate_v1_common_proto_rawDesc = "" +
 	"\vConsistency\x12\x1b\n" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18CONSISTENCY_LINEARIZABLE\x10\x01\x12\x15\n" +
-	"\x11CONSISTENCY_STALE\x10\x02*Y\n" +
+	"\x11CONSISTENCY_STALE\x10\x02*q\n" +
 	"\n" +
 	"TenantsSee\x12\x1b\n" +
-	"\x17TENANTS_SEE_UNSPECIFIED\x10\x00\x12\x15\n" +
-	"\x11TENANTS_SEE_NAMES\x10\x01\x12\x17\n" +
-	"\x13TENANTS_SEE_NOTHING\x10\x02B\xa2\x01\n" +
+	"\x17TENANTS_SEE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12TENANTS_SEE_TOTALS\x10\x01\x12\x15\n" +
+	"\x11TENANTS_SEE_NAMES\x10\x02\x12\x17\n" +
+	"\x13TENANTS_SEE_NOTHING\x10\x03B\xa2\x01\n" +
 	"\x0ecom.quorate.v1B\vCommonProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"

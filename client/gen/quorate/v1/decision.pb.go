@@ -144,25 +144,29 @@ func (EndReasonKind) EnumDescriptor() ([]byte, []int) {
 type HolderKind int32
 
 const (
-	// The node itself: everything held in its subtree.
+	// Never sent.
 	HolderKind_HOLDER_KIND_UNSPECIFIED HolderKind = 0
+	// The node itself: everything held in its subtree.
+	HolderKind_HOLDER_KIND_NODE HolderKind = 1
 	// One user in the node's subtree.
-	HolderKind_HOLDER_KIND_USER HolderKind = 1
+	HolderKind_HOLDER_KIND_USER HolderKind = 2
 	// One group in the node's subtree.
-	HolderKind_HOLDER_KIND_GROUP HolderKind = 2
+	HolderKind_HOLDER_KIND_GROUP HolderKind = 3
 )
 
 // Enum value maps for HolderKind.
 var (
 	HolderKind_name = map[int32]string{
 		0: "HOLDER_KIND_UNSPECIFIED",
-		1: "HOLDER_KIND_USER",
-		2: "HOLDER_KIND_GROUP",
+		1: "HOLDER_KIND_NODE",
+		2: "HOLDER_KIND_USER",
+		3: "HOLDER_KIND_GROUP",
 	}
 	HolderKind_value = map[string]int32{
 		"HOLDER_KIND_UNSPECIFIED": 0,
-		"HOLDER_KIND_USER":        1,
-		"HOLDER_KIND_GROUP":       2,
+		"HOLDER_KIND_NODE":        1,
+		"HOLDER_KIND_USER":        2,
+		"HOLDER_KIND_GROUP":       3,
 	}
 )
 
@@ -197,38 +201,42 @@ func (HolderKind) EnumDescriptor() ([]byte, []int) {
 type ViolationKind int32
 
 const (
-	// The amount of a resource.
+	// Never sent.
 	ViolationKind_VIOLATION_KIND_UNSPECIFIED ViolationKind = 0
+	// The amount of a resource.
+	ViolationKind_VIOLATION_KIND_RESOURCE ViolationKind = 1
 	// The number of running applications.
-	ViolationKind_VIOLATION_KIND_APPLICATIONS ViolationKind = 1
+	ViolationKind_VIOLATION_KIND_APPLICATIONS ViolationKind = 2
 	// How much of a resource a node may borrow beyond its own limit (policy cohort).
-	ViolationKind_VIOLATION_KIND_BORROWING ViolationKind = 2
+	ViolationKind_VIOLATION_KIND_BORROWING ViolationKind = 3
 	// The number of items of an itemized resource that are available in the requested state.
-	ViolationKind_VIOLATION_KIND_ITEMS ViolationKind = 3
+	ViolationKind_VIOLATION_KIND_ITEMS ViolationKind = 4
 	// The request would fit, but must not overtake requests that arrived earlier or have a higher priority. The numbers
 	// count requests.
-	ViolationKind_VIOLATION_KIND_QUEUE ViolationKind = 4
+	ViolationKind_VIOLATION_KIND_QUEUE ViolationKind = 5
 	// The node is on hold: nothing new is admitted there or below it. All numbers are 0.
-	ViolationKind_VIOLATION_KIND_HOLD ViolationKind = 5
+	ViolationKind_VIOLATION_KIND_HOLD ViolationKind = 6
 )
 
 // Enum value maps for ViolationKind.
 var (
 	ViolationKind_name = map[int32]string{
 		0: "VIOLATION_KIND_UNSPECIFIED",
-		1: "VIOLATION_KIND_APPLICATIONS",
-		2: "VIOLATION_KIND_BORROWING",
-		3: "VIOLATION_KIND_ITEMS",
-		4: "VIOLATION_KIND_QUEUE",
-		5: "VIOLATION_KIND_HOLD",
+		1: "VIOLATION_KIND_RESOURCE",
+		2: "VIOLATION_KIND_APPLICATIONS",
+		3: "VIOLATION_KIND_BORROWING",
+		4: "VIOLATION_KIND_ITEMS",
+		5: "VIOLATION_KIND_QUEUE",
+		6: "VIOLATION_KIND_HOLD",
 	}
 	ViolationKind_value = map[string]int32{
 		"VIOLATION_KIND_UNSPECIFIED":  0,
-		"VIOLATION_KIND_APPLICATIONS": 1,
-		"VIOLATION_KIND_BORROWING":    2,
-		"VIOLATION_KIND_ITEMS":        3,
-		"VIOLATION_KIND_QUEUE":        4,
-		"VIOLATION_KIND_HOLD":         5,
+		"VIOLATION_KIND_RESOURCE":     1,
+		"VIOLATION_KIND_APPLICATIONS": 2,
+		"VIOLATION_KIND_BORROWING":    3,
+		"VIOLATION_KIND_ITEMS":        4,
+		"VIOLATION_KIND_QUEUE":        5,
+		"VIOLATION_KIND_HOLD":         6,
 	}
 )
 
@@ -263,33 +271,37 @@ func (ViolationKind) EnumDescriptor() ([]byte, []int) {
 type LevelVerdict int32
 
 const (
-	// The request fits, or the numbers are not shown and the limit does not stop it.
+	// Never sent.
 	LevelVerdict_LEVEL_VERDICT_UNSPECIFIED LevelVerdict = 0
+	// The request fits, or the numbers are not shown and the limit does not stop it.
+	LevelVerdict_LEVEL_VERDICT_FITS LevelVerdict = 1
 	// The limit stops the request: the decision has a violation of it.
-	LevelVerdict_LEVEL_VERDICT_EXCEEDED LevelVerdict = 1
+	LevelVerdict_LEVEL_VERDICT_EXCEEDED LevelVerdict = 2
 	// Too little is left of the node's share; the request borrows the rest from the nodes above.
-	LevelVerdict_LEVEL_VERDICT_BORROWS LevelVerdict = 2
+	LevelVerdict_LEVEL_VERDICT_BORROWS LevelVerdict = 3
 	// Too little is left; other allocations are moved or preempted in favor of the request.
-	LevelVerdict_LEVEL_VERDICT_MAKES_ROOM LevelVerdict = 3
+	LevelVerdict_LEVEL_VERDICT_MAKES_ROOM LevelVerdict = 4
 	// No limit applies, because the request is forced.
-	LevelVerdict_LEVEL_VERDICT_UNCHECKED LevelVerdict = 4
+	LevelVerdict_LEVEL_VERDICT_UNCHECKED LevelVerdict = 5
 )
 
 // Enum value maps for LevelVerdict.
 var (
 	LevelVerdict_name = map[int32]string{
 		0: "LEVEL_VERDICT_UNSPECIFIED",
-		1: "LEVEL_VERDICT_EXCEEDED",
-		2: "LEVEL_VERDICT_BORROWS",
-		3: "LEVEL_VERDICT_MAKES_ROOM",
-		4: "LEVEL_VERDICT_UNCHECKED",
+		1: "LEVEL_VERDICT_FITS",
+		2: "LEVEL_VERDICT_EXCEEDED",
+		3: "LEVEL_VERDICT_BORROWS",
+		4: "LEVEL_VERDICT_MAKES_ROOM",
+		5: "LEVEL_VERDICT_UNCHECKED",
 	}
 	LevelVerdict_value = map[string]int32{
 		"LEVEL_VERDICT_UNSPECIFIED": 0,
-		"LEVEL_VERDICT_EXCEEDED":    1,
-		"LEVEL_VERDICT_BORROWS":     2,
-		"LEVEL_VERDICT_MAKES_ROOM":  3,
-		"LEVEL_VERDICT_UNCHECKED":   4,
+		"LEVEL_VERDICT_FITS":        1,
+		"LEVEL_VERDICT_EXCEEDED":    2,
+		"LEVEL_VERDICT_BORROWS":     3,
+		"LEVEL_VERDICT_MAKES_ROOM":  4,
+		"LEVEL_VERDICT_UNCHECKED":   5,
 	}
 )
 
@@ -518,9 +530,9 @@ type LevelHolders struct {
 	OtherAllocations int64 `protobuf:"varint,11,opt,name=other_allocations,json=otherAllocations,proto3" json:"other_allocations,omitempty"`
 	// The requests that wait for the same and come first: at most 20, and 5 in the denial itself, in the order of the
 	// queue. If a violation of kind VIOLATION_KIND_QUEUE says how many there are, they are in its entry only.
-	Ahead []*Blocker `protobuf:"bytes,12,rep,name=ahead,proto3" json:"ahead,omitempty"`
+	Blockers []*Blocker `protobuf:"bytes,12,rep,name=blockers,proto3" json:"blockers,omitempty"`
 	// The number of further ones, with those that the caller may not see. 0 where the caller may not see the total.
-	OtherAhead int64 `protobuf:"varint,13,opt,name=other_ahead,json=otherAhead,proto3" json:"other_ahead,omitempty"`
+	OtherBlockers int64 `protobuf:"varint,13,opt,name=other_blockers,json=otherBlockers,proto3" json:"other_blockers,omitempty"`
 	// The number of the alternative in any_of that the limit blocks, from 1; 0 if the request has none.
 	Alternative   int32 `protobuf:"varint,14,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -634,16 +646,16 @@ func (x *LevelHolders) GetOtherAllocations() int64 {
 	return 0
 }
 
-func (x *LevelHolders) GetAhead() []*Blocker {
+func (x *LevelHolders) GetBlockers() []*Blocker {
 	if x != nil {
-		return x.Ahead
+		return x.Blockers
 	}
 	return nil
 }
 
-func (x *LevelHolders) GetOtherAhead() int64 {
+func (x *LevelHolders) GetOtherBlockers() int64 {
 	if x != nil {
-		return x.OtherAhead
+		return x.OtherBlockers
 	}
 	return 0
 }
@@ -1370,7 +1382,7 @@ func (x *RoomTotal) GetAmount() int64 {
 }
 
 // Remedy is a change that would admit a request that is denied or waits: either all raises together, or all releases
-// together. Requests that wait for the same and come first, see LevelHolders.ahead, are granted before it.
+// together. Requests that wait for the same and come first, see LevelHolders.blockers, are granted before it.
 type Remedy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Limits to raise, and by how much; the policies allow these raises together.
@@ -1962,10 +1974,12 @@ type Problem struct {
 	NotApplied bool `protobuf:"varint,4,opt,name=not_applied,json=notApplied,proto3" json:"not_applied,omitempty"`
 	// For FORBIDDEN: a verb that the caller lacks, if a single one is the reason.
 	MissingVerb string `protobuf:"bytes,5,opt,name=missing_verb,json=missingVerb,proto3" json:"missing_verb,omitempty"`
-	// The node at which it is missing, as TREE or TREE:node/path; empty for the cluster. WhoCan tells who has it there.
-	MissingAt string `protobuf:"bytes,6,opt,name=missing_at,json=missingAt,proto3" json:"missing_at,omitempty"`
+	// The tree at which it is missing; empty for the cluster. WhoCan tells who has it there.
+	MissingTree string `protobuf:"bytes,6,opt,name=missing_tree,json=missingTree,proto3" json:"missing_tree,omitempty"`
+	// The node at which it is missing; empty for the root.
+	MissingNode string `protobuf:"bytes,7,opt,name=missing_node,json=missingNode,proto3" json:"missing_node,omitempty"`
 	// The number of breaches that are left out; not 0 only over gRPC, see Decision.
-	OtherBreaches int32 `protobuf:"varint,7,opt,name=other_breaches,json=otherBreaches,proto3" json:"other_breaches,omitempty"`
+	OtherBreaches int32 `protobuf:"varint,8,opt,name=other_breaches,json=otherBreaches,proto3" json:"other_breaches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2035,9 +2049,16 @@ func (x *Problem) GetMissingVerb() string {
 	return ""
 }
 
-func (x *Problem) GetMissingAt() string {
+func (x *Problem) GetMissingTree() string {
 	if x != nil {
-		return x.MissingAt
+		return x.MissingTree
+	}
+	return ""
+}
+
+func (x *Problem) GetMissingNode() string {
+	if x != nil {
+		return x.MissingNode
 	}
 	return ""
 }
@@ -2156,7 +2177,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x10other_violations\x18[ \x01(\x05R\x0fotherViolations\x12#\n" +
 	"\rother_holders\x18\\ \x01(\x05R\fotherHolders\x12'\n" +
 	"\x0fother_preempted\x18] \x01(\x05R\x0eotherPreemptedB\b\n" +
-	"\x06_index\"\x81\x04\n" +
+	"\x06_index\"\x8d\x04\n" +
 	"\fLevelHolders\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -2170,10 +2191,9 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x06others\x18\t \x01(\x03R\x06others\x125\n" +
 	"\vallocations\x18\n" +
 	" \x03(\v2\x13.quorate.v1.BlockerR\vallocations\x12+\n" +
-	"\x11other_allocations\x18\v \x01(\x03R\x10otherAllocations\x12)\n" +
-	"\x05ahead\x18\f \x03(\v2\x13.quorate.v1.BlockerR\x05ahead\x12\x1f\n" +
-	"\vother_ahead\x18\r \x01(\x03R\n" +
-	"otherAhead\x12 \n" +
+	"\x11other_allocations\x18\v \x01(\x03R\x10otherAllocations\x12/\n" +
+	"\bblockers\x18\f \x03(\v2\x13.quorate.v1.BlockerR\bblockers\x12%\n" +
+	"\x0eother_blockers\x18\r \x01(\x03R\rotherBlockers\x12 \n" +
 	"\valternative\x18\x0e \x01(\x05R\valternative\"\xf8\x02\n" +
 	"\aBlocker\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -2292,17 +2312,17 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x04left\x18\r \x01(\x03R\x04left\x122\n" +
 	"\averdict\x18\x0e \x01(\x0e2\x18.quorate.v1.LevelVerdictR\averdict\x12*\n" +
 	"\x04seen\x18\x0f \x01(\x0e2\x16.quorate.v1.TenantsSeeR\x04seenB\b\n" +
-	"\x06_limit\"\xf1\x01\n" +
+	"\x06_limit\"\x98\x02\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12.\n" +
 	"\bbreaches\x18\x03 \x03(\v2\x12.quorate.v1.BreachR\bbreaches\x12\x1f\n" +
 	"\vnot_applied\x18\x04 \x01(\bR\n" +
 	"notApplied\x12!\n" +
-	"\fmissing_verb\x18\x05 \x01(\tR\vmissingVerb\x12\x1d\n" +
-	"\n" +
-	"missing_at\x18\x06 \x01(\tR\tmissingAt\x12%\n" +
-	"\x0eother_breaches\x18\a \x01(\x05R\rotherBreaches\"x\n" +
+	"\fmissing_verb\x18\x05 \x01(\tR\vmissingVerb\x12!\n" +
+	"\fmissing_tree\x18\x06 \x01(\tR\vmissingTree\x12!\n" +
+	"\fmissing_node\x18\a \x01(\tR\vmissingNode\x12%\n" +
+	"\x0eother_breaches\x18\b \x01(\x05R\rotherBreaches\"x\n" +
 	"\x06Breach\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
@@ -2319,25 +2339,28 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x18END_REASON_KIND_PRIORITY\x10\x01\x12\x19\n" +
 	"\x15END_REASON_KIND_SHARE\x10\x02\x12\x19\n" +
 	"\x15END_REASON_KIND_DRAIN\x10\x03\x12\x1b\n" +
-	"\x17END_REASON_KIND_RELEASE\x10\x04*V\n" +
+	"\x17END_REASON_KIND_RELEASE\x10\x04*l\n" +
 	"\n" +
 	"HolderKind\x12\x1b\n" +
 	"\x17HOLDER_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
-	"\x10HOLDER_KIND_USER\x10\x01\x12\x15\n" +
-	"\x11HOLDER_KIND_GROUP\x10\x02*\xbb\x01\n" +
+	"\x10HOLDER_KIND_NODE\x10\x01\x12\x14\n" +
+	"\x10HOLDER_KIND_USER\x10\x02\x12\x15\n" +
+	"\x11HOLDER_KIND_GROUP\x10\x03*\xd8\x01\n" +
 	"\rViolationKind\x12\x1e\n" +
-	"\x1aVIOLATION_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
-	"\x1bVIOLATION_KIND_APPLICATIONS\x10\x01\x12\x1c\n" +
-	"\x18VIOLATION_KIND_BORROWING\x10\x02\x12\x18\n" +
-	"\x14VIOLATION_KIND_ITEMS\x10\x03\x12\x18\n" +
-	"\x14VIOLATION_KIND_QUEUE\x10\x04\x12\x17\n" +
-	"\x13VIOLATION_KIND_HOLD\x10\x05*\x9f\x01\n" +
+	"\x1aVIOLATION_KIND_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17VIOLATION_KIND_RESOURCE\x10\x01\x12\x1f\n" +
+	"\x1bVIOLATION_KIND_APPLICATIONS\x10\x02\x12\x1c\n" +
+	"\x18VIOLATION_KIND_BORROWING\x10\x03\x12\x18\n" +
+	"\x14VIOLATION_KIND_ITEMS\x10\x04\x12\x18\n" +
+	"\x14VIOLATION_KIND_QUEUE\x10\x05\x12\x17\n" +
+	"\x13VIOLATION_KIND_HOLD\x10\x06*\xb7\x01\n" +
 	"\fLevelVerdict\x12\x1d\n" +
-	"\x19LEVEL_VERDICT_UNSPECIFIED\x10\x00\x12\x1a\n" +
-	"\x16LEVEL_VERDICT_EXCEEDED\x10\x01\x12\x19\n" +
-	"\x15LEVEL_VERDICT_BORROWS\x10\x02\x12\x1c\n" +
-	"\x18LEVEL_VERDICT_MAKES_ROOM\x10\x03\x12\x1b\n" +
-	"\x17LEVEL_VERDICT_UNCHECKED\x10\x04B\xa4\x01\n" +
+	"\x19LEVEL_VERDICT_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12LEVEL_VERDICT_FITS\x10\x01\x12\x1a\n" +
+	"\x16LEVEL_VERDICT_EXCEEDED\x10\x02\x12\x19\n" +
+	"\x15LEVEL_VERDICT_BORROWS\x10\x03\x12\x1c\n" +
+	"\x18LEVEL_VERDICT_MAKES_ROOM\x10\x04\x12\x1b\n" +
+	"\x17LEVEL_VERDICT_UNCHECKED\x10\x05B\xa4\x01\n" +
 	"\x0ecom.quorate.v1B\rDecisionProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -2394,7 +2417,7 @@ var file_quorate_v1_decision_proto_depIdxs = []int32{
 	2,  // 7: quorate.v1.LevelHolders.holder_kind:type_name -> quorate.v1.HolderKind
 	8,  // 8: quorate.v1.LevelHolders.groups:type_name -> quorate.v1.HolderGroup
 	7,  // 9: quorate.v1.LevelHolders.allocations:type_name -> quorate.v1.Blocker
-	7,  // 10: quorate.v1.LevelHolders.ahead:type_name -> quorate.v1.Blocker
+	7,  // 10: quorate.v1.LevelHolders.blockers:type_name -> quorate.v1.Blocker
 	22, // 11: quorate.v1.Blocker.began_at:type_name -> google.protobuf.Timestamp
 	21, // 12: quorate.v1.Placement.range_amounts:type_name -> quorate.v1.Placement.RangeAmountsEntry
 	11, // 13: quorate.v1.Preempted.reason:type_name -> quorate.v1.EndReason

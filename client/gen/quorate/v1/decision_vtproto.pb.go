@@ -203,14 +203,14 @@ func (m *LevelHolders) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x70
 	}
-	if m.OtherAhead != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OtherAhead))
+	if m.OtherBlockers != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OtherBlockers))
 		i--
 		dAtA[i] = 0x68
 	}
-	if len(m.Ahead) > 0 {
-		for iNdEx := len(m.Ahead) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Ahead[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Blockers) > 0 {
+		for iNdEx := len(m.Blockers) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Blockers[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1360,12 +1360,19 @@ func (m *Problem) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.OtherBreaches != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OtherBreaches))
 		i--
-		dAtA[i] = 0x38
+		dAtA[i] = 0x40
 	}
-	if len(m.MissingAt) > 0 {
-		i -= len(m.MissingAt)
-		copy(dAtA[i:], m.MissingAt)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.MissingAt)))
+	if len(m.MissingNode) > 0 {
+		i -= len(m.MissingNode)
+		copy(dAtA[i:], m.MissingNode)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.MissingNode)))
+		i--
+		dAtA[i] = 0x3a
+	}
+	if len(m.MissingTree) > 0 {
+		i -= len(m.MissingTree)
+		copy(dAtA[i:], m.MissingTree)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.MissingTree)))
 		i--
 		dAtA[i] = 0x32
 	}
@@ -1596,14 +1603,14 @@ func (m *LevelHolders) SizeVT() (n int) {
 	if m.OtherAllocations != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.OtherAllocations))
 	}
-	if len(m.Ahead) > 0 {
-		for _, e := range m.Ahead {
+	if len(m.Blockers) > 0 {
+		for _, e := range m.Blockers {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if m.OtherAhead != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.OtherAhead))
+	if m.OtherBlockers != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.OtherBlockers))
 	}
 	if m.Alternative != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Alternative))
@@ -2097,7 +2104,11 @@ func (m *Problem) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	l = len(m.MissingAt)
+	l = len(m.MissingTree)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	l = len(m.MissingNode)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
@@ -2863,7 +2874,7 @@ func (m *LevelHolders) UnmarshalVT(dAtA []byte) error {
 			}
 		case 12:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Ahead", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Blockers", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -2890,16 +2901,16 @@ func (m *LevelHolders) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Ahead = append(m.Ahead, &Blocker{})
-			if err := m.Ahead[len(m.Ahead)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			m.Blockers = append(m.Blockers, &Blocker{})
+			if err := m.Blockers[len(m.Blockers)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
 		case 13:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field OtherAhead", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field OtherBlockers", wireType)
 			}
-			m.OtherAhead = 0
+			m.OtherBlockers = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -2909,7 +2920,7 @@ func (m *LevelHolders) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.OtherAhead |= int64(b&0x7F) << shift
+				m.OtherBlockers |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -6223,7 +6234,7 @@ func (m *Problem) UnmarshalVT(dAtA []byte) error {
 			iNdEx = postIndex
 		case 6:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field MissingAt", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field MissingTree", wireType)
 			}
 			var stringLen uint64
 			for shift := uint(0); ; shift += 7 {
@@ -6251,9 +6262,41 @@ func (m *Problem) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.MissingAt = string(dAtA[iNdEx:postIndex])
+			m.MissingTree = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MissingNode", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.MissingNode = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 8:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field OtherBreaches", wireType)
 			}

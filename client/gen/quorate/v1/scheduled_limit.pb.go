@@ -417,7 +417,7 @@ type ScheduledLimitEvent struct {
 	// skipped.
 	Limit *ScheduledLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	// For EVENT_KIND_LIMIT_ENDING: what would be over its limit if the limit ended now; at most 100.
-	Over          []*Overuse `protobuf:"bytes,2,rep,name=over,proto3" json:"over,omitempty"`
+	Overuses      []*Overuse `protobuf:"bytes,2,rep,name=overuses,proto3" json:"overuses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -459,9 +459,9 @@ func (x *ScheduledLimitEvent) GetLimit() *ScheduledLimit {
 	return nil
 }
 
-func (x *ScheduledLimitEvent) GetOver() []*Overuse {
+func (x *ScheduledLimitEvent) GetOveruses() []*Overuse {
 	if x != nil {
-		return x.Over
+		return x.Overuses
 	}
 	return nil
 }
@@ -621,10 +621,10 @@ const file_quorate_v1_scheduled_limit_proto_rawDesc = "" +
 	"\rSkippedWindow\x127\n" +
 	"\tbegins_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bbeginsAt\x123\n" +
 	"\aends_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"p\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"x\n" +
 	"\x13ScheduledLimitEvent\x120\n" +
-	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\x12'\n" +
-	"\x04over\x18\x02 \x03(\v2\x13.quorate.v1.OveruseR\x04over\"\x98\x02\n" +
+	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\x12/\n" +
+	"\boveruses\x18\x02 \x03(\v2\x13.quorate.v1.OveruseR\boveruses\"\x98\x02\n" +
 	"\aOveruse\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -679,7 +679,7 @@ var file_quorate_v1_scheduled_limit_proto_depIdxs = []int32{
 	7,  // 9: quorate.v1.SkippedWindow.begins_at:type_name -> google.protobuf.Timestamp
 	7,  // 10: quorate.v1.SkippedWindow.ends_at:type_name -> google.protobuf.Timestamp
 	1,  // 11: quorate.v1.ScheduledLimitEvent.limit:type_name -> quorate.v1.ScheduledLimit
-	5,  // 12: quorate.v1.ScheduledLimitEvent.over:type_name -> quorate.v1.Overuse
+	5,  // 12: quorate.v1.ScheduledLimitEvent.overuses:type_name -> quorate.v1.Overuse
 	8,  // 13: quorate.v1.Overuse.kind:type_name -> quorate.v1.ViolationKind
 	9,  // 14: quorate.v1.Overuse.holder_kind:type_name -> quorate.v1.HolderKind
 	0,  // 15: quorate.v1.ScheduledLimit.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment

@@ -422,9 +422,9 @@ func (m *ScheduledLimitEvent) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Over) > 0 {
-		for iNdEx := len(m.Over) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Over[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Overuses) > 0 {
+		for iNdEx := len(m.Overuses) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Overuses[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -708,8 +708,8 @@ func (m *ScheduledLimitEvent) SizeVT() (n int) {
 		l = m.Limit.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.Over) > 0 {
-		for _, e := range m.Over {
+	if len(m.Overuses) > 0 {
+		for _, e := range m.Overuses {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -1819,7 +1819,7 @@ func (m *ScheduledLimitEvent) UnmarshalVT(dAtA []byte) error {
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Over", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Overuses", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -1846,8 +1846,8 @@ func (m *ScheduledLimitEvent) UnmarshalVT(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			m.Over = append(m.Over, &Overuse{})
-			if err := m.Over[len(m.Over)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+			m.Overuses = append(m.Overuses, &Overuse{})
+			if err := m.Overuses[len(m.Overuses)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex

@@ -157,7 +157,7 @@ type ItemSpec struct {
 	// How long a lease of such an item lasts if the request does not say; 0 leaves that to the tree.
 	TtlMs int64 `protobuf:"varint,8,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	// Changes of state by time.
-	Turns []*Turn `protobuf:"bytes,9,rep,name=turns,proto3" json:"turns,omitempty"`
+	Turns []*ItemTurn `protobuf:"bytes,9,rep,name=turns,proto3" json:"turns,omitempty"`
 	// Whether requests for these items may overtake each other; by default they may not.
 	Queueing Queueing `protobuf:"varint,10,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
 	// On demand: state of items without an owner that are too many, or whose lifespan is over, until a cleaner has removed
@@ -255,7 +255,7 @@ func (x *ItemSpec) GetTtlMs() int64 {
 	return 0
 }
 
-func (x *ItemSpec) GetTurns() []*Turn {
+func (x *ItemSpec) GetTurns() []*ItemTurn {
 	if x != nil {
 		return x.Turns
 	}
@@ -283,33 +283,33 @@ func (x *ItemSpec) GetRemoved() string {
 	return ""
 }
 
-// Turn changes the state of items that are not held after they were in it for a while.
-type Turn struct {
+// ItemTurn changes the state of items that are not held after they were in it for a while.
+type ItemTurn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The state before.
-	From string `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	// The state after.
-	To string `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	NewState string `protobuf:"bytes,2,opt,name=new_state,json=newState,proto3" json:"new_state,omitempty"`
 	// How long an item stays in the state before.
 	AfterMs       int64 `protobuf:"varint,3,opt,name=after_ms,json=afterMs,proto3" json:"after_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Turn) Reset() {
-	*x = Turn{}
+func (x *ItemTurn) Reset() {
+	*x = ItemTurn{}
 	mi := &file_quorate_v1_tree_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Turn) String() string {
+func (x *ItemTurn) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Turn) ProtoMessage() {}
+func (*ItemTurn) ProtoMessage() {}
 
-func (x *Turn) ProtoReflect() protoreflect.Message {
+func (x *ItemTurn) ProtoReflect() protoreflect.Message {
 	mi := &file_quorate_v1_tree_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -321,26 +321,26 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Turn.ProtoReflect.Descriptor instead.
-func (*Turn) Descriptor() ([]byte, []int) {
+// Deprecated: Use ItemTurn.ProtoReflect.Descriptor instead.
+func (*ItemTurn) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *Turn) GetFrom() string {
+func (x *ItemTurn) GetState() string {
 	if x != nil {
-		return x.From
+		return x.State
 	}
 	return ""
 }
 
-func (x *Turn) GetTo() string {
+func (x *ItemTurn) GetNewState() string {
 	if x != nil {
-		return x.To
+		return x.NewState
 	}
 	return ""
 }
 
-func (x *Turn) GetAfterMs() int64 {
+func (x *ItemTurn) GetAfterMs() int64 {
 	if x != nil {
 		return x.AfterMs
 	}
@@ -1530,7 +1530,7 @@ type ConfigurationResult struct {
 	Changes []*Change `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
 	// The nodes, users, groups and numbers of applications in the changed trees that are over a limit after the change;
 	// at most 100.
-	Over []*Overuse `protobuf:"bytes,3,rep,name=over,proto3" json:"over,omitempty"`
+	Overuses []*Overuse `protobuf:"bytes,3,rep,name=overuses,proto3" json:"overuses,omitempty"`
 	// In a dry run: nodes whose headroom for a resource the change creates or removes; at most 100.
 	Rooms []*RoomChange `protobuf:"bytes,6,rep,name=rooms,proto3" json:"rooms,omitempty"`
 	// In a dry run: recently denied requests that would be granted after the change; at most 100, newest first.
@@ -1589,9 +1589,9 @@ func (x *ConfigurationResult) GetChanges() []*Change {
 	return nil
 }
 
-func (x *ConfigurationResult) GetOver() []*Overuse {
+func (x *ConfigurationResult) GetOveruses() []*Overuse {
 	if x != nil {
-		return x.Over
+		return x.Overuses
 	}
 	return nil
 }
@@ -5378,7 +5378,7 @@ var File_quorate_v1_tree_proto protoreflect.FileDescriptor
 const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"\x15quorate/v1/tree.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\x1a quorate/v1/scheduled_limit.proto\"\xd2\x03\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\x1a quorate/v1/scheduled_limit.proto\"\xd6\x03\n" +
 	"\bItemSpec\x12\x1f\n" +
 	"\x05names\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05names\x12\x1c\n" +
 	"\x03min\x18\x02 \x01(\x03B\n" +
@@ -5391,15 +5391,15 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\breleased\x18\x06 \x01(\tB\a\xbaH\x04r\x02(?R\breleased\x12!\n" +
 	"\aexpired\x18\a \x01(\tB\a\xbaH\x04r\x02(?R\aexpired\x12$\n" +
 	"\x06ttl_ms\x18\b \x01(\x03B\r\xbaH\n" +
-	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x05ttlMs\x120\n" +
-	"\x05turns\x18\t \x03(\v2\x10.quorate.v1.TurnB\b\xbaH\x05\x92\x01\x02\x10\x10R\x05turns\x12:\n" +
+	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x05ttlMs\x124\n" +
+	"\x05turns\x18\t \x03(\v2\x14.quorate.v1.ItemTurnB\b\xbaH\x05\x92\x01\x02\x10\x10R\x05turns\x12:\n" +
 	"\bqueueing\x18\n" +
 	" \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12!\n" +
 	"\aretired\x18\v \x01(\tB\a\xbaH\x04r\x02(?R\aretired\x12!\n" +
-	"\aremoved\x18\f \x01(\tB\a\xbaH\x04r\x02(?R\aremoved\"d\n" +
-	"\x04Turn\x12\x1d\n" +
-	"\x04from\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04from\x12\x19\n" +
-	"\x02to\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x02to\x12\"\n" +
+	"\aremoved\x18\f \x01(\tB\a\xbaH\x04r\x02(?R\aremoved\"w\n" +
+	"\bItemTurn\x12\x1f\n" +
+	"\x05state\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x05state\x12&\n" +
+	"\tnew_state\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\bnewState\x12\"\n" +
 	"\bafter_ms\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\aafterMs\"\xa6\x01\n" +
 	"\bResource\x12>\n" +
 	"\x04name\x18\x01 \x01(\tB*\xbaH'r%2#^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$R\x04name\x12.\n" +
@@ -5546,11 +5546,11 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x12_expected_revision\"z\n" +
 	"\x12ApplyTreesResponse\x127\n" +
 	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
-	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xcd\x02\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xd5\x02\n" +
 	"\x13ConfigurationResult\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12,\n" +
-	"\achanges\x18\x02 \x03(\v2\x12.quorate.v1.ChangeR\achanges\x12'\n" +
-	"\x04over\x18\x03 \x03(\v2\x13.quorate.v1.OveruseR\x04over\x12,\n" +
+	"\achanges\x18\x02 \x03(\v2\x12.quorate.v1.ChangeR\achanges\x12/\n" +
+	"\boveruses\x18\x03 \x03(\v2\x13.quorate.v1.OveruseR\boveruses\x12,\n" +
 	"\x05rooms\x18\x06 \x03(\v2\x16.quorate.v1.RoomChangeR\x05rooms\x125\n" +
 	"\badmitted\x18\a \x03(\v2\x19.quorate.v1.AllocationRefR\badmitted\x12.\n" +
 	"\x05queue\x18F \x01(\v2\x18.quorate.v1.QueueEffectsR\x05queue\x12.\n" +
@@ -5946,7 +5946,7 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	(Unit)(0),                            // 0: quorate.v1.Unit
 	(Queueing)(0),                        // 1: quorate.v1.Queueing
 	(*ItemSpec)(nil),                     // 2: quorate.v1.ItemSpec
-	(*Turn)(nil),                         // 3: quorate.v1.Turn
+	(*ItemTurn)(nil),                     // 3: quorate.v1.ItemTurn
 	(*Resource)(nil),                     // 4: quorate.v1.Resource
 	(*Node)(nil),                         // 5: quorate.v1.Node
 	(*WarnAt)(nil),                       // 6: quorate.v1.WarnAt
@@ -6038,7 +6038,7 @@ var file_quorate_v1_tree_proto_goTypes = []any{
 	(*LimitAdjustment)(nil),              // 92: quorate.v1.LimitAdjustment
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
-	3,   // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.Turn
+	3,   // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.ItemTurn
 	1,   // 1: quorate.v1.ItemSpec.queueing:type_name -> quorate.v1.Queueing
 	0,   // 2: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
 	2,   // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
@@ -6073,7 +6073,7 @@ var file_quorate_v1_tree_proto_depIdxs = []int32{
 	15,  // 32: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
 	81,  // 33: quorate.v1.ApplyTreesResponse.write:type_name -> quorate.v1.WriteInfo
 	82,  // 34: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	83,  // 35: quorate.v1.ConfigurationResult.over:type_name -> quorate.v1.Overuse
+	83,  // 35: quorate.v1.ConfigurationResult.overuses:type_name -> quorate.v1.Overuse
 	19,  // 36: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
 	84,  // 37: quorate.v1.ConfigurationResult.admitted:type_name -> quorate.v1.AllocationRef
 	16,  // 38: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects

@@ -175,8 +175,8 @@ func (u Units) claimText(c *quoratev1.HeldClaim) string {
 	if c.GetPriority() != 0 {
 		notes = append(notes, "priority "+strconv.FormatInt(c.GetPriority(), 10))
 	}
-	if c.GetType() != 0 {
-		notes = append(notes, "type "+strconv.FormatInt(c.GetType(), 10))
+	if c.GetPreemptionClass() != 0 {
+		notes = append(notes, "type "+strconv.FormatInt(c.GetPreemptionClass(), 10))
 	}
 	if c.GetUnpreemptable() {
 		notes = append(notes, "unpreemptable")

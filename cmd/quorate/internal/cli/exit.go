@@ -270,8 +270,11 @@ func (c *Env) printCredentialHints(err error) {
 	case code == connect.CodePermissionDenied && problem.GetField() != "actor": // --actor names another user
 		c.Messagef("  to see who you are:       quorate access whoami")
 		if verb := problem.GetMissingVerb(); verb != "" {
-			c.Messagef("  who may (administrators): quorate binding list %s",
-				strings.TrimSpace(verb+" "+problem.GetMissingAt()))
+			where := PlaceOf(problem.GetMissingTree(), problem.GetMissingNode())
+			if where.Tree != "" {
+				verb += " " + where.String()
+			}
+			c.Messagef("  who may (administrators): quorate binding list %s", verb)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (u Units) ScheduledEventText(e *quoratev1.ScheduledLimitEvent) string {
 	s := e.GetLimit()
 	parts := []string{PlaceOf(s.GetTree(), s.GetNode()).String() + "  " + u.ScheduledText(s)}
 	parts = append(parts, SkippedText(s)...)
-	for _, o := range e.GetOver() {
+	for _, o := range e.GetOveruses() {
 		parts = append(parts, fmt.Sprintf("then over: %s %s, used %s of %s", PlaceOf(o.GetTree(), o.GetNode()),
 			o.GetResource(), u.FormatAmount(o.GetTree(), o.GetResource(), o.GetUsed()),
 			u.FormatAmount(o.GetTree(), o.GetResource(), o.GetLimit())))

@@ -61,7 +61,8 @@ func LimitText(l limitOf) string {
 		what = "applications"
 	case quoratev1.ViolationKind_VIOLATION_KIND_BORROWING:
 		what = "borrowed " + what
-	case quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED, quoratev1.ViolationKind_VIOLATION_KIND_ITEMS,
+	case quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED, quoratev1.ViolationKind_VIOLATION_KIND_RESOURCE,
+		quoratev1.ViolationKind_VIOLATION_KIND_ITEMS,
 		quoratev1.ViolationKind_VIOLATION_KIND_QUEUE, quoratev1.ViolationKind_VIOLATION_KIND_HOLD:
 	}
 	switch l.GetHolderKind() {
@@ -69,7 +70,7 @@ func LimitText(l limitOf) string {
 		return "user " + l.GetHolder() + ", " + what
 	case quoratev1.HolderKind_HOLDER_KIND_GROUP:
 		return "group " + l.GetHolder() + ", " + what
-	case quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED:
+	case quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED, quoratev1.HolderKind_HOLDER_KIND_NODE:
 	}
 	return what
 }

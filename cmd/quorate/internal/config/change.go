@@ -134,7 +134,7 @@ func drawResult(u cli.Units, p *cli.Page, result *quoratev1.ConfigurationResult)
 	for _, change := range result.GetChanges() {
 		p.Differencef("%s", changeText(u, change))
 	}
-	for _, over := range result.GetOver() {
+	for _, over := range result.GetOveruses() {
 		at := cli.PlaceOf(over.GetTree(), over.GetNode())
 		amount := func(n int64) string { return u.FormatAmount(over.GetTree(), over.GetResource(), n) }
 		effect := "nothing is evicted, but it cannot grow"

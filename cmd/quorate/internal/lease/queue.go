@@ -170,7 +170,7 @@ func blockedBy(u cli.Units, d *quoratev1.Decision, nowMs int64) []string {
 			for _, text := range u.BlockerTexts(level, level.GetAllocations(), nowMs) {
 				texts = append(texts, "  held by "+text)
 			}
-			for _, text := range u.BlockerTexts(level, level.GetAhead(), nowMs) {
+			for _, text := range u.BlockerTexts(level, level.GetBlockers(), nowMs) {
 				texts = append(texts, "  ahead "+text)
 			}
 		}

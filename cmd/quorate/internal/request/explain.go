@@ -193,9 +193,9 @@ func drawHolders(u cli.Units, p *cli.Page, levels []*quoratev1.LevelHolders, now
 			}
 		}
 		drawBlockers(p, "  by ", u.BlockerTexts(level, level.GetAllocations(), nowMs), level.GetOtherAllocations())
-		if ahead := level.GetAhead(); len(ahead) > 0 {
+		if ahead := level.GetBlockers(); len(ahead) > 0 {
 			p.Linef("\nBefore it in the queue for %s:", at)
-			drawBlockers(p, "  ", u.BlockerTexts(level, ahead, nowMs), level.GetOtherAhead())
+			drawBlockers(p, "  ", u.BlockerTexts(level, ahead, nowMs), level.GetOtherBlockers())
 		}
 	}
 }
@@ -237,7 +237,7 @@ func remedyHeading(decision *quoratev1.Decision) string {
 		subject = "Its " + cli.AlternativeText(number)
 	}
 	if slices.ContainsFunc(decision.GetHolders(), func(l *quoratev1.LevelHolders) bool {
-		return len(l.GetAhead()) > 0 || l.GetOtherAhead() > 0
+		return len(l.GetBlockers()) > 0 || l.GetOtherBlockers() > 0
 	}) {
 		return "Without the requests before it, " + strings.ToLower(subject[:1]) + subject[1:] +
 			" would be granted after all of:"
@@ -267,7 +267,7 @@ func raiseText(u cli.Units, r *quoratev1.Raise) string {
 func changedLimitText(r *quoratev1.Raise, to string) string {
 	text := ""
 	switch r.GetKind() {
-	case quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED:
+	case quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED, quoratev1.ViolationKind_VIOLATION_KIND_RESOURCE:
 		text = r.GetResource() + "=" + to
 	case quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS:
 		text = "--applications=" + to
@@ -280,7 +280,7 @@ func changedLimitText(r *quoratev1.Raise, to string) string {
 		text += " --user=" + cli.FlagWord(r.GetHolder())
 	case quoratev1.HolderKind_HOLDER_KIND_GROUP:
 		text += " --group=" + cli.FlagWord(r.GetHolder())
-	case quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED:
+	case quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED, quoratev1.HolderKind_HOLDER_KIND_NODE:
 	}
 	return text
 }

@@ -9,11 +9,11 @@ import (
 
 // levelVerdicts are the words of the table of levels.
 var levelVerdicts = map[quoratev1.LevelVerdict]string{
-	quoratev1.LevelVerdict_LEVEL_VERDICT_UNSPECIFIED: "fits",
-	quoratev1.LevelVerdict_LEVEL_VERDICT_EXCEEDED:    "too little",
-	quoratev1.LevelVerdict_LEVEL_VERDICT_BORROWS:     "borrows",
-	quoratev1.LevelVerdict_LEVEL_VERDICT_MAKES_ROOM:  "others give way",
-	quoratev1.LevelVerdict_LEVEL_VERDICT_UNCHECKED:   "not checked",
+	quoratev1.LevelVerdict_LEVEL_VERDICT_FITS:       "fits",
+	quoratev1.LevelVerdict_LEVEL_VERDICT_EXCEEDED:   "too little",
+	quoratev1.LevelVerdict_LEVEL_VERDICT_BORROWS:    "borrows",
+	quoratev1.LevelVerdict_LEVEL_VERDICT_MAKES_ROOM: "others give way",
+	quoratev1.LevelVerdict_LEVEL_VERDICT_UNCHECKED:  "not checked",
 }
 
 func drawLevels(u cli.Units, p *cli.Page, answer *quoratev1.ExplainResponse) error {

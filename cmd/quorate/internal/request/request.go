@@ -66,7 +66,7 @@ func (o *Options) BuildMessage(
 	}
 	request := &quoratev1.AllocateRequest{
 		Id: o.id, Labels: labels, Mode: o.allocateMode(), ReserveMs: o.reserve.Milliseconds(),
-		Priority: o.priority, Type: o.kind, Unpreemptable: o.unpreemptable,
+		Priority: o.priority, PreemptionClass: o.kind, Unpreemptable: o.unpreemptable,
 	}
 	if err := o.Claims.addTo(request, c.Units); err != nil {
 		return nil, err

@@ -227,7 +227,7 @@ class Claim(Message):
     priority: Optional[int] = None
     """Overrides the request's priority in this tree."""
 
-    type: Optional[int] = None
+    preemption_class: Optional[int] = None
     """Overrides the request's type in this tree."""
 
     unpreemptable: Optional[bool] = None
@@ -281,7 +281,7 @@ class AllocateRequest(Message):
     one.
     """
 
-    type: int = 0
+    preemption_class: int = 0
     """Only allocations of the same type preempt each other."""
 
     unpreemptable: bool = False
@@ -544,7 +544,7 @@ class HeldClaim(Message):
     priority: int = 0
     """Its priority in this tree."""
 
-    type: int = 0
+    preemption_class: int = 0
     """Its type in this tree."""
 
     unpreemptable: bool = False

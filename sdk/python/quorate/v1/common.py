@@ -28,6 +28,9 @@ class TenantsSee(str, Enum):
     """TenantsSee is what callers learn of the levels above their nodes."""
 
     UNSPECIFIED = "TENANTS_SEE_UNSPECIFIED"
+    """In a request: totals. In seen: everything that there is."""
+
+    TOTALS = "TENANTS_SEE_TOTALS"
     """Names, limits and totals: their requests are counted there too."""
 
     NAMES = "TENANTS_SEE_NAMES"

@@ -49,6 +49,9 @@ class HolderKind(str, Enum):
     """HolderKind is the owner of a limit."""
 
     UNSPECIFIED = "HOLDER_KIND_UNSPECIFIED"
+    """Never sent."""
+
+    NODE = "HOLDER_KIND_NODE"
     """The node itself: everything held in its subtree."""
 
     USER = "HOLDER_KIND_USER"
@@ -62,6 +65,9 @@ class ViolationKind(str, Enum):
     """ViolationKind is the kind of a limit."""
 
     UNSPECIFIED = "VIOLATION_KIND_UNSPECIFIED"
+    """Never sent."""
+
+    RESOURCE = "VIOLATION_KIND_RESOURCE"
     """The amount of a resource."""
 
     APPLICATIONS = "VIOLATION_KIND_APPLICATIONS"
@@ -86,6 +92,9 @@ class LevelVerdict(str, Enum):
     """LevelVerdict is what one limit says to a request."""
 
     UNSPECIFIED = "LEVEL_VERDICT_UNSPECIFIED"
+    """Never sent."""
+
+    FITS = "LEVEL_VERDICT_FITS"
     """The request fits, or the numbers are not shown and the limit does not stop it."""
 
     EXCEEDED = "LEVEL_VERDICT_EXCEEDED"
@@ -221,13 +230,13 @@ class LevelHolders(Message):
     caller may not see the total.
     """
 
-    ahead: List[Blocker] = _field(default_factory=list)
+    blockers: List[Blocker] = _field(default_factory=list)
     """The requests that wait for the same and come first: at most 20, and 5 in the denial itself, in the order
     of the queue. If a violation of kind VIOLATION_KIND_QUEUE says how many there are, they are in its entry
     only.
     """
 
-    other_ahead: int = 0
+    other_blockers: int = 0
     """The number of further ones, with those that the caller may not see. 0 where the caller may not see the
     total.
     """
@@ -431,7 +440,7 @@ class RoomTotal(Message):
 @dataclass
 class Remedy(Message):
     """Remedy is a change that would admit a request that is denied or waits: either all raises together, or all
-    releases together. Requests that wait for the same and come first, see LevelHolders.ahead, are granted
+    releases together. Requests that wait for the same and come first, see LevelHolders.blockers, are granted
     before it.
     """
 
@@ -634,10 +643,11 @@ class Problem(Message):
     missing_verb: str = ""
     """For FORBIDDEN: a verb that the caller lacks, if a single one is the reason."""
 
-    missing_at: str = ""
-    """The node at which it is missing, as TREE or TREE:node/path; empty for the cluster. WhoCan tells who has it
-    there.
-    """
+    missing_tree: str = ""
+    """The tree at which it is missing; empty for the cluster. WhoCan tells who has it there."""
+
+    missing_node: str = ""
+    """The node at which it is missing; empty for the root."""
 
     other_breaches: int = 0
     """The number of breaches that are left out; not 0 only over gRPC, see Decision."""

@@ -110,7 +110,7 @@ class ScheduledLimitEvent(Message):
     are skipped.
     """
 
-    over: List[Overuse] = _field(default_factory=list)
+    overuses: List[Overuse] = _field(default_factory=list)
     """For EVENT_KIND_LIMIT_ENDING: what would be over its limit if the limit ended now; at most 100."""
 
 

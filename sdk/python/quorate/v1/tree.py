@@ -79,7 +79,7 @@ class ItemSpec(Message):
     ttl_ms: int = 0
     """How long a lease of such an item lasts if the request does not say; 0 leaves that to the tree."""
 
-    turns: List[Turn] = _field(default_factory=list)
+    turns: List[ItemTurn] = _field(default_factory=list)
     """Changes of state by time."""
 
     queueing: Queueing = Queueing.UNSPECIFIED
@@ -96,13 +96,13 @@ class ItemSpec(Message):
 
 
 @dataclass
-class Turn(Message):
-    """Turn changes the state of items that are not held after they were in it for a while."""
+class ItemTurn(Message):
+    """ItemTurn changes the state of items that are not held after they were in it for a while."""
 
-    from_: str = ""
+    state: str = ""
     """The state before."""
 
-    to: str = ""
+    new_state: str = ""
     """The state after."""
 
     after_ms: int = 0
@@ -486,7 +486,7 @@ class ConfigurationResult(Message):
     changes: List[Change] = _field(default_factory=list)
     """Every difference, by tree and path. Empty if nothing differs."""
 
-    over: List[Overuse] = _field(default_factory=list)
+    overuses: List[Overuse] = _field(default_factory=list)
     """The nodes, users, groups and numbers of applications in the changed trees that are over a limit after the
     change; at most 100.
     """

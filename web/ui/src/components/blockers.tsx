@@ -7,15 +7,15 @@ import { Ago, Remaining } from "./time";
 
 /** Ahead lists the requests that wait for the same and come first; nothing if there are none. */
 export function Ahead({ level: l }: { level: LevelHolders }) {
-  if (!l.ahead.length && l.otherAhead === 0n) return null;
+  if (!l.blockers.length && l.otherBlockers === 0n) return null;
   return (
     <Who title="Before it in the queue:">
-      {l.ahead.map((b) => (
+      {l.blockers.map((b) => (
         <BlockerLine key={b.id} blocker={b} level={l}>
           , waits for <Ago ledgerMs={b.beganLedgerMs} />
         </BlockerLine>
       ))}
-      <More count={l.otherAhead} />
+      <More count={l.otherBlockers} />
     </Who>
   );
 }

@@ -8,7 +8,8 @@ import { NodeLink } from "./names";
 import { Table } from "./table";
 
 const verdicts: Record<LevelVerdict, string> = {
-  [LevelVerdict.UNSPECIFIED]: "fits",
+  [LevelVerdict.UNSPECIFIED]: "",
+  [LevelVerdict.FITS]: "fits",
   [LevelVerdict.EXCEEDED]: "too little",
   [LevelVerdict.BORROWS]: "borrows",
   [LevelVerdict.MAKES_ROOM]: "others give way",

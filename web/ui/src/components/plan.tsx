@@ -14,8 +14,8 @@ export function Plan({ result }: { result: ConfigurationResult }) {
   return (
     <div class="plan">
       <Changes changes={result.changes} />
-      <Part title="Over a limit afterwards" show={result.over.length > 0}>
-        {result.over.map((o) => (
+      <Part title="Over a limit afterwards" show={result.overuses.length > 0}>
+        {result.overuses.map((o) => (
           <OveruseLine key={`${o.tree} ${o.node} ${o.resource} ${o.holder}`} over={o} />
         ))}
       </Part>

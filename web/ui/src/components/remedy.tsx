@@ -10,7 +10,7 @@ import { AllocationLink, NodeLink } from "./names";
 export function RemedyNote({ decision }: { decision: Decision }) {
   const remedy = decision.remedy;
   if (!remedy || (!remedy.raises.length && !remedy.releases.length)) return null;
-  const ahead = decision.holders.some((h) => h.ahead.length > 0 || h.otherAhead > 0n);
+  const ahead = decision.holders.some((h) => h.blockers.length > 0 || h.otherBlockers > 0n);
   const it = remedy.alternative > 0 ? `its alternative ${remedy.alternative}` : "it";
   const whose = ahead ? `Without the requests before it, ${it}` : it[0]!.toUpperCase() + it.slice(1);
   return (

@@ -19,7 +19,8 @@ export function Answer<T>({ read, children }: { read: Read<T>; children: (data: 
 export function FailureNote({ failure, again }: { failure: Failure; again?: () => void }) {
   if (failure.kind === "signed-out") return <SignIn why={failure.text} />;
   const verb = failure.problem?.missingVerb;
-  const at = failure.problem?.missingAt || "the cluster";
+  const p = failure.problem;
+  const at = p?.missingTree ? [p.missingTree, p.missingNode].filter(Boolean).join(":") : "the cluster";
   return (
     <div class="note note-problem" role="alert">
       <p>{failure.text}</p>

@@ -87,7 +87,7 @@ export function notesOf(c: HeldClaim): string[] {
   const notes: string[] = [];
   if (c.placed !== c.node) notes.push(`counted at ${nodeName(c.tree, c.placed)}`);
   if (c.priority !== 0n) notes.push(`priority ${c.priority}`);
-  if (c.type !== 0n) notes.push(`type ${c.type}`);
+  if (c.preemptionClass !== 0n) notes.push(`preemption class ${c.preemptionClass}`);
   if (c.unpreemptable) notes.push("unpreemptable");
   if (c.group) notes.push(`counted for group ${c.group}`);
   return notes;

@@ -31,7 +31,7 @@ export function raiseCommand(r: Raise, amount: AmountText): string {
 /** changedLimit are the arguments that set a limit; empty if no arguments do. */
 function changedLimit(r: Raise, to: string): string {
   let text = "";
-  if (r.kind === ViolationKind.UNSPECIFIED) text = `${r.resource}=${to}`;
+  if (r.kind === ViolationKind.RESOURCE) text = `${r.resource}=${to}`;
   if (r.kind === ViolationKind.APPLICATIONS) text = `--applications=${to}`;
   if (text && r.holderKind === HolderKind.USER) text += ` --user=${flagWord(r.holder)}`;
   if (text && r.holderKind === HolderKind.GROUP) text += ` --group=${flagWord(r.holder)}`;

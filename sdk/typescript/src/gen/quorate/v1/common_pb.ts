@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/common.proto.
  */
 export const file_quorate_v1_common: GenFile = /*@__PURE__*/
-  fileDesc("ChdxdW9yYXRlL3YxL2NvbW1vbi5wcm90bxIKcXVvcmF0ZS52MSJOCgtSZWFkT3B0aW9ucxIsCgtjb25zaXN0ZW5jeRgBIAEoDjIXLnF1b3JhdGUudjEuQ29uc2lzdGVuY3kSEQoJbWluX2luZGV4GAIgASgEIoIBCghSZWFkSW5mbxINCgVpbmRleBgBIAEoBBIWCg5sZWRnZXJfdGltZV9tcxgCIAEoAxIRCglzZXJ2ZWRfYnkYAyABKAkSLAoLY29uc2lzdGVuY3kYBCABKA4yFy5xdW9yYXRlLnYxLkNvbnNpc3RlbmN5Eg4KBmFnZV9tcxgFIAEoAyJGCglXcml0ZUluZm8SDQoFaW5kZXgYASABKAQSFgoObGVkZ2VyX3RpbWVfbXMYAiABKAMSEgoKcmVwZXRpdGlvbhgDIAEoCCJcCgVMaW1pdBIQCgZhbW91bnQYASABKANIABITCgl1bmxpbWl0ZWQYAiABKAhIABIPCgV1bnNldBgDIAEoCEgAEhIKCGFkdmlzb3J5GFAgASgDSABCBwoFdmFsdWUiLgoNQWxsb2NhdGlvblJlZhIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkqXwoLQ29uc2lzdGVuY3kSGwoXQ09OU0lTVEVOQ1lfVU5TUEVDSUZJRUQQABIcChhDT05TSVNURU5DWV9MSU5FQVJJWkFCTEUQARIVChFDT05TSVNURU5DWV9TVEFMRRACKlkKClRlbmFudHNTZWUSGwoXVEVOQU5UU19TRUVfVU5TUEVDSUZJRUQQABIVChFURU5BTlRTX1NFRV9OQU1FUxABEhcKE1RFTkFOVFNfU0VFX05PVEhJTkcQAmIGcHJvdG8z");
+  fileDesc("ChdxdW9yYXRlL3YxL2NvbW1vbi5wcm90bxIKcXVvcmF0ZS52MSJOCgtSZWFkT3B0aW9ucxIsCgtjb25zaXN0ZW5jeRgBIAEoDjIXLnF1b3JhdGUudjEuQ29uc2lzdGVuY3kSEQoJbWluX2luZGV4GAIgASgEIoIBCghSZWFkSW5mbxINCgVpbmRleBgBIAEoBBIWCg5sZWRnZXJfdGltZV9tcxgCIAEoAxIRCglzZXJ2ZWRfYnkYAyABKAkSLAoLY29uc2lzdGVuY3kYBCABKA4yFy5xdW9yYXRlLnYxLkNvbnNpc3RlbmN5Eg4KBmFnZV9tcxgFIAEoAyJGCglXcml0ZUluZm8SDQoFaW5kZXgYASABKAQSFgoObGVkZ2VyX3RpbWVfbXMYAiABKAMSEgoKcmVwZXRpdGlvbhgDIAEoCCJcCgVMaW1pdBIQCgZhbW91bnQYASABKANIABITCgl1bmxpbWl0ZWQYAiABKAhIABIPCgV1bnNldBgDIAEoCEgAEhIKCGFkdmlzb3J5GFAgASgDSABCBwoFdmFsdWUiLgoNQWxsb2NhdGlvblJlZhIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkqXwoLQ29uc2lzdGVuY3kSGwoXQ09OU0lTVEVOQ1lfVU5TUEVDSUZJRUQQABIcChhDT05TSVNURU5DWV9MSU5FQVJJWkFCTEUQARIVChFDT05TSVNURU5DWV9TVEFMRRACKnEKClRlbmFudHNTZWUSGwoXVEVOQU5UU19TRUVfVU5TUEVDSUZJRUQQABIWChJURU5BTlRTX1NFRV9UT1RBTFMQARIVChFURU5BTlRTX1NFRV9OQU1FUxACEhcKE1RFTkFOVFNfU0VFX05PVEhJTkcQA2IGcHJvdG8z");
 
 /**
  * ReadOptions are accepted by every read.
@@ -251,25 +251,32 @@ export const ConsistencySchema: GenEnum<Consistency> = /*@__PURE__*/
  */
 export enum TenantsSee {
   /**
-   * Names, limits and totals: their requests are counted there too.
+   * In a request: totals. In seen: everything that there is.
    *
    * @generated from enum value: TENANTS_SEE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
+   * Names, limits and totals: their requests are counted there too.
+   *
+   * @generated from enum value: TENANTS_SEE_TOTALS = 1;
+   */
+  TOTALS = 1,
+
+  /**
    * Names, and of a limit that a request exceeds only by how much.
    *
-   * @generated from enum value: TENANTS_SEE_NAMES = 1;
+   * @generated from enum value: TENANTS_SEE_NAMES = 2;
    */
-  NAMES = 1,
+  NAMES = 2,
 
   /**
    * Not even at which level the limit is.
    *
-   * @generated from enum value: TENANTS_SEE_NOTHING = 2;
+   * @generated from enum value: TENANTS_SEE_NOTHING = 3;
    */
-  NOTHING = 2,
+  NOTHING = 3,
 }
 
 /**

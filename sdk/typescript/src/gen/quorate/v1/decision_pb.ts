@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/decision.proto.
  */
 export const file_quorate_v1_decision: GenFile = /*@__PURE__*/
-  fileDesc("ChlxdW9yYXRlL3YxL2RlY2lzaW9uLnByb3RvEgpxdW9yYXRlLnYxIqUDCghEZWNpc2lvbhIkCgdvdXRjb21lGAEgASgOMhMucXVvcmF0ZS52MS5PdXRjb21lEikKCnZpb2xhdGlvbnMYAiADKAsyFS5xdW9yYXRlLnYxLlZpb2xhdGlvbhISCgpuZXZlcl9maXRzGAMgASgIEhMKC2V4cGxhbmF0aW9uGAQgASgJEikKCnBsYWNlbWVudHMYBSADKAsyFS5xdW9yYXRlLnYxLlBsYWNlbWVudBIoCglwcmVlbXB0ZWQYBiADKAsyFS5xdW9yYXRlLnYxLlByZWVtcHRlZBIiCgZyZW1lZHkYByABKAsyEi5xdW9yYXRlLnYxLlJlbWVkeRISCgVpbmRleBgIIAEoBEgAiAEBEikKB2hvbGRlcnMYRiADKAsyGC5xdW9yYXRlLnYxLkxldmVsSG9sZGVycxITCgthbHRlcm5hdGl2ZRhaIAEoBRIYChBvdGhlcl92aW9sYXRpb25zGFsgASgFEhUKDW90aGVyX2hvbGRlcnMYXCABKAUSFwoPb3RoZXJfcHJlZW1wdGVkGF0gASgFQggKBl9pbmRleCL8AgoMTGV2ZWxIb2xkZXJzEgwKBHRyZWUYASABKAkSDAoEbm9kZRgCIAEoCRIQCghyZXNvdXJjZRgDIAEoCRInCgRraW5kGAQgASgOMhkucXVvcmF0ZS52MS5WaW9sYXRpb25LaW5kEisKC2hvbGRlcl9raW5kGAUgASgOMhYucXVvcmF0ZS52MS5Ib2xkZXJLaW5kEg4KBmhvbGRlchgGIAEoCRIMCgRpdGVtGAcgASgJEicKBmdyb3VwcxgIIAMoCzIXLnF1b3JhdGUudjEuSG9sZGVyR3JvdXASDgoGb3RoZXJzGAkgASgDEigKC2FsbG9jYXRpb25zGAogAygLMhMucXVvcmF0ZS52MS5CbG9ja2VyEhkKEW90aGVyX2FsbG9jYXRpb25zGAsgASgDEiIKBWFoZWFkGAwgAygLMhMucXVvcmF0ZS52MS5CbG9ja2VyEhMKC290aGVyX2FoZWFkGA0gASgDEhMKC2FsdGVybmF0aXZlGA4gASgFIoECCgdCbG9ja2VyEgoKAmlkGAEgASgJEgwKBG5vZGUYAiABKAkSDAoEdXNlchgDIAEoCRITCgthcHBsaWNhdGlvbhgEIAEoCRINCgVvd25lchgFIAEoCRIOCgZhbW91bnQYBiABKAMSFwoPYmVnYW5fbGVkZ2VyX21zGAcgASgDEiwKCGJlZ2FuX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZChFleHBpcmVzX2xlZGdlcl9tcxgJIAEoAxIQCghwb3NpdGlvbhgKIAEoAxITCgthbHRlcm5hdGl2ZRgLIAEoBRIRCgluYW1lc3BhY2UYDCABKAkiWAoLSG9sZGVyR3JvdXASDAoEbm9kZRgBIAEoCRIMCgR1c2VyGAIgASgJEg0KBW93bmVyGAMgASgJEg4KBmFtb3VudBgEIAEoAxIOCgZjbGFpbXMYBSABKAUirAEKCVBsYWNlbWVudBIMCgR0cmVlGAEgASgJEgwKBG5vZGUYAiABKAkSDgoGcGxhY2VkGAMgASgJEj4KDXJhbmdlX2Ftb3VudHMYKCADKAsyJy5xdW9yYXRlLnYxLlBsYWNlbWVudC5SYW5nZUFtb3VudHNFbnRyeRozChFSYW5nZUFtb3VudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIm0KCVByZWVtcHRlZBIKCgJpZBgBIAEoCRIMCgR0cmVlGAIgASgJEgwKBG5vZGUYAyABKAkSJQoGcmVhc29uGG4gASgLMhUucXVvcmF0ZS52MS5FbmRSZWFzb24SEQoJbmFtZXNwYWNlGAQgASgJIvoBCglFbmRSZWFzb24SJwoEa2luZBgBIAEoDjIZLnF1b3JhdGUudjEuRW5kUmVhc29uS2luZBIMCgR0cmVlGAIgASgJEgwKBG5vZGUYAyABKAkSDQoFc2hhcmUYBCABKAkSEAoIYm9ycm93ZXIYBSABKAkSEAoIcHJpb3JpdHkYBiABKAMSGAoQcmVxdWVzdF9wcmlvcml0eRgHIAEoAxIsCgdhbW91bnRzGAggAygLMhsucXVvcmF0ZS52MS5FbmRSZWFzb25BbW91bnQSDQoFYWN0b3IYCSABKAkSDAoEdGV4dBgKIAEoCRIQCghncmFjZV9tcxgLIAEoAyJWCg9FbmRSZWFzb25BbW91bnQSEAoIcmVzb3VyY2UYASABKAkSEQoJcmVxdWVzdGVkGAIgASgDEg8KB21pc3NpbmcYAyABKAMSDQoFZ2l2ZW4YBCABKAMiQAoITWFkZVJvb20SDQoFY291bnQYASABKAMSJQoGdG90YWxzGAIgAygLMhUucXVvcmF0ZS52MS5Sb29tVG90YWwiOwoJUm9vbVRvdGFsEgwKBHRyZWUYASABKAkSEAoIcmVzb3VyY2UYAiABKAkSDgoGYW1vdW50GAMgASgDIm0KBlJlbWVkeRIhCgZyYWlzZXMYASADKAsyES5xdW9yYXRlLnYxLlJhaXNlEisKCHJlbGVhc2VzGAIgAygLMhkucXVvcmF0ZS52MS5BbGxvY2F0aW9uUmVmEhMKC2FsdGVybmF0aXZlGFogASgFIowCCgVSYWlzZRIMCgR0cmVlGAEgASgJEgwKBG5vZGUYAiABKAkSEAoIcmVzb3VyY2UYAyABKAkSJwoEa2luZBgEIAEoDjIZLnF1b3JhdGUudjEuVmlvbGF0aW9uS2luZBIrCgtob2xkZXJfa2luZBgFIAEoDjIWLnF1b3JhdGUudjEuSG9sZGVyS2luZBIOCgZob2xkZXIYBiABKAkSDQoFbGltaXQYByABKAMSEQoJbmV3X2xpbWl0GAggASgDEhQKDHVuY29uZmlndXJlZBgJIAEoCBIUCgxuZWVkc19yZWFzb24YCiABKAgSEAoIZ292ZXJuZWQYCyABKAgSDwoHc2V0dGVycxgMIAMoCSLdAgoJVmlvbGF0aW9uEgwKBHRyZWUYASABKAkSDAoEbm9kZRgCIAEoCRIQCghyZXNvdXJjZRgDIAEoCRINCgVsaW1pdBgEIAEoAxIMCgR1c2VkGAUgASgDEhEKCXJlcXVlc3RlZBgGIAEoAxIPCgdtaXNzaW5nGAcgASgDEicKBGtpbmQYCCABKA4yGS5xdW9yYXRlLnYxLlZpb2xhdGlvbktpbmQSKwoLaG9sZGVyX2tpbmQYCSABKA4yFi5xdW9yYXRlLnYxLkhvbGRlcktpbmQSDgoGaG9sZGVyGAogASgJEgwKBGl0ZW0YCyABKAkSJAoEc2VlbhgMIAEoDjIWLnF1b3JhdGUudjEuVGVuYW50c1NlZRIOCgZyZWFzb24YHiABKAkSEgoKbmV2ZXJfZml0cxgNIAEoCBIOCgZleGNlc3MYDiABKAMSEwoLYWx0ZXJuYXRpdmUYWiABKAUi8wIKCkxldmVsQ2hlY2sSDAoEdHJlZRgBIAEoCRIMCgRub2RlGAIgASgJEhAKCHJlc291cmNlGAMgASgJEicKBGtpbmQYBCABKA4yGS5xdW9yYXRlLnYxLlZpb2xhdGlvbktpbmQSKwoLaG9sZGVyX2tpbmQYBSABKA4yFi5xdW9yYXRlLnYxLkhvbGRlcktpbmQSDgoGaG9sZGVyGAYgASgJEgwKBGl0ZW0YByABKAkSEwoLYWx0ZXJuYXRpdmUYCCABKAUSEgoFbGltaXQYCSABKANIAIgBARIQCghhZHZpc29yeRgKIAEoCBIMCgR1c2VkGAsgASgDEhEKCXJlcXVlc3RlZBgMIAEoAxIMCgRsZWZ0GA0gASgDEikKB3ZlcmRpY3QYDiABKA4yGC5xdW9yYXRlLnYxLkxldmVsVmVyZGljdBIkCgRzZWVuGA8gASgOMhYucXVvcmF0ZS52MS5UZW5hbnRzU2VlQggKBl9saW1pdCKlAQoHUHJvYmxlbRIOCgZyZWFzb24YASABKAkSDQoFZmllbGQYAiABKAkSJAoIYnJlYWNoZXMYAyADKAsyEi5xdW9yYXRlLnYxLkJyZWFjaBITCgtub3RfYXBwbGllZBgEIAEoCBIUCgxtaXNzaW5nX3ZlcmIYBSABKAkSEgoKbWlzc2luZ19hdBgGIAEoCRIWCg5vdGhlcl9icmVhY2hlcxgHIAEoBSJUCgZCcmVhY2gSDAoEdHJlZRgBIAEoCRIMCgRub2RlGAIgASgJEg4KBnBvbGljeRgDIAEoCRIQCghyZXNvdXJjZRgEIAEoCRIMCgR0ZXh0GAUgASgJKmAKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhMKD09VVENPTUVfR1JBTlRFRBABEhIKDk9VVENPTUVfREVOSUVEEAISEwoPT1VUQ09NRV9XQUlUSU5HEAMqoQEKDUVuZFJlYXNvbktpbmQSHwobRU5EX1JFQVNPTl9LSU5EX1VOU1BFQ0lGSUVEEAASHAoYRU5EX1JFQVNPTl9LSU5EX1BSSU9SSVRZEAESGQoVRU5EX1JFQVNPTl9LSU5EX1NIQVJFEAISGQoVRU5EX1JFQVNPTl9LSU5EX0RSQUlOEAMSGwoXRU5EX1JFQVNPTl9LSU5EX1JFTEVBU0UQBCpWCgpIb2xkZXJLaW5kEhsKF0hPTERFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQSE9MREVSX0tJTkRfVVNFUhABEhUKEUhPTERFUl9LSU5EX0dST1VQEAIquwEKDVZpb2xhdGlvbktpbmQSHgoaVklPTEFUSU9OX0tJTkRfVU5TUEVDSUZJRUQQABIfChtWSU9MQVRJT05fS0lORF9BUFBMSUNBVElPTlMQARIcChhWSU9MQVRJT05fS0lORF9CT1JST1dJTkcQAhIYChRWSU9MQVRJT05fS0lORF9JVEVNUxADEhgKFFZJT0xBVElPTl9LSU5EX1FVRVVFEAQSFwoTVklPTEFUSU9OX0tJTkRfSE9MRBAFKp8BCgxMZXZlbFZlcmRpY3QSHQoZTEVWRUxfVkVSRElDVF9VTlNQRUNJRklFRBAAEhoKFkxFVkVMX1ZFUkRJQ1RfRVhDRUVERUQQARIZChVMRVZFTF9WRVJESUNUX0JPUlJPV1MQAhIcChhMRVZFTF9WRVJESUNUX01BS0VTX1JPT00QAxIbChdMRVZFTF9WRVJESUNUX1VOQ0hFQ0tFRBAEYgZwcm90bzM", [file_google_protobuf_timestamp, file_quorate_v1_common]);
+  fileDesc("ChlxdW9yYXRlL3YxL2RlY2lzaW9uLnByb3RvEgpxdW9yYXRlLnYxIqUDCghEZWNpc2lvbhIkCgdvdXRjb21lGAEgASgOMhMucXVvcmF0ZS52MS5PdXRjb21lEikKCnZpb2xhdGlvbnMYAiADKAsyFS5xdW9yYXRlLnYxLlZpb2xhdGlvbhISCgpuZXZlcl9maXRzGAMgASgIEhMKC2V4cGxhbmF0aW9uGAQgASgJEikKCnBsYWNlbWVudHMYBSADKAsyFS5xdW9yYXRlLnYxLlBsYWNlbWVudBIoCglwcmVlbXB0ZWQYBiADKAsyFS5xdW9yYXRlLnYxLlByZWVtcHRlZBIiCgZyZW1lZHkYByABKAsyEi5xdW9yYXRlLnYxLlJlbWVkeRISCgVpbmRleBgIIAEoBEgAiAEBEikKB2hvbGRlcnMYRiADKAsyGC5xdW9yYXRlLnYxLkxldmVsSG9sZGVycxITCgthbHRlcm5hdGl2ZRhaIAEoBRIYChBvdGhlcl92aW9sYXRpb25zGFsgASgFEhUKDW90aGVyX2hvbGRlcnMYXCABKAUSFwoPb3RoZXJfcHJlZW1wdGVkGF0gASgFQggKBl9pbmRleCKCAwoMTGV2ZWxIb2xkZXJzEgwKBHRyZWUYASABKAkSDAoEbm9kZRgCIAEoCRIQCghyZXNvdXJjZRgDIAEoCRInCgRraW5kGAQgASgOMhkucXVvcmF0ZS52MS5WaW9sYXRpb25LaW5kEisKC2hvbGRlcl9raW5kGAUgASgOMhYucXVvcmF0ZS52MS5Ib2xkZXJLaW5kEg4KBmhvbGRlchgGIAEoCRIMCgRpdGVtGAcgASgJEicKBmdyb3VwcxgIIAMoCzIXLnF1b3JhdGUudjEuSG9sZGVyR3JvdXASDgoGb3RoZXJzGAkgASgDEigKC2FsbG9jYXRpb25zGAogAygLMhMucXVvcmF0ZS52MS5CbG9ja2VyEhkKEW90aGVyX2FsbG9jYXRpb25zGAsgASgDEiUKCGJsb2NrZXJzGAwgAygLMhMucXVvcmF0ZS52MS5CbG9ja2VyEhYKDm90aGVyX2Jsb2NrZXJzGA0gASgDEhMKC2FsdGVybmF0aXZlGA4gASgFIoECCgdCbG9ja2VyEgoKAmlkGAEgASgJEgwKBG5vZGUYAiABKAkSDAoEdXNlchgDIAEoCRITCgthcHBsaWNhdGlvbhgEIAEoCRINCgVvd25lchgFIAEoCRIOCgZhbW91bnQYBiABKAMSFwoPYmVnYW5fbGVkZ2VyX21zGAcgASgDEiwKCGJlZ2FuX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZChFleHBpcmVzX2xlZGdlcl9tcxgJIAEoAxIQCghwb3NpdGlvbhgKIAEoAxITCgthbHRlcm5hdGl2ZRgLIAEoBRIRCgluYW1lc3BhY2UYDCABKAkiWAoLSG9sZGVyR3JvdXASDAoEbm9kZRgBIAEoCRIMCgR1c2VyGAIgASgJEg0KBW93bmVyGAMgASgJEg4KBmFtb3VudBgEIAEoAxIOCgZjbGFpbXMYBSABKAUirAEKCVBsYWNlbWVudBIMCgR0cmVlGAEgASgJEgwKBG5vZGUYAiABKAkSDgoGcGxhY2VkGAMgASgJEj4KDXJhbmdlX2Ftb3VudHMYKCADKAsyJy5xdW9yYXRlLnYxLlBsYWNlbWVudC5SYW5nZUFtb3VudHNFbnRyeRozChFSYW5nZUFtb3VudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIm0KCVByZWVtcHRlZBIKCgJpZBgBIAEoCRIMCgR0cmVlGAIgASgJEgwKBG5vZGUYAyABKAkSJQoGcmVhc29uGG4gASgLMhUucXVvcmF0ZS52MS5FbmRSZWFzb24SEQoJbmFtZXNwYWNlGAQgASgJIvoBCglFbmRSZWFzb24SJwoEa2luZBgBIAEoDjIZLnF1b3JhdGUudjEuRW5kUmVhc29uS2luZBIMCgR0cmVlGAIgASgJEgwKBG5vZGUYAyABKAkSDQoFc2hhcmUYBCABKAkSEAoIYm9ycm93ZXIYBSABKAkSEAoIcHJpb3JpdHkYBiABKAMSGAoQcmVxdWVzdF9wcmlvcml0eRgHIAEoAxIsCgdhbW91bnRzGAggAygLMhsucXVvcmF0ZS52MS5FbmRSZWFzb25BbW91bnQSDQoFYWN0b3IYCSABKAkSDAoEdGV4dBgKIAEoCRIQCghncmFjZV9tcxgLIAEoAyJWCg9FbmRSZWFzb25BbW91bnQSEAoIcmVzb3VyY2UYASABKAkSEQoJcmVxdWVzdGVkGAIgASgDEg8KB21pc3NpbmcYAyABKAMSDQoFZ2l2ZW4YBCABKAMiQAoITWFkZVJvb20SDQoFY291bnQYASABKAMSJQoGdG90YWxzGAIgAygLMhUucXVvcmF0ZS52MS5Sb29tVG90YWwiOwoJUm9vbVRvdGFsEgwKBHRyZWUYASABKAkSEAoIcmVzb3VyY2UYAiABKAkSDgoGYW1vdW50GAMgASgDIm0KBlJlbWVkeRIhCgZyYWlzZXMYASADKAsyES5xdW9yYXRlLnYxLlJhaXNlEisKCHJlbGVhc2VzGAIgAygLMhkucXVvcmF0ZS52MS5BbGxvY2F0aW9uUmVmEhMKC2FsdGVybmF0aXZlGFogASgFIowCCgVSYWlzZRIMCgR0cmVlGAEgASgJEgwKBG5vZGUYAiABKAkSEAoIcmVzb3VyY2UYAyABKAkSJwoEa2luZBgEIAEoDjIZLnF1b3JhdGUudjEuVmlvbGF0aW9uS2luZBIrCgtob2xkZXJfa2luZBgFIAEoDjIWLnF1b3JhdGUudjEuSG9sZGVyS2luZBIOCgZob2xkZXIYBiABKAkSDQoFbGltaXQYByABKAMSEQoJbmV3X2xpbWl0GAggASgDEhQKDHVuY29uZmlndXJlZBgJIAEoCBIUCgxuZWVkc19yZWFzb24YCiABKAgSEAoIZ292ZXJuZWQYCyABKAgSDwoHc2V0dGVycxgMIAMoCSLdAgoJVmlvbGF0aW9uEgwKBHRyZWUYASABKAkSDAoEbm9kZRgCIAEoCRIQCghyZXNvdXJjZRgDIAEoCRINCgVsaW1pdBgEIAEoAxIMCgR1c2VkGAUgASgDEhEKCXJlcXVlc3RlZBgGIAEoAxIPCgdtaXNzaW5nGAcgASgDEicKBGtpbmQYCCABKA4yGS5xdW9yYXRlLnYxLlZpb2xhdGlvbktpbmQSKwoLaG9sZGVyX2tpbmQYCSABKA4yFi5xdW9yYXRlLnYxLkhvbGRlcktpbmQSDgoGaG9sZGVyGAogASgJEgwKBGl0ZW0YCyABKAkSJAoEc2VlbhgMIAEoDjIWLnF1b3JhdGUudjEuVGVuYW50c1NlZRIOCgZyZWFzb24YHiABKAkSEgoKbmV2ZXJfZml0cxgNIAEoCBIOCgZleGNlc3MYDiABKAMSEwoLYWx0ZXJuYXRpdmUYWiABKAUi8wIKCkxldmVsQ2hlY2sSDAoEdHJlZRgBIAEoCRIMCgRub2RlGAIgASgJEhAKCHJlc291cmNlGAMgASgJEicKBGtpbmQYBCABKA4yGS5xdW9yYXRlLnYxLlZpb2xhdGlvbktpbmQSKwoLaG9sZGVyX2tpbmQYBSABKA4yFi5xdW9yYXRlLnYxLkhvbGRlcktpbmQSDgoGaG9sZGVyGAYgASgJEgwKBGl0ZW0YByABKAkSEwoLYWx0ZXJuYXRpdmUYCCABKAUSEgoFbGltaXQYCSABKANIAIgBARIQCghhZHZpc29yeRgKIAEoCBIMCgR1c2VkGAsgASgDEhEKCXJlcXVlc3RlZBgMIAEoAxIMCgRsZWZ0GA0gASgDEikKB3ZlcmRpY3QYDiABKA4yGC5xdW9yYXRlLnYxLkxldmVsVmVyZGljdBIkCgRzZWVuGA8gASgOMhYucXVvcmF0ZS52MS5UZW5hbnRzU2VlQggKBl9saW1pdCK9AQoHUHJvYmxlbRIOCgZyZWFzb24YASABKAkSDQoFZmllbGQYAiABKAkSJAoIYnJlYWNoZXMYAyADKAsyEi5xdW9yYXRlLnYxLkJyZWFjaBITCgtub3RfYXBwbGllZBgEIAEoCBIUCgxtaXNzaW5nX3ZlcmIYBSABKAkSFAoMbWlzc2luZ190cmVlGAYgASgJEhQKDG1pc3Npbmdfbm9kZRgHIAEoCRIWCg5vdGhlcl9icmVhY2hlcxgIIAEoBSJUCgZCcmVhY2gSDAoEdHJlZRgBIAEoCRIMCgRub2RlGAIgASgJEg4KBnBvbGljeRgDIAEoCRIQCghyZXNvdXJjZRgEIAEoCRIMCgR0ZXh0GAUgASgJKmAKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhMKD09VVENPTUVfR1JBTlRFRBABEhIKDk9VVENPTUVfREVOSUVEEAISEwoPT1VUQ09NRV9XQUlUSU5HEAMqoQEKDUVuZFJlYXNvbktpbmQSHwobRU5EX1JFQVNPTl9LSU5EX1VOU1BFQ0lGSUVEEAASHAoYRU5EX1JFQVNPTl9LSU5EX1BSSU9SSVRZEAESGQoVRU5EX1JFQVNPTl9LSU5EX1NIQVJFEAISGQoVRU5EX1JFQVNPTl9LSU5EX0RSQUlOEAMSGwoXRU5EX1JFQVNPTl9LSU5EX1JFTEVBU0UQBCpsCgpIb2xkZXJLaW5kEhsKF0hPTERFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQSE9MREVSX0tJTkRfTk9ERRABEhQKEEhPTERFUl9LSU5EX1VTRVIQAhIVChFIT0xERVJfS0lORF9HUk9VUBADKtgBCg1WaW9sYXRpb25LaW5kEh4KGlZJT0xBVElPTl9LSU5EX1VOU1BFQ0lGSUVEEAASGwoXVklPTEFUSU9OX0tJTkRfUkVTT1VSQ0UQARIfChtWSU9MQVRJT05fS0lORF9BUFBMSUNBVElPTlMQAhIcChhWSU9MQVRJT05fS0lORF9CT1JST1dJTkcQAxIYChRWSU9MQVRJT05fS0lORF9JVEVNUxAEEhgKFFZJT0xBVElPTl9LSU5EX1FVRVVFEAUSFwoTVklPTEFUSU9OX0tJTkRfSE9MRBAGKrcBCgxMZXZlbFZlcmRpY3QSHQoZTEVWRUxfVkVSRElDVF9VTlNQRUNJRklFRBAAEhYKEkxFVkVMX1ZFUkRJQ1RfRklUUxABEhoKFkxFVkVMX1ZFUkRJQ1RfRVhDRUVERUQQAhIZChVMRVZFTF9WRVJESUNUX0JPUlJPV1MQAxIcChhMRVZFTF9WRVJESUNUX01BS0VTX1JPT00QBBIbChdMRVZFTF9WRVJESUNUX1VOQ0hFQ0tFRBAFYgZwcm90bzM", [file_google_protobuf_timestamp, file_quorate_v1_common]);
 
 /**
  * Decision is the answer to a request with its reasons. The same type serves grants, denials and explanations.
@@ -225,16 +225,16 @@ export type LevelHolders = Message<"quorate.v1.LevelHolders"> & {
    * The requests that wait for the same and come first: at most 20, and 5 in the denial itself, in the order of the
    * queue. If a violation of kind VIOLATION_KIND_QUEUE says how many there are, they are in its entry only.
    *
-   * @generated from field: repeated quorate.v1.Blocker ahead = 12;
+   * @generated from field: repeated quorate.v1.Blocker blockers = 12;
    */
-  ahead: Blocker[];
+  blockers: Blocker[];
 
   /**
    * The number of further ones, with those that the caller may not see. 0 where the caller may not see the total.
    *
-   * @generated from field: int64 other_ahead = 13;
+   * @generated from field: int64 other_blockers = 13;
    */
-  otherAhead: bigint;
+  otherBlockers: bigint;
 
   /**
    * The number of the alternative in any_of that the limit blocks, from 1; 0 if the request has none.
@@ -691,7 +691,7 @@ export const RoomTotalSchema: GenMessage<RoomTotal> = /*@__PURE__*/
 
 /**
  * Remedy is a change that would admit a request that is denied or waits: either all raises together, or all releases
- * together. Requests that wait for the same and come first, see LevelHolders.ahead, are granted before it.
+ * together. Requests that wait for the same and come first, see LevelHolders.blockers, are granted before it.
  *
  * @generated from message quorate.v1.Remedy
  */
@@ -1127,16 +1127,23 @@ export type Problem = Message<"quorate.v1.Problem"> & {
   missingVerb: string;
 
   /**
-   * The node at which it is missing, as TREE or TREE:node/path; empty for the cluster. WhoCan tells who has it there.
+   * The tree at which it is missing; empty for the cluster. WhoCan tells who has it there.
    *
-   * @generated from field: string missing_at = 6;
+   * @generated from field: string missing_tree = 6;
    */
-  missingAt: string;
+  missingTree: string;
+
+  /**
+   * The node at which it is missing; empty for the root.
+   *
+   * @generated from field: string missing_node = 7;
+   */
+  missingNode: string;
 
   /**
    * The number of breaches that are left out; not 0 only over gRPC, see Decision.
    *
-   * @generated from field: int32 other_breaches = 7;
+   * @generated from field: int32 other_breaches = 8;
    */
   otherBreaches: number;
 };
@@ -1293,25 +1300,32 @@ export const EndReasonKindSchema: GenEnum<EndReasonKind> = /*@__PURE__*/
  */
 export enum HolderKind {
   /**
-   * The node itself: everything held in its subtree.
+   * Never sent.
    *
    * @generated from enum value: HOLDER_KIND_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
+   * The node itself: everything held in its subtree.
+   *
+   * @generated from enum value: HOLDER_KIND_NODE = 1;
+   */
+  NODE = 1,
+
+  /**
    * One user in the node's subtree.
    *
-   * @generated from enum value: HOLDER_KIND_USER = 1;
+   * @generated from enum value: HOLDER_KIND_USER = 2;
    */
-  USER = 1,
+  USER = 2,
 
   /**
    * One group in the node's subtree.
    *
-   * @generated from enum value: HOLDER_KIND_GROUP = 2;
+   * @generated from enum value: HOLDER_KIND_GROUP = 3;
    */
-  GROUP = 2,
+  GROUP = 3,
 }
 
 /**
@@ -1327,47 +1341,54 @@ export const HolderKindSchema: GenEnum<HolderKind> = /*@__PURE__*/
  */
 export enum ViolationKind {
   /**
-   * The amount of a resource.
+   * Never sent.
    *
    * @generated from enum value: VIOLATION_KIND_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
+   * The amount of a resource.
+   *
+   * @generated from enum value: VIOLATION_KIND_RESOURCE = 1;
+   */
+  RESOURCE = 1,
+
+  /**
    * The number of running applications.
    *
-   * @generated from enum value: VIOLATION_KIND_APPLICATIONS = 1;
+   * @generated from enum value: VIOLATION_KIND_APPLICATIONS = 2;
    */
-  APPLICATIONS = 1,
+  APPLICATIONS = 2,
 
   /**
    * How much of a resource a node may borrow beyond its own limit (policy cohort).
    *
-   * @generated from enum value: VIOLATION_KIND_BORROWING = 2;
+   * @generated from enum value: VIOLATION_KIND_BORROWING = 3;
    */
-  BORROWING = 2,
+  BORROWING = 3,
 
   /**
    * The number of items of an itemized resource that are available in the requested state.
    *
-   * @generated from enum value: VIOLATION_KIND_ITEMS = 3;
+   * @generated from enum value: VIOLATION_KIND_ITEMS = 4;
    */
-  ITEMS = 3,
+  ITEMS = 4,
 
   /**
    * The request would fit, but must not overtake requests that arrived earlier or have a higher priority. The numbers
    * count requests.
    *
-   * @generated from enum value: VIOLATION_KIND_QUEUE = 4;
+   * @generated from enum value: VIOLATION_KIND_QUEUE = 5;
    */
-  QUEUE = 4,
+  QUEUE = 5,
 
   /**
    * The node is on hold: nothing new is admitted there or below it. All numbers are 0.
    *
-   * @generated from enum value: VIOLATION_KIND_HOLD = 5;
+   * @generated from enum value: VIOLATION_KIND_HOLD = 6;
    */
-  HOLD = 5,
+  HOLD = 6,
 }
 
 /**
@@ -1383,39 +1404,46 @@ export const ViolationKindSchema: GenEnum<ViolationKind> = /*@__PURE__*/
  */
 export enum LevelVerdict {
   /**
-   * The request fits, or the numbers are not shown and the limit does not stop it.
+   * Never sent.
    *
    * @generated from enum value: LEVEL_VERDICT_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
+   * The request fits, or the numbers are not shown and the limit does not stop it.
+   *
+   * @generated from enum value: LEVEL_VERDICT_FITS = 1;
+   */
+  FITS = 1,
+
+  /**
    * The limit stops the request: the decision has a violation of it.
    *
-   * @generated from enum value: LEVEL_VERDICT_EXCEEDED = 1;
+   * @generated from enum value: LEVEL_VERDICT_EXCEEDED = 2;
    */
-  EXCEEDED = 1,
+  EXCEEDED = 2,
 
   /**
    * Too little is left of the node's share; the request borrows the rest from the nodes above.
    *
-   * @generated from enum value: LEVEL_VERDICT_BORROWS = 2;
+   * @generated from enum value: LEVEL_VERDICT_BORROWS = 3;
    */
-  BORROWS = 2,
+  BORROWS = 3,
 
   /**
    * Too little is left; other allocations are moved or preempted in favor of the request.
    *
-   * @generated from enum value: LEVEL_VERDICT_MAKES_ROOM = 3;
+   * @generated from enum value: LEVEL_VERDICT_MAKES_ROOM = 4;
    */
-  MAKES_ROOM = 3,
+  MAKES_ROOM = 4,
 
   /**
    * No limit applies, because the request is forced.
    *
-   * @generated from enum value: LEVEL_VERDICT_UNCHECKED = 4;
+   * @generated from enum value: LEVEL_VERDICT_UNCHECKED = 5;
    */
-  UNCHECKED = 4,
+  UNCHECKED = 5,
 }
 
 /**
