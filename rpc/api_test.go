@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -461,7 +460,7 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status.GetServedBy() != "n1" || status.GetLeaderId() != "n2" || status.GetClusterName() != "test" ||
-		status.GetRevision() != 1 || status.GetTombstoneSpan().AsDuration() != 10*time.Minute {
+		status.GetRevision() != 1 || status.GetTombstoneMs() != 600_000 {
 		t.Errorf("got %v", status)
 	}
 	roles := fmt.Sprint(status.GetMembers()[0].GetRole(), status.GetMembers()[1].GetRole(),

@@ -45,12 +45,13 @@ func TestElementsAreCountedBeforeMessagesAreBuilt(t *testing.T) {
 	const many = 200_000
 	list := func(before, after string) []byte { return []byte(before + strings.Repeat("{},", many) + "{}" + after) }
 	const services = "/quorate.v1."
+	claims := byte((&quoratev1.AllocateRequest{}).ProtoReflect().Descriptor().Fields().ByName("claims").Number())
 	attacks := map[string]struct {
 		path, field  string
 		binary, json []byte
 	}{
 		"Allocate": {
-			services + "AllocationService/Allocate", "claims", repeated(2, many),
+			services + "AllocationService/Allocate", "claims", repeated(claims, many),
 			list(`{"claims":[`, `]}`),
 		},
 		"BatchAllocate": {
@@ -67,7 +68,7 @@ func TestElementsAreCountedBeforeMessagesAreBuilt(t *testing.T) {
 		},
 		"a batch of batches": {
 			services + "AllocationService/BatchAllocate", "",
-			nested(repeated(2, 3*many)), []byte(`{"requests":[{"claims":[` + strings.Repeat("{},", 3*many) + `{}]}]}`),
+			nested(repeated(claims, 3*many)), []byte(`{"requests":[{"claims":[` + strings.Repeat("{},", 3*many) + `{}]}]}`),
 		},
 	}
 	follower, leader := twoNodes(t)

@@ -50,8 +50,8 @@ func TestCommandsThatWouldBeRefusedAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err := d.accessAs(admin).GetGuardReport(t.Context(), &quoratev1.GetGuardReportRequest{})
-	if err != nil || len(report.GetWouldRefuse()) != 1 || report.GetWouldRefuse()[0].GetVerb() != "hold" ||
-		report.GetWouldRefuse()[0].GetCalls() != 1 {
+	if err != nil || len(report.GetRefusals()) != 1 || report.GetRefusals()[0].GetVerb() != "hold" ||
+		report.GetRefusals()[0].GetCalls() != 1 {
 		t.Errorf("report %v, %v", report, err)
 	}
 	if got := d.metric(t, `quorate_access_would_refuse_total{verb="hold"}`); got != "1" {

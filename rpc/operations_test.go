@@ -36,7 +36,7 @@ func TestUpkeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []quoratev1.Finding{
-		quoratev1.Finding_FINDING_AGREES, quoratev1.Finding_FINDING_DIFFERS, quoratev1.Finding_FINDING_UNSPECIFIED,
+		quoratev1.Finding_FINDING_AGREES, quoratev1.Finding_FINDING_DIFFERS, quoratev1.Finding_FINDING_PENDING,
 	} {
 		if got := digests.GetMembers()[i].GetFinding(); got != want {
 			t.Errorf("member %d: %v, want %v", i+1, got, want)

@@ -237,7 +237,7 @@ func (f *fake) GetGuardReport(
 	}
 	return &quoratev1.GetGuardReportResponse{
 		TreesWithAdmins: []*quoratev1.TreeAdmins{{Tree: "cern", Admins: []string{"ann"}}}, UnownedAllocations: 3,
-		WouldRefuse: []*quoratev1.WouldRefuse{{Verb: "hold", Calls: 12}, {Verb: "none", Calls: 1}},
+		Refusals: []*quoratev1.WouldRefuse{{Verb: "hold", Calls: 12}, {Verb: "none", Calls: 1}},
 	}, nil
 }
 

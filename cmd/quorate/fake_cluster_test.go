@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
@@ -19,12 +18,12 @@ func (f *fake) ListMembers(_ context.Context, r *quoratev1.ListMembersRequest) (
 	well := func(number int, seat quoratev1.Seat, role quoratev1.Role) *quoratev1.MemberHealth {
 		m := fakeMember(number, seat)
 		m.Role, m.Healthy, m.StableSinceAt = role, true, someDay
-		m.LastContact, m.ClockOffset = durationpb.New(12*time.Millisecond), durationpb.New(-3*time.Millisecond)
+		m.LastContactMs, m.ClockOffsetMs = new(int64(12)), new(int64(-3))
 		return m
 	}
 	leader, lost := well(1, quoratev1.Seat_SEAT_VOTER, quoratev1.Role_ROLE_LEADER),
 		fakeMember(3, quoratev1.Seat_SEAT_VOTER)
-	leader.LastContact, leader.ClockOffset = durationpb.New(0), durationpb.New(0)
+	leader.LastContactMs, leader.ClockOffsetMs = new(int64(0)), new(int64(0))
 	lost.Problem = "n3 does not answer"
 	fresh := well(4, quoratev1.Seat_SEAT_NON_VOTER, quoratev1.Role_ROLE_FOLLOWER)
 	fresh.TrailingLogs, fresh.StableSinceAt = 4, timestamppb.New(someDay.AsTime().Add(time.Minute))

@@ -14,7 +14,6 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
@@ -484,7 +483,7 @@ func (f *fake) GetStatus(_ context.Context, r *quoratev1.GetStatusRequest) (*quo
 		ServedBy: "n2", LeaderId: "n1", Term: 3, CommitIndex: 17, AppliedIndex: 17,
 		LedgerTimeMs: 3_600_000, CivilTimeMs: 1_790_000_000_000, Revision: 7,
 		HeldAllocations: 3, LedgerBytes: 12 << 20, LedgerBytesLimit: 704 << 20,
-		TombstoneSpan: durationpb.New(24 * time.Hour), ClusterName: "demo",
+		TombstoneMs: (24 * time.Hour).Milliseconds(), ClusterName: "demo",
 		Problem: "1 of 3 members does not answer; the cluster survives no further loss",
 		Members: []*quoratev1.Member{
 			member("n1", quoratev1.Role_ROLE_LEADER, 1), member("n2", quoratev1.Role_ROLE_FOLLOWER, 2), lost,

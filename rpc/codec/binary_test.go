@@ -126,8 +126,15 @@ func oddRequests(tb testing.TB) [][]byte {
 	field := func(number protowire.Number, content ...byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), content)
 	}
-	amounts := func(pair ...byte) []byte { return field(2, field(3, pair...)...) }
-	labels := func(pair ...byte) []byte { return field(4, pair...) }
+	number := func(name protoreflect.Name) protowire.Number {
+		return (&quoratev1.AllocateRequest{}).ProtoReflect().Descriptor().Fields().ByName(name).Number()
+	}
+	varint := func(name protoreflect.Name, content ...byte) []byte {
+		return append(protowire.AppendTag(nil, number(name), protowire.VarintType), content...)
+	}
+	amounts := func(pair ...byte) []byte { return field(number("claims"), field(3, pair...)...) }
+	labels := func(pair ...byte) []byte { return field(number("labels"), pair...) }
+	principal := func(content ...byte) []byte { return field(number("principal"), content...) }
 	return [][]byte{
 		plain, encode(other),
 		append(slices.Clone(plain), 0xf8, 0x01, 1),            // an unknown field
@@ -139,24 +146,24 @@ func oddRequests(tb testing.TB) [][]byte {
 		amounts(0x10, 7), amounts(0x0a, 1, 'k'), amounts(),    // without a key, a value, both
 		amounts(0x0a, 1, 'k', 0x1a, 1, 'x', 0x10, 9), // an unknown field of a pair
 		labels(0x0a, 1, 0xff, 0x12, 1, 'v'), labels(0x0a, 1, 'k', 0x12, 1, 0xc0), labels(0x08, 3, 0x10, 4),
-		append(slices.Clone(plain), plain...),                         // each field twice
-		field(5, field(1, 'u')...),                                    // a principal
-		slices.Concat(field(5, 0x0a, 1, 'u'), field(5, 0x12, 1, 'g')), // nested messages are merged
+		append(slices.Clone(plain), plain...),                           // each field twice
+		principal(field(1, 'u')...),                                     // a principal
+		slices.Concat(principal(0x0a, 1, 'u'), principal(0x12, 1, 'g')), // nested messages are merged
 		{0x0b, 0x0c},
 		{0xfb, 0x01, 0x08, 1, 0xfc, 0x01},
 		{0x0c}, // groups: known, unknown, only the end
 		{0x08, 1},
-		{0x1a, 1, 1},
-		{0x32, 1, 1}, // numbers instead of texts, and the other way round
+		field(number("mode"), 1),
+		varint("principal", 1), // numbers instead of texts, and the other way round
 		{0x00, 1},
 		{0x07, 1},
 		{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 1}, // no such fields
 		protowire.AppendVarint([]byte{0x0a}, 1<<63), protowire.AppendVarint([]byte{0x0a}, 1<<31),
-		{0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, // an enum of -1
-		{0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02}, // a number of 65 bits
-		{0x18, 0x80, 0x80, 0x80, 0x80, 0x10},
-		{0x40, 2},
-		{0x40, 0x80, 0x80, 0x04}, // truncated, a bool above 1
+		varint("mode", 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01), // an enum of -1
+		varint("mode", 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02), // a number of 65 bits
+		varint("mode", 0x80, 0x80, 0x80, 0x80, 0x10),
+		varint("unpreemptable", 2),
+		varint("unpreemptable", 0x80, 0x80, 0x04), // truncated, a bool above 1
 		{0x8a, 0x00, 1, 'a'},
 		{0x0a, 0x81, 0x00, 'a'}, // needless bytes in a tag and in a length
 		[]byte(strings.Repeat("\x0a\x00", 2000)),

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cluster"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
@@ -52,7 +50,7 @@ func (s ClusterService) GetStatus(
 		counts := v.Counts()
 		answer.LedgerTimeMs, answer.Revision, answer.HeldAllocations = int64(v.Now()), v.Revision(), int64(counts.Held)
 		answer.LedgerBytes, answer.LedgerBytesLimit = counts.Sizes.Live(), counts.MostLiveBytes
-		answer.TombstoneSpan = durationpb.New(time.Duration(v.TombstoneSpan()) * time.Millisecond)
+		answer.TombstoneMs = int64(v.TombstoneSpan())
 	})
 	if err != nil && answer.GetProblem() == "" {
 		answer.Problem = err.Error()
@@ -99,7 +97,7 @@ func (s ClusterService) listMembers(ctx context.Context, own cluster.NodeStatus,
 		}
 		shown := &quoratev1.Member{
 			Id: m.ID, Voter: m.Voter, RaftAddress: m.RaftAddr, HttpAddress: m.HTTPAddr, Version: m.Version,
-			FeatureLevel: m.FeatureLevel,
+			FeatureLevel: m.FeatureLevel, Role: quoratev1.Role_ROLE_UNKNOWN,
 		}
 		list = append(list, shown)
 		asked.Go(func() { s.askMember(ctx, m, own, shown) })
@@ -148,8 +146,15 @@ var roles = map[string]quoratev1.Role{
 	"Leader": quoratev1.Role_ROLE_LEADER,
 }
 
+func roleOf(state string) quoratev1.Role {
+	if role, known := roles[state]; known {
+		return role
+	}
+	return quoratev1.Role_ROLE_UNKNOWN
+}
+
 func fillMember(shown *quoratev1.Member, standing *peerv1.GetStandingResponse) {
-	shown.Reachable, shown.Role, shown.Problem = true, roles[standing.GetState()],
+	shown.Reachable, shown.Role, shown.Problem = true, roleOf(standing.GetState()),
 		cmp.Or(standing.GetProblem(), standing.GetWarning())
 	shown.AppliedIndex, shown.LastIndex = standing.GetAppliedIndex(), standing.GetLastIndex()
 	shown.Version, shown.FeatureLevel = standing.GetVersion(), standing.GetFeatureLevel()

@@ -31,7 +31,7 @@ func (s AccessService) GetGuardReport(
 		return nil, err
 	}
 	for _, refused := range s.Access.WouldRefuse() {
-		answer.WouldRefuse = append(answer.WouldRefuse, &quoratev1.WouldRefuse{Verb: refused.Verb, Calls: refused.Calls})
+		answer.Refusals = append(answer.Refusals, &quoratev1.WouldRefuse{Verb: refused.Verb, Calls: refused.Calls})
 	}
 	answer.Read = read
 	return answer, nil

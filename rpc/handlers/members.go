@@ -7,7 +7,6 @@ import (
 	"net"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
@@ -65,6 +64,7 @@ func (s ClusterService) membersWithoutLeader(problem string) *quoratev1.ListMemb
 func fromMember(m cluster.Member) *quoratev1.MemberHealth {
 	return &quoratev1.MemberHealth{
 		Id: m.ID, RaftAddress: m.RaftAddr, HttpAddress: m.HTTPAddr, Version: m.Version, FeatureLevel: m.FeatureLevel,
+		Role: quoratev1.Role_ROLE_UNKNOWN, Seat: quoratev1.Seat_SEAT_UNKNOWN,
 		Alive: m.Alive,
 	}
 }
@@ -113,9 +113,10 @@ func fromMemberHealth(h cluster.NodeHealth) *quoratev1.MemberHealth {
 	if !h.Answered {
 		return shown
 	}
-	shown.Role, shown.TrailingLogs = roles[h.Status.State], h.Trailing
+	shown.Role, shown.TrailingLogs = roleOf(h.Status.State), h.Trailing
 	shown.Version, shown.FeatureLevel = h.Status.Version, h.Status.FeatureLevel
-	shown.LastContact, shown.ClockOffset = durationpb.New(h.Status.LastContact), durationpb.New(h.ClockOffset)
+	shown.LastContactMs = new(h.Status.LastContact.Milliseconds())
+	shown.ClockOffsetMs = new(h.ClockOffset.Milliseconds())
 	return shown
 }
 

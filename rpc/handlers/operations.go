@@ -74,7 +74,7 @@ func (s ClusterService) Checkpoint(
 // wireFindings maps the findings of comparisons.
 var wireFindings = map[cluster.Finding]quoratev1.Finding{
 	cluster.Agrees: quoratev1.Finding_FINDING_AGREES, cluster.Differs: quoratev1.Finding_FINDING_DIFFERS,
-	cluster.Disputed: quoratev1.Finding_FINDING_DISPUTED,
+	cluster.Disputed: quoratev1.Finding_FINDING_DISPUTED, "": quoratev1.Finding_FINDING_PENDING,
 }
 
 // GetDigests shows what was compared.

@@ -3,7 +3,6 @@ package handlers
 import (
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
@@ -29,7 +28,7 @@ func fillUpkeep(shown *quoratev1.Member, standing *peerv1.GetStandingResponse) {
 	shown.AuthorityEndsAt = timestampOrNil(standing.GetAuthorityEndsMs())
 	shown.LastBackupAt = timestampOrNil(standing.GetLastBackupMs())
 	if every := standing.GetBackupEveryMs(); every > 0 {
-		shown.BackupEvery = durationpb.New(time.Duration(every) * time.Millisecond)
+		shown.BackupIntervalMs = new(every)
 	}
 }
 

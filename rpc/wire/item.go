@@ -134,8 +134,10 @@ func toItemSpec(s *quoratev1.ItemSpec) *quota.ItemSpec {
 		Queueing: queueings[s.GetQueueing()], Retired: s.GetRetired(), Removed: s.GetRemoved(),
 	}
 	for _, t := range s.GetTurns() {
-		spec.Turns = append(spec.Turns, quota.Turn{From: t.GetState(), To: t.GetNewState(),
-			After: quota.Span(t.GetAfterMs())})
+		spec.Turns = append(spec.Turns, quota.Turn{
+			From: t.GetState(), To: t.GetNewState(),
+			After: quota.Span(t.GetAfterMs()),
+		})
 	}
 	slices.SortStableFunc(spec.Turns, func(a, b quota.Turn) int { return strings.Compare(a.From, b.From) })
 	return spec

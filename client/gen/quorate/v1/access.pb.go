@@ -1247,9 +1247,9 @@ type WhoCanRequest struct {
 	// Where: the tree; empty means the cluster.
 	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node; empty means the root.
-	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	Read          *ReadOptions `protobuf:"bytes,4,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1373,9 +1373,9 @@ type PlacedBinding struct {
 	// The tree where it stands; empty for the cluster.
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node where it stands; empty for the root.
-	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// The binding.
-	Binding       *Binding `protobuf:"bytes,2,opt,name=binding,proto3" json:"binding,omitempty"`
+	Binding       *Binding `protobuf:"bytes,3,opt,name=binding,proto3" json:"binding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3045,7 +3045,7 @@ type GetGuardReportResponse struct {
 	// True if there were too many to count all: there are at least so many.
 	UnownedIsCut bool `protobuf:"varint,3,opt,name=unowned_is_cut,json=unownedIsCut,proto3" json:"unowned_is_cut,omitempty"`
 	// Calls that a guarded cluster would have refused, counted by the server that answers since its start.
-	WouldRefuse []*WouldRefuse `protobuf:"bytes,4,rep,name=would_refuse,json=wouldRefuse,proto3" json:"would_refuse,omitempty"`
+	Refusals []*WouldRefuse `protobuf:"bytes,4,rep,name=refusals,proto3" json:"refusals,omitempty"`
 	// The log position and consistency of the answer.
 	Read          *ReadInfo `protobuf:"bytes,5,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3103,9 +3103,9 @@ func (x *GetGuardReportResponse) GetUnownedIsCut() bool {
 	return false
 }
 
-func (x *GetGuardReportResponse) GetWouldRefuse() []*WouldRefuse {
+func (x *GetGuardReportResponse) GetRefusals() []*WouldRefuse {
 	if x != nil {
-		return x.WouldRefuse
+		return x.Refusals
 	}
 	return nil
 }
@@ -3327,15 +3327,15 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\rWhoCanRequest\x12\x1d\n" +
 	"\x04verb\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04verb\x12\x1b\n" +
 	"\x04tree\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12+\n" +
-	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"q\n" +
+	"\x04node\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12+\n" +
+	"\x04read\x18\x04 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"q\n" +
 	"\x0eWhoCanResponse\x125\n" +
 	"\bbindings\x18\x01 \x03(\v2\x19.quorate.v1.PlacedBindingR\bbindings\x12(\n" +
 	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"f\n" +
 	"\rPlacedBinding\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x03 \x01(\tR\x04node\x12-\n" +
-	"\abinding\x18\x02 \x01(\v2\x13.quorate.v1.BindingR\abinding\"Y\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12-\n" +
+	"\abinding\x18\x03 \x01(\v2\x13.quorate.v1.BindingR\abinding\"Y\n" +
 	"\x10BootstrapRequest\x12\"\n" +
 	"\x06secret\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\x01R\x06secret\x12!\n" +
@@ -3438,12 +3438,12 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\x06before\x18\x01 \x01(\x0e2\x16.quorate.v1.AccessModeR\x06before\x12+\n" +
 	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"D\n" +
 	"\x15GetGuardReportRequest\x12+\n" +
-	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x99\x02\n" +
+	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x92\x02\n" +
 	"\x16GetGuardReportResponse\x12B\n" +
 	"\x11trees_with_admins\x18\x01 \x03(\v2\x16.quorate.v1.TreeAdminsR\x0ftreesWithAdmins\x12/\n" +
 	"\x13unowned_allocations\x18\x02 \x01(\x03R\x12unownedAllocations\x12$\n" +
-	"\x0eunowned_is_cut\x18\x03 \x01(\bR\funownedIsCut\x12:\n" +
-	"\fwould_refuse\x18\x04 \x03(\v2\x17.quorate.v1.WouldRefuseR\vwouldRefuse\x12(\n" +
+	"\x0eunowned_is_cut\x18\x03 \x01(\bR\funownedIsCut\x123\n" +
+	"\brefusals\x18\x04 \x03(\v2\x17.quorate.v1.WouldRefuseR\brefusals\x12(\n" +
 	"\x04read\x18\x05 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"8\n" +
 	"\n" +
 	"TreeAdmins\x12\x12\n" +
@@ -3614,7 +3614,7 @@ var file_quorate_v1_access_proto_depIdxs = []int32{
 	54, // 52: quorate.v1.SetAccessModeResponse.write:type_name -> quorate.v1.WriteInfo
 	52, // 53: quorate.v1.GetGuardReportRequest.read:type_name -> quorate.v1.ReadOptions
 	49, // 54: quorate.v1.GetGuardReportResponse.trees_with_admins:type_name -> quorate.v1.TreeAdmins
-	50, // 55: quorate.v1.GetGuardReportResponse.would_refuse:type_name -> quorate.v1.WouldRefuse
+	50, // 55: quorate.v1.GetGuardReportResponse.refusals:type_name -> quorate.v1.WouldRefuse
 	53, // 56: quorate.v1.GetGuardReportResponse.read:type_name -> quorate.v1.ReadInfo
 	12, // 57: quorate.v1.AccessService.WhoAmI:input_type -> quorate.v1.WhoAmIRequest
 	14, // 58: quorate.v1.AccessService.CanI:input_type -> quorate.v1.CanIRequest

@@ -180,24 +180,24 @@ const (
 	WatchTopic_WATCH_TOPIC_CONFIGURATION WatchTopic = 3
 	// What happens to nodes: scheduled limits that are made, begin, end soon, have ended or skip windows, where the caller
 	// may read the configuration, and drained nodes, where it may read usage.
-	WatchTopic_WATCH_TOPIC_NODES WatchTopic = 100
+	WatchTopic_WATCH_TOPIC_NODES WatchTopic = 4
 )
 
 // Enum value maps for WatchTopic.
 var (
 	WatchTopic_name = map[int32]string{
-		0:   "WATCH_TOPIC_UNSPECIFIED",
-		1:   "WATCH_TOPIC_ALLOCATIONS",
-		2:   "WATCH_TOPIC_THRESHOLDS",
-		3:   "WATCH_TOPIC_CONFIGURATION",
-		100: "WATCH_TOPIC_NODES",
+		0: "WATCH_TOPIC_UNSPECIFIED",
+		1: "WATCH_TOPIC_ALLOCATIONS",
+		2: "WATCH_TOPIC_THRESHOLDS",
+		3: "WATCH_TOPIC_CONFIGURATION",
+		4: "WATCH_TOPIC_NODES",
 	}
 	WatchTopic_value = map[string]int32{
 		"WATCH_TOPIC_UNSPECIFIED":   0,
 		"WATCH_TOPIC_ALLOCATIONS":   1,
 		"WATCH_TOPIC_THRESHOLDS":    2,
 		"WATCH_TOPIC_CONFIGURATION": 3,
-		"WATCH_TOPIC_NODES":         100,
+		"WATCH_TOPIC_NODES":         4,
 	}
 )
 
@@ -251,9 +251,9 @@ const (
 	// Its claims have changed by Resize, Transfer or Split.
 	AllocationChange_ALLOCATION_CHANGE_RESIZED AllocationChange = 8
 	// A resize of it waits in the queue.
-	AllocationChange_ALLOCATION_CHANGE_RESIZE_WAITING AllocationChange = 50
+	AllocationChange_ALLOCATION_CHANGE_RESIZE_WAITING AllocationChange = 9
 	// A resize that waited has ended and was not carried out.
-	AllocationChange_ALLOCATION_CHANGE_RESIZE_DROPPED AllocationChange = 51
+	AllocationChange_ALLOCATION_CHANGE_RESIZE_DROPPED AllocationChange = 10
 )
 
 // Enum value maps for AllocationChange.
@@ -268,8 +268,8 @@ var (
 		6:  "ALLOCATION_CHANGE_RESTORED",
 		7:  "ALLOCATION_CHANGE_SHRUNK",
 		8:  "ALLOCATION_CHANGE_RESIZED",
-		50: "ALLOCATION_CHANGE_RESIZE_WAITING",
-		51: "ALLOCATION_CHANGE_RESIZE_DROPPED",
+		9:  "ALLOCATION_CHANGE_RESIZE_WAITING",
+		10: "ALLOCATION_CHANGE_RESIZE_DROPPED",
 	}
 	AllocationChange_value = map[string]int32{
 		"ALLOCATION_CHANGE_UNSPECIFIED":    0,
@@ -281,8 +281,8 @@ var (
 		"ALLOCATION_CHANGE_RESTORED":       6,
 		"ALLOCATION_CHANGE_SHRUNK":         7,
 		"ALLOCATION_CHANGE_RESIZED":        8,
-		"ALLOCATION_CHANGE_RESIZE_WAITING": 50,
-		"ALLOCATION_CHANGE_RESIZE_DROPPED": 51,
+		"ALLOCATION_CHANGE_RESIZE_WAITING": 9,
+		"ALLOCATION_CHANGE_RESIZE_DROPPED": 10,
 	}
 )
 
@@ -336,43 +336,43 @@ const (
 	// The use has fallen below a threshold by its margin, or the threshold is gone.
 	EventKind_EVENT_KIND_CLEARED EventKind = 8
 	// Nothing is held any more at a node that is being drained, and below it.
-	EventKind_EVENT_KIND_DRAINED EventKind = 12
+	EventKind_EVENT_KIND_DRAINED EventKind = 9
 	// A webhook could not deliver for too long; the id is its name. Only callers with audit.read on the cluster see it.
-	EventKind_EVENT_KIND_WEBHOOK_DEAD EventKind = 20
+	EventKind_EVENT_KIND_WEBHOOK_DEAD EventKind = 10
 	// A scheduled limit came into force. Its id is that of the event.
-	EventKind_EVENT_KIND_LIMIT_STARTED EventKind = 24
+	EventKind_EVENT_KIND_LIMIT_STARTED EventKind = 11
 	// A scheduled limit ends soon: in an hour, or in half of its time.
-	EventKind_EVENT_KIND_LIMIT_ENDING EventKind = 25
+	EventKind_EVENT_KIND_LIMIT_ENDING EventKind = 12
 	// A scheduled limit has ended, was cancelled by an actor, or its node or resource was removed.
-	EventKind_EVENT_KIND_LIMIT_ENDED EventKind = 26
+	EventKind_EVENT_KIND_LIMIT_ENDED EventKind = 13
 	// A limit was scheduled by an actor.
-	EventKind_EVENT_KIND_LIMIT_SCHEDULED EventKind = 27
+	EventKind_EVENT_KIND_LIMIT_SCHEDULED EventKind = 14
 	// Windows to come of a recurring limit are skipped, because a policy does not allow them.
-	EventKind_EVENT_KIND_LIMIT_SKIPPED EventKind = 37
+	EventKind_EVENT_KIND_LIMIT_SKIPPED EventKind = 15
 	// The declared time of an allocation was over, and it ended.
-	EventKind_EVENT_KIND_DECLARED_END EventKind = 110
+	EventKind_EVENT_KIND_DECLARED_END EventKind = 16
 )
 
 // Enum value maps for EventKind.
 var (
 	EventKind_name = map[int32]string{
-		0:   "EVENT_KIND_UNSPECIFIED",
-		1:   "EVENT_KIND_DENIED",
-		2:   "EVENT_KIND_PREEMPTED",
-		3:   "EVENT_KIND_EXPIRED",
-		4:   "EVENT_KIND_RESTORED",
-		5:   "EVENT_KIND_REVOKED",
-		6:   "EVENT_KIND_DROPPED",
-		7:   "EVENT_KIND_CROSSED",
-		8:   "EVENT_KIND_CLEARED",
-		12:  "EVENT_KIND_DRAINED",
-		20:  "EVENT_KIND_WEBHOOK_DEAD",
-		24:  "EVENT_KIND_LIMIT_STARTED",
-		25:  "EVENT_KIND_LIMIT_ENDING",
-		26:  "EVENT_KIND_LIMIT_ENDED",
-		27:  "EVENT_KIND_LIMIT_SCHEDULED",
-		37:  "EVENT_KIND_LIMIT_SKIPPED",
-		110: "EVENT_KIND_DECLARED_END",
+		0:  "EVENT_KIND_UNSPECIFIED",
+		1:  "EVENT_KIND_DENIED",
+		2:  "EVENT_KIND_PREEMPTED",
+		3:  "EVENT_KIND_EXPIRED",
+		4:  "EVENT_KIND_RESTORED",
+		5:  "EVENT_KIND_REVOKED",
+		6:  "EVENT_KIND_DROPPED",
+		7:  "EVENT_KIND_CROSSED",
+		8:  "EVENT_KIND_CLEARED",
+		9:  "EVENT_KIND_DRAINED",
+		10: "EVENT_KIND_WEBHOOK_DEAD",
+		11: "EVENT_KIND_LIMIT_STARTED",
+		12: "EVENT_KIND_LIMIT_ENDING",
+		13: "EVENT_KIND_LIMIT_ENDED",
+		14: "EVENT_KIND_LIMIT_SCHEDULED",
+		15: "EVENT_KIND_LIMIT_SKIPPED",
+		16: "EVENT_KIND_DECLARED_END",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":     0,
@@ -384,14 +384,14 @@ var (
 		"EVENT_KIND_DROPPED":         6,
 		"EVENT_KIND_CROSSED":         7,
 		"EVENT_KIND_CLEARED":         8,
-		"EVENT_KIND_DRAINED":         12,
-		"EVENT_KIND_WEBHOOK_DEAD":    20,
-		"EVENT_KIND_LIMIT_STARTED":   24,
-		"EVENT_KIND_LIMIT_ENDING":    25,
-		"EVENT_KIND_LIMIT_ENDED":     26,
-		"EVENT_KIND_LIMIT_SCHEDULED": 27,
-		"EVENT_KIND_LIMIT_SKIPPED":   37,
-		"EVENT_KIND_DECLARED_END":    110,
+		"EVENT_KIND_DRAINED":         9,
+		"EVENT_KIND_WEBHOOK_DEAD":    10,
+		"EVENT_KIND_LIMIT_STARTED":   11,
+		"EVENT_KIND_LIMIT_ENDING":    12,
+		"EVENT_KIND_LIMIT_ENDED":     13,
+		"EVENT_KIND_LIMIT_SCHEDULED": 14,
+		"EVENT_KIND_LIMIT_SKIPPED":   15,
+		"EVENT_KIND_DECLARED_END":    16,
 	}
 )
 
@@ -499,17 +499,17 @@ type Claim struct {
 	// denied while the node is over its limit.
 	Amounts map[string]int64 `protobuf:"bytes,3,rep,name=amounts,proto3" json:"amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Items of itemized resources of the tree. They count at the node like amounts. A claim has amounts or items.
-	Items []*ItemPick `protobuf:"bytes,7,rep,name=items,proto3" json:"items,omitempty"`
+	Items []*ItemPick `protobuf:"bytes,4,rep,name=items,proto3" json:"items,omitempty"`
 	// Overrides the request's priority in this tree.
-	Priority *int64 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	Priority *int64 `protobuf:"varint,5,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
 	// Overrides the request's type in this tree.
-	PreemptionClass *int64 `protobuf:"varint,5,opt,name=preemption_class,json=preemptionClass,proto3,oneof" json:"preemption_class,omitempty"`
+	PreemptionClass *int64 `protobuf:"varint,6,opt,name=preemption_class,json=preemptionClass,proto3,oneof" json:"preemption_class,omitempty"`
 	// Overrides the request's unpreemptable in this tree.
-	Unpreemptable *bool `protobuf:"varint,6,opt,name=unpreemptable,proto3,oneof" json:"unpreemptable,omitempty"`
+	Unpreemptable *bool `protobuf:"varint,7,opt,name=unpreemptable,proto3,oneof" json:"unpreemptable,omitempty"`
 	// Ranges of amounts, of resources that amounts does not name. All ranges of a request take their steps together, and
 	// have equally many: the request gets the most steps with which everything fits. It waits, preempts others and is
 	// denied for the least amounts only.
-	Ranges        []*AmountRange `protobuf:"bytes,40,rep,name=ranges,proto3" json:"ranges,omitempty"`
+	Ranges        []*AmountRange `protobuf:"bytes,8,rep,name=ranges,proto3" json:"ranges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -678,52 +678,52 @@ type AllocateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Chosen by the caller, 1 to 128 visible ASCII characters; a retry uses the same id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The claims, 1 to 32, at most one for each node; empty with any_of.
-	Claims []*Claim `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
-	// What to do if it does not fit.
-	Mode Mode `protobuf:"varint,3,opt,name=mode,proto3,enum=quorate.v1.Mode" json:"mode,omitempty"`
-	// Free text for people and filters; at most 32 pairs, keys up to 63 bytes, values up to 256.
-	Labels map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The principal, for limits of users, groups and applications.
-	Principal *Principal `protobuf:"bytes,5,opt,name=principal,proto3" json:"principal,omitempty"`
-	// Any integer, 0 by default; a larger number is a higher priority. Only a higher priority preempts a lower one.
-	Priority int64 `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
-	// Only allocations of the same type preempt each other.
-	PreemptionClass int64 `protobuf:"varint,7,opt,name=preemption_class,json=preemptionClass,proto3" json:"preemption_class,omitempty"`
-	// True if it may not be preempted. It may still be moved between the nodes of a borrowing tree.
-	Unpreemptable bool `protobuf:"varint,8,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
-	// For MODE_RESERVE: how long the reservation lasts, in milliseconds of ledger time; 0 means 60,000.
-	ReserveMs int64 `protobuf:"varint,9,opt,name=reserve_ms,json=reserveMs,proto3" json:"reserve_ms,omitempty"`
-	// Time to live in milliseconds of ledger time: the allocation is a lease and expires unless it is renewed within this
-	// time. 0 means the shortest default of its items and trees, or no lease if they have none. At most 7 days and the
-	// maximum of its trees.
-	TtlMs int64 `protobuf:"varint,10,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
-	// For MODE_WAIT: how long it may wait, in milliseconds of ledger time; 0 means 7 days, which is also the maximum.
-	WaitMs int64 `protobuf:"varint,11,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
-	// For MODE_WAIT, in milliseconds of ledger time: the request leaves the queue when it is neither repeated nor renewed
-	// for this long, and a grant from the queue, with a TTL or without one, ends when it is not collected by a repetition
-	// or renewal for this long. 1,000 to 3,600,000; 0 means 120,000.
-	KeepMs int64 `protobuf:"varint,12,opt,name=keep_ms,json=keepMs,proto3" json:"keep_ms,omitempty"`
-	// For MODE_WAIT: how long this call waits for the grant, in milliseconds, before it returns the position in the
-	// queue; at most a minute, and until shortly before the caller's deadline.
-	PollMs int64 `protobuf:"varint,13,opt,name=poll_ms,json=pollMs,proto3" json:"poll_ms,omitempty"`
-	// Data of the lease for its holder; at most 64 pairs and 16 KiB. Never logged.
-	UserData map[string]string `protobuf:"bytes,14,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// How long the allocation is held at most, in milliseconds of ledger time from its grant, or from the confirmation of
-	// a reservation. At its end the allocation expires; no renewal, resize or transfer moves that end. 0 declares no end;
-	// at most 366 days.
-	ForMs int64 `protobuf:"varint,70,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
-	// A denial says who holds what stands in the way, see Decision.holders. It costs a look at the newest 10,000
-	// allocations, so a scheduler that asks all the time leaves it out. Without effect in a batch.
-	NameHolders bool `protobuf:"varint,60,opt,name=name_holders,json=nameHolders,proto3" json:"name_holders,omitempty"`
-	// Alternatives in order of preference, instead of claims. The first that fits without ending others is held, or else
-	// the first that fits by preemption. A request that waits does so for all of them, and is granted the one that fits
-	// first. Not with MODE_FORCE.
-	AnyOf []*Alternative `protobuf:"bytes,90,rep,name=any_of,json=anyOf,proto3" json:"any_of,omitempty"`
 	// The namespace of the id; empty for the caller's own, which is its user, such as account/hans, or "default" without a
 	// credential. Equal ids in two namespaces name two allocations. In a guarded cluster another namespace than the
 	// caller's own needs hold.operate at each claim; those that begin with "frontend/" are shared and need hold.
-	Namespace     string `protobuf:"bytes,15,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The claims, 1 to 32, at most one for each node; empty with any_of.
+	Claims []*Claim `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
+	// What to do if it does not fit.
+	Mode Mode `protobuf:"varint,4,opt,name=mode,proto3,enum=quorate.v1.Mode" json:"mode,omitempty"`
+	// Free text for people and filters; at most 32 pairs, keys up to 63 bytes, values up to 256.
+	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The principal, for limits of users, groups and applications.
+	Principal *Principal `protobuf:"bytes,6,opt,name=principal,proto3" json:"principal,omitempty"`
+	// Any integer, 0 by default; a larger number is a higher priority. Only a higher priority preempts a lower one.
+	Priority int64 `protobuf:"varint,7,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Only allocations of the same type preempt each other.
+	PreemptionClass int64 `protobuf:"varint,8,opt,name=preemption_class,json=preemptionClass,proto3" json:"preemption_class,omitempty"`
+	// True if it may not be preempted. It may still be moved between the nodes of a borrowing tree.
+	Unpreemptable bool `protobuf:"varint,9,opt,name=unpreemptable,proto3" json:"unpreemptable,omitempty"`
+	// For MODE_RESERVE: how long the reservation lasts, in milliseconds of ledger time; 0 means 60,000.
+	ReserveMs int64 `protobuf:"varint,10,opt,name=reserve_ms,json=reserveMs,proto3" json:"reserve_ms,omitempty"`
+	// Time to live in milliseconds of ledger time: the allocation is a lease and expires unless it is renewed within this
+	// time. 0 means the shortest default of its items and trees, or no lease if they have none. At most 7 days and the
+	// maximum of its trees.
+	TtlMs int64 `protobuf:"varint,11,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	// For MODE_WAIT: how long it may wait, in milliseconds of ledger time; 0 means 7 days, which is also the maximum.
+	WaitMs int64 `protobuf:"varint,12,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	// For MODE_WAIT, in milliseconds of ledger time: the request leaves the queue when it is neither repeated nor renewed
+	// for this long, and a grant from the queue, with a TTL or without one, ends when it is not collected by a repetition
+	// or renewal for this long. 1,000 to 3,600,000; 0 means 120,000.
+	KeepMs int64 `protobuf:"varint,13,opt,name=keep_ms,json=keepMs,proto3" json:"keep_ms,omitempty"`
+	// For MODE_WAIT: how long this call waits for the grant, in milliseconds, before it returns the position in the
+	// queue; at most a minute, and until shortly before the caller's deadline.
+	PollMs int64 `protobuf:"varint,14,opt,name=poll_ms,json=pollMs,proto3" json:"poll_ms,omitempty"`
+	// Data of the lease for its holder; at most 64 pairs and 16 KiB. Never logged.
+	UserData map[string]string `protobuf:"bytes,15,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How long the allocation is held at most, in milliseconds of ledger time from its grant, or from the confirmation of
+	// a reservation. At its end the allocation expires; no renewal, resize or transfer moves that end. 0 declares no end;
+	// at most 366 days.
+	ForMs int64 `protobuf:"varint,16,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	// A denial says who holds what stands in the way, see Decision.holders. It costs a look at the newest 10,000
+	// allocations, so a scheduler that asks all the time leaves it out. Without effect in a batch.
+	NameHolders bool `protobuf:"varint,17,opt,name=name_holders,json=nameHolders,proto3" json:"name_holders,omitempty"`
+	// Alternatives in order of preference, instead of claims. The first that fits without ending others is held, or else
+	// the first that fits by preemption. A request that waits does so for all of them, and is granted the one that fits
+	// first. Not with MODE_FORCE.
+	AnyOf         []*Alternative `protobuf:"bytes,18,rep,name=any_of,json=anyOf,proto3" json:"any_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -761,6 +761,13 @@ func (*AllocateRequest) Descriptor() ([]byte, []int) {
 func (x *AllocateRequest) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *AllocateRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
 	}
 	return ""
 }
@@ -877,13 +884,6 @@ func (x *AllocateRequest) GetAnyOf() []*Alternative {
 	return nil
 }
 
-func (x *AllocateRequest) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
-}
-
 // Alternative is one list of claims of a request that wants one of several.
 type Alternative struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -935,67 +935,67 @@ type Allocation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The caller's id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The namespace of the id.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The claims, with the nodes where they are counted.
-	Claims []*HeldClaim `protobuf:"bytes,2,rep,name=claims,proto3" json:"claims,omitempty"`
+	Claims []*HeldClaim `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
 	// The labels of the request.
-	Labels map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Labels map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The state of the allocation.
-	State AllocationState `protobuf:"varint,4,opt,name=state,proto3,enum=quorate.v1.AllocationState" json:"state,omitempty"`
+	State AllocationState `protobuf:"varint,5,opt,name=state,proto3,enum=quorate.v1.AllocationState" json:"state,omitempty"`
 	// Fencing token of the grant: larger than that of every earlier grant of the cluster.
-	Fence uint64 `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
+	Fence uint64 `protobuf:"varint,6,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Ledger time of the grant in milliseconds since the cluster was created.
-	GrantedLedgerMs int64 `protobuf:"varint,6,opt,name=granted_ledger_ms,json=grantedLedgerMs,proto3" json:"granted_ledger_ms,omitempty"`
+	GrantedLedgerMs int64 `protobuf:"varint,7,opt,name=granted_ledger_ms,json=grantedLedgerMs,proto3" json:"granted_ledger_ms,omitempty"`
 	// Wall-clock time of the grant on the leader; for people only.
-	GrantedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=granted_at,json=grantedAt,proto3" json:"granted_at,omitempty"`
+	GrantedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=granted_at,json=grantedAt,proto3" json:"granted_at,omitempty"`
 	// Wall-clock time of the end; unset while held. For people only.
-	EndedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	EndedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
 	// The principal of the request.
-	Principal *Principal `protobuf:"bytes,9,opt,name=principal,proto3" json:"principal,omitempty"`
+	Principal *Principal `protobuf:"bytes,10,opt,name=principal,proto3" json:"principal,omitempty"`
 	// True if it was held regardless of limits.
-	Forced bool `protobuf:"varint,10,opt,name=forced,proto3" json:"forced,omitempty"`
+	Forced bool `protobuf:"varint,11,opt,name=forced,proto3" json:"forced,omitempty"`
 	// For a reservation: ledger time at which it expires.
-	ReservedUntilLedgerMs int64 `protobuf:"varint,11,opt,name=reserved_until_ledger_ms,json=reservedUntilLedgerMs,proto3" json:"reserved_until_ledger_ms,omitempty"`
+	ReservedUntilLedgerMs int64 `protobuf:"varint,12,opt,name=reserved_until_ledger_ms,json=reservedUntilLedgerMs,proto3" json:"reserved_until_ledger_ms,omitempty"`
 	// For a preempted one: the allocation in favor of which it ended. Without an id if a drain ended it. Not set if the
 	// caller may not know.
-	PreemptedBy *AllocationRef `protobuf:"bytes,12,opt,name=preempted_by,json=preemptedBy,proto3" json:"preempted_by,omitempty"`
+	PreemptedBy *AllocationRef `protobuf:"bytes,13,opt,name=preempted_by,json=preemptedBy,proto3" json:"preempted_by,omitempty"`
 	// The allocations that its grant preempted; at most 100 unless it is a reservation.
-	Preempted []*Preempted `protobuf:"bytes,13,rep,name=preempted,proto3" json:"preempted,omitempty"`
+	Preempted []*Preempted `protobuf:"bytes,14,rep,name=preempted,proto3" json:"preempted,omitempty"`
 	// For a lease: how long a renewal extends it.
-	TtlMs int64 `protobuf:"varint,14,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	TtlMs int64 `protobuf:"varint,15,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	// For a lease: ledger time at which it ends unless it is renewed before. Never later than ends_ledger_ms; without a
 	// TTL it is the same.
-	ExpiresLedgerMs int64 `protobuf:"varint,15,opt,name=expires_ledger_ms,json=expiresLedgerMs,proto3" json:"expires_ledger_ms,omitempty"`
+	ExpiresLedgerMs int64 `protobuf:"varint,16,opt,name=expires_ledger_ms,json=expiresLedgerMs,proto3" json:"expires_ledger_ms,omitempty"`
 	// For a revoked lease: the allocation in favor of which it ends. It ends at expires_ledger_ms even if it is renewed.
 	// Without an id if a drain has revoked it, or the caller may not know.
-	RevokedBy *AllocationRef `protobuf:"bytes,16,opt,name=revoked_by,json=revokedBy,proto3" json:"revoked_by,omitempty"`
+	RevokedBy *AllocationRef `protobuf:"bytes,17,opt,name=revoked_by,json=revokedBy,proto3" json:"revoked_by,omitempty"`
 	// Data of the lease. In a guarded cluster it is only in answers of GetAllocation, to the owner and to callers with
 	// data.read, and in answers to commands of the owner.
-	UserData map[string]string `protobuf:"bytes,17,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	UserData map[string]string `protobuf:"bytes,18,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// While it waits: its position in the queue.
-	Waiting *Waiting `protobuf:"bytes,18,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Waiting *Waiting `protobuf:"bytes,19,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// Priority in the queue.
-	Priority int64 `protobuf:"varint,19,opt,name=priority,proto3" json:"priority,omitempty"`
+	Priority int64 `protobuf:"varint,20,opt,name=priority,proto3" json:"priority,omitempty"`
 	// The generation of the last Resize, Transfer or Split that named one; 0 if none did.
-	Generation uint64 `protobuf:"varint,20,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation uint64 `protobuf:"varint,21,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The allocation that it was split from; not set if it was not.
-	SplitFrom *AllocationRef `protobuf:"bytes,21,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
+	SplitFrom *AllocationRef `protobuf:"bytes,22,opt,name=split_from,json=splitFrom,proto3" json:"split_from,omitempty"`
 	// The identity that has made it and may change it; empty if none has, as in a cluster that is not guarded.
-	Owner string `protobuf:"bytes,60,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner string `protobuf:"bytes,23,opt,name=owner,proto3" json:"owner,omitempty"`
 	// The number of the alternative in any_of that it was granted, from 1; 0 if its request had none, or still waits.
-	Alternative int32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
+	Alternative int32 `protobuf:"varint,24,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	// Why it was preempted or revoked, or released by a caller who does not own it; not set otherwise.
-	Reason *EndReason `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason *EndReason `protobuf:"bytes,25,opt,name=reason,proto3" json:"reason,omitempty"`
 	// What others gave up for it; not set if none did. Of an allocation that was granted from the queue, and of a request
 	// that waits, this and preempted also have the leases that were revoked for it.
-	MadeRoom *MadeRoom `protobuf:"bytes,111,opt,name=made_room,json=madeRoom,proto3" json:"made_room,omitempty"`
+	MadeRoom *MadeRoom `protobuf:"bytes,26,opt,name=made_room,json=madeRoom,proto3" json:"made_room,omitempty"`
 	// The declared time of the request; 0 if it declared none.
-	ForMs int64 `protobuf:"varint,112,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
+	ForMs int64 `protobuf:"varint,27,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
 	// Ledger time at which its declared time is over; 0 if it declared none or does not hold yet.
-	EndsLedgerMs int64 `protobuf:"varint,113,opt,name=ends_ledger_ms,json=endsLedgerMs,proto3" json:"ends_ledger_ms,omitempty"`
+	EndsLedgerMs int64 `protobuf:"varint,28,opt,name=ends_ledger_ms,json=endsLedgerMs,proto3" json:"ends_ledger_ms,omitempty"`
 	// The resize that waits for it; unset if none does.
-	Resize *WaitingResize `protobuf:"bytes,95,opt,name=resize,proto3" json:"resize,omitempty"`
-	// The namespace of the id.
-	Namespace     string `protobuf:"bytes,22,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Resize        *WaitingResize `protobuf:"bytes,29,opt,name=resize,proto3" json:"resize,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1033,6 +1033,13 @@ func (*Allocation) Descriptor() ([]byte, []int) {
 func (x *Allocation) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *Allocation) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
 	}
 	return ""
 }
@@ -1226,13 +1233,6 @@ func (x *Allocation) GetResize() *WaitingResize {
 	return nil
 }
 
-func (x *Allocation) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
-}
-
 // WaitingResize is a resize in the queue. Its allocation holds its present amounts meanwhile.
 type WaitingResize struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1315,11 +1315,11 @@ type Waiting struct {
 	Line string `protobuf:"bytes,6,opt,name=line,proto3" json:"line,omitempty"`
 	// The alternatives of any_of that it waits for, in order; position and line, and the claims of the allocation, are
 	// those of the first. Alternatives that can never fit are left out. Not set in events of a watch.
-	Alternatives []*WaitingAlternative `protobuf:"bytes,90,rep,name=alternatives,proto3" json:"alternatives,omitempty"`
+	Alternatives []*WaitingAlternative `protobuf:"bytes,7,rep,name=alternatives,proto3" json:"alternatives,omitempty"`
 	// Ledger time at which it is granted at the latest if nothing else changes: allocations with known ends end then, all
 	// others stay held, callers that wait go on waiting, and no new requests arrive. 0 if it was not asked for, if
 	// something in the way has no known end, or if the caller may not read holders on the whole cluster.
-	CertainByLedgerMs int64 `protobuf:"varint,110,opt,name=certain_by_ledger_ms,json=certainByLedgerMs,proto3" json:"certain_by_ledger_ms,omitempty"`
+	CertainByLedgerMs int64 `protobuf:"varint,8,opt,name=certain_by_ledger_ms,json=certainByLedgerMs,proto3" json:"certain_by_ledger_ms,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -1507,7 +1507,7 @@ type HeldClaim struct {
 	// What items were asked for.
 	Picks []*ItemPick `protobuf:"bytes,10,rep,name=picks,proto3" json:"picks,omitempty"`
 	// The ranges that were asked for at this node; amounts says what is held of them.
-	Ranges        []*AmountRange `protobuf:"bytes,40,rep,name=ranges,proto3" json:"ranges,omitempty"`
+	Ranges        []*AmountRange `protobuf:"bytes,11,rep,name=ranges,proto3" json:"ranges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2193,17 +2193,17 @@ type RenewRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id given to Allocate.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The namespace of the id; empty for the caller's own.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The fence of the grant; 0 is not checked. A different fence is refused, so that a caller cannot renew the lease of
 	// another caller.
-	Fence uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	Fence uint64 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	// The new TTL in milliseconds of ledger time; 0 keeps the present one.
-	TtlMs int64 `protobuf:"varint,3,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	TtlMs int64 `protobuf:"varint,4,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	// Merged into the data of the lease; an empty value removes a key.
-	UserData map[string]string `protobuf:"bytes,4,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	UserData map[string]string `protobuf:"bytes,5,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Changes to items that it holds.
-	Items []*ItemUpdate `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
-	// The namespace of the id; empty for the caller's own.
-	Namespace     string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Items         []*ItemUpdate `protobuf:"bytes,6,rep,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2245,6 +2245,13 @@ func (x *RenewRequest) GetId() string {
 	return ""
 }
 
+func (x *RenewRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
 func (x *RenewRequest) GetFence() uint64 {
 	if x != nil {
 		return x.Fence
@@ -2271,13 +2278,6 @@ func (x *RenewRequest) GetItems() []*ItemUpdate {
 		return x.Items
 	}
 	return nil
-}
-
-func (x *RenewRequest) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
 }
 
 // RenewResponse shows the renewed allocation.
@@ -2519,23 +2519,23 @@ type ResizeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id of the allocation.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The namespace of the id; empty for the caller's own.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The fence of the grant; 0 is not checked.
-	Fence uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	Fence uint64 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	// A number that the caller counts up with each change of this allocation. The last one again is a repetition, and an
 	// earlier one is refused. 0 is not checked.
-	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The changes, at most one for each node.
-	Claims []*ClaimChange `protobuf:"bytes,4,rep,name=claims,proto3" json:"claims,omitempty"`
+	Claims []*ClaimChange `protobuf:"bytes,5,rep,name=claims,proto3" json:"claims,omitempty"`
 	// Decide without changing anything.
-	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DryRun bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// How long it may wait in the queue, in milliseconds of ledger time, at most a week; 0 denies it at once if it does not
 	// fit. A resize that exceeds a limit on its own is denied at once.
-	WaitMs int64 `protobuf:"varint,95,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	WaitMs int64 `protobuf:"varint,7,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
 	// How long this call waits until the resize is carried out, in milliseconds, before it returns that it waits; at most a
 	// minute, and until shortly before the caller's deadline. It needs wait_ms.
-	PollMs int64 `protobuf:"varint,96,opt,name=poll_ms,json=pollMs,proto3" json:"poll_ms,omitempty"`
-	// The namespace of the id; empty for the caller's own.
-	Namespace     string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	PollMs        int64 `protobuf:"varint,8,opt,name=poll_ms,json=pollMs,proto3" json:"poll_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2573,6 +2573,13 @@ func (*ResizeRequest) Descriptor() ([]byte, []int) {
 func (x *ResizeRequest) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *ResizeRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
 	}
 	return ""
 }
@@ -2617,13 +2624,6 @@ func (x *ResizeRequest) GetPollMs() int64 {
 		return x.PollMs
 	}
 	return 0
-}
-
-func (x *ResizeRequest) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
 }
 
 // ClaimChange sets amounts at one node of an allocation.
@@ -2760,17 +2760,17 @@ type TransferRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id of the allocation.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The namespace of the id; empty for the caller's own.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The fence of the grant; 0 is not checked.
-	Fence uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	Fence uint64 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	// A number that the caller counts up with each change of this allocation. The last one again is a repetition, and an
 	// earlier one is refused. 0 is not checked.
-	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The moves.
-	Moves []*ClaimMove `protobuf:"bytes,4,rep,name=moves,proto3" json:"moves,omitempty"`
+	Moves []*ClaimMove `protobuf:"bytes,5,rep,name=moves,proto3" json:"moves,omitempty"`
 	// Decide without changing anything.
-	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// The namespace of the id; empty for the caller's own.
-	Namespace     string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	DryRun        bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2812,6 +2812,13 @@ func (x *TransferRequest) GetId() string {
 	return ""
 }
 
+func (x *TransferRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
 func (x *TransferRequest) GetFence() uint64 {
 	if x != nil {
 		return x.Fence
@@ -2838,13 +2845,6 @@ func (x *TransferRequest) GetDryRun() bool {
 		return x.DryRun
 	}
 	return false
-}
-
-func (x *TransferRequest) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
 }
 
 // ClaimMove moves one claim, with everything that it holds. All moves of a request are one step: each names a node where
@@ -2982,17 +2982,17 @@ type SplitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id of the allocation.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The namespace of the id, and of those of the parts; empty for the caller's own.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The fence of the grant; 0 is not checked.
-	Fence uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	Fence uint64 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	// A number that the caller counts up with each change of this allocation. The last one again is a repetition, and an
 	// earlier one is refused. 0 is not checked.
-	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The new allocations.
-	Parts []*SplitPart `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
+	Parts []*SplitPart `protobuf:"bytes,5,rep,name=parts,proto3" json:"parts,omitempty"`
 	// Decide without changing anything.
-	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// The namespace of the id, and of those of the parts; empty for the caller's own.
-	Namespace     string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	DryRun        bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3034,6 +3034,13 @@ func (x *SplitRequest) GetId() string {
 	return ""
 }
 
+func (x *SplitRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
 func (x *SplitRequest) GetFence() uint64 {
 	if x != nil {
 		return x.Fence
@@ -3060,13 +3067,6 @@ func (x *SplitRequest) GetDryRun() bool {
 		return x.DryRun
 	}
 	return false
-}
-
-func (x *SplitRequest) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
 }
 
 // SplitPart is a new allocation.
@@ -3205,9 +3205,9 @@ type SplitResponse struct {
 	// The decision.
 	Decision *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
 	// The parts, in the order of the request.
-	Parts []*Allocation `protobuf:"bytes,6,rep,name=parts,proto3" json:"parts,omitempty"`
+	Parts []*Allocation `protobuf:"bytes,3,rep,name=parts,proto3" json:"parts,omitempty"`
 	// The write; a repetition if the change was made before.
-	Write         *WriteInfo `protobuf:"bytes,3,opt,name=write,proto3" json:"write,omitempty"`
+	Write         *WriteInfo `protobuf:"bytes,4,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3288,14 +3288,14 @@ type ListWaitingRequest struct {
 	// Also foretell when each request is granted at the latest, see Waiting.certain_by_ledger_ms. This is expensive: the
 	// server lets time pass in a copy of the ledger. resource_exhausted beyond 200,000 allocations, waiting requests and
 	// items.
-	CertainBy bool `protobuf:"varint,110,opt,name=certain_by,json=certainBy,proto3" json:"certain_by,omitempty"`
+	CertainBy bool `protobuf:"varint,7,opt,name=certain_by,json=certainBy,proto3" json:"certain_by,omitempty"`
 	// Only requests that this identity has made, see Allocation.owner.
-	Owner string `protobuf:"bytes,7,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner string `protobuf:"bytes,8,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Also tell who is in the way of each request, see Decision.holders. A page then has at most 20 requests, and costs a
 	// look at the newest 10,000 allocations.
-	NameBlockers bool `protobuf:"varint,8,opt,name=name_blockers,json=nameBlockers,proto3" json:"name_blockers,omitempty"`
+	NameBlockers bool `protobuf:"varint,9,opt,name=name_blockers,json=nameBlockers,proto3" json:"name_blockers,omitempty"`
 	// Only requests in this namespace; empty for all.
-	Namespace     string `protobuf:"bytes,9,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace     string `protobuf:"bytes,10,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3544,9 +3544,9 @@ type WatchAllocationsRequest struct {
 	// Only allocations with a claim at this node or below it, and only what else happens there; needs tree.
 	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
 	// What to watch; empty for allocations. With allocations or a namespace only these can be watched.
-	Topics []WatchTopic `protobuf:"varint,50,rep,packed,name=topics,proto3,enum=quorate.v1.WatchTopic" json:"topics,omitempty"`
+	Topics []WatchTopic `protobuf:"varint,6,rep,packed,name=topics,proto3,enum=quorate.v1.WatchTopic" json:"topics,omitempty"`
 	// Only allocations in this namespace; empty for all.
-	Namespace     string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace     string `protobuf:"bytes,7,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3645,12 +3645,12 @@ type WatchAllocationsResponse struct {
 	// Ledger time of that index.
 	LedgerTimeMs int64 `protobuf:"varint,5,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
 	// The threshold that was crossed or cleared; unset for other changes.
-	Crossing *ThresholdCrossing `protobuf:"bytes,50,opt,name=crossing,proto3" json:"crossing,omitempty"`
+	Crossing *ThresholdCrossing `protobuf:"bytes,6,opt,name=crossing,proto3" json:"crossing,omitempty"`
 	// The change of the configuration, as far as it is at the watched nodes and the caller may read it; unset for other
 	// changes.
-	Revision *Revision `protobuf:"bytes,51,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision *Revision `protobuf:"bytes,7,opt,name=revision,proto3" json:"revision,omitempty"`
 	// What has happened to a node; unset for other changes.
-	Event         *Event `protobuf:"bytes,100,opt,name=event,proto3" json:"event,omitempty"`
+	Event         *Event `protobuf:"bytes,8,opt,name=event,proto3" json:"event,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3854,15 +3854,15 @@ type ReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id given to Allocate.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The namespace of the id; empty for the caller's own.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Returns only these of its items. The allocation continues with the others and ends with the last one.
-	Items []*ItemName `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
+	Items []*ItemName `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
 	// The state of the returned items; empty means the default of their resource.
-	ItemState string `protobuf:"bytes,3,opt,name=item_state,json=itemState,proto3" json:"item_state,omitempty"`
+	ItemState string `protobuf:"bytes,4,opt,name=item_state,json=itemState,proto3" json:"item_state,omitempty"`
 	// The fence of the grant, so that a late call does not end the next grant under the same id; 0 is not checked. Another
 	// fence is refused with FENCE_MISMATCH.
-	Fence uint64 `protobuf:"varint,4,opt,name=fence,proto3" json:"fence,omitempty"`
-	// The namespace of the id; empty for the caller's own.
-	Namespace     string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Fence         uint64 `protobuf:"varint,5,opt,name=fence,proto3" json:"fence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3904,6 +3904,13 @@ func (x *ReleaseRequest) GetId() string {
 	return ""
 }
 
+func (x *ReleaseRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
 func (x *ReleaseRequest) GetItems() []*ItemName {
 	if x != nil {
 		return x.Items
@@ -3923,13 +3930,6 @@ func (x *ReleaseRequest) GetFence() uint64 {
 		return x.Fence
 	}
 	return 0
-}
-
-func (x *ReleaseRequest) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
 }
 
 // ReleaseResponse shows the ended allocation.
@@ -4171,10 +4171,10 @@ type GetAllocationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id given to Allocate.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Freshness of the answer; linearizable by default.
-	Read *ReadOptions `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
 	// The namespace of the id; empty for the caller's own.
-	Namespace     string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Freshness of the answer; linearizable by default.
+	Read          *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4216,18 +4216,18 @@ func (x *GetAllocationRequest) GetId() string {
 	return ""
 }
 
-func (x *GetAllocationRequest) GetRead() *ReadOptions {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
 func (x *GetAllocationRequest) GetNamespace() string {
 	if x != nil {
 		return x.Namespace
 	}
 	return ""
+}
+
+func (x *GetAllocationRequest) GetRead() *ReadOptions {
+	if x != nil {
+		return x.Read
+	}
+	return nil
 }
 
 // GetAllocationResponse shows one allocation.
@@ -4304,17 +4304,17 @@ type ListAllocationsRequest struct {
 	// Only leases.
 	Leases bool `protobuf:"varint,7,opt,name=leases,proto3" json:"leases,omitempty"`
 	// Only allocations of this user.
-	User string `protobuf:"bytes,60,opt,name=user,proto3" json:"user,omitempty"`
+	User string `protobuf:"bytes,8,opt,name=user,proto3" json:"user,omitempty"`
 	// Only allocations of this application, of any user.
-	Application string `protobuf:"bytes,61,opt,name=application,proto3" json:"application,omitempty"`
+	Application string `protobuf:"bytes,9,opt,name=application,proto3" json:"application,omitempty"`
 	// Only allocations that this identity has made, see Allocation.owner.
-	Owner string `protobuf:"bytes,62,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner string `protobuf:"bytes,10,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Only allocations whose ids begin so, in any namespace that the others do not exclude.
-	IdPrefix string `protobuf:"bytes,63,opt,name=id_prefix,json=idPrefix,proto3" json:"id_prefix,omitempty"`
+	IdPrefix string `protobuf:"bytes,11,opt,name=id_prefix,json=idPrefix,proto3" json:"id_prefix,omitempty"`
 	// Only allocations in this state: held or reserved; unspecified for both.
-	State AllocationState `protobuf:"varint,64,opt,name=state,proto3,enum=quorate.v1.AllocationState" json:"state,omitempty"`
+	State AllocationState `protobuf:"varint,12,opt,name=state,proto3,enum=quorate.v1.AllocationState" json:"state,omitempty"`
 	// Only allocations in this namespace; empty for all.
-	Namespace     string `protobuf:"bytes,8,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace     string `protobuf:"bytes,13,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4519,11 +4519,11 @@ type ConfirmRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id given to Allocate.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The namespace of the id; empty for the caller's own.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The fence of the grant, so that a late call does not confirm the next grant under the same id; 0 is not checked. Another
 	// fence is refused with FENCE_MISMATCH.
-	Fence uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
-	// The namespace of the id; empty for the caller's own.
-	Namespace     string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Fence         uint64 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4565,18 +4565,18 @@ func (x *ConfirmRequest) GetId() string {
 	return ""
 }
 
-func (x *ConfirmRequest) GetFence() uint64 {
-	if x != nil {
-		return x.Fence
-	}
-	return 0
-}
-
 func (x *ConfirmRequest) GetNamespace() string {
 	if x != nil {
 		return x.Namespace
 	}
 	return ""
+}
+
+func (x *ConfirmRequest) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
 }
 
 // ConfirmResponse shows the held allocation.
@@ -4639,11 +4639,11 @@ type CancelRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id given to Allocate.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The namespace of the id; empty for the caller's own.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The fence of the grant, so that a late call does not end the next grant under the same id; 0 is not checked. Another
 	// fence is refused with FENCE_MISMATCH.
-	Fence uint64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
-	// The namespace of the id; empty for the caller's own.
-	Namespace     string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Fence         uint64 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4685,18 +4685,18 @@ func (x *CancelRequest) GetId() string {
 	return ""
 }
 
-func (x *CancelRequest) GetFence() uint64 {
-	if x != nil {
-		return x.Fence
-	}
-	return 0
-}
-
 func (x *CancelRequest) GetNamespace() string {
 	if x != nil {
 		return x.Namespace
 	}
 	return ""
+}
+
+func (x *CancelRequest) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
 }
 
 // CancelResponse shows the ended reservation.
@@ -4705,9 +4705,9 @@ type CancelResponse struct {
 	// The record after its end.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	// The preempted allocations that are held again: all that the reservation had preempted, or none.
-	Restored []*AllocationRef `protobuf:"bytes,4,rep,name=restored,proto3" json:"restored,omitempty"`
+	Restored []*AllocationRef `protobuf:"bytes,2,rep,name=restored,proto3" json:"restored,omitempty"`
 	// The write; a repetition if it had been cancelled before.
-	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
+	Write         *WriteInfo `protobuf:"bytes,3,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4986,29 +4986,29 @@ type Event struct {
 	Kind EventKind `protobuf:"varint,2,opt,name=kind,proto3,enum=quorate.v1.EventKind" json:"kind,omitempty"`
 	// The id of the allocation, request or scheduled limit.
 	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
-	// The allocation that caused it, if another did; without an id if the caller may not know.
-	By *AllocationRef `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
-	// Ledger time.
-	HappenedLedgerMs int64 `protobuf:"varint,5,opt,name=happened_ledger_ms,json=happenedLedgerMs,proto3" json:"happened_ledger_ms,omitempty"`
-	// Wall-clock time on the leader; for people only.
-	HappenedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=happened_at,json=happenedAt,proto3" json:"happened_at,omitempty"`
-	// For a denial: the decision.
-	Decision *Decision `protobuf:"bytes,7,opt,name=decision,proto3" json:"decision,omitempty"`
-	// For EVENT_KIND_CROSSED and EVENT_KIND_CLEARED: the threshold. Such events have no id.
-	Crossing *ThresholdCrossing `protobuf:"bytes,50,opt,name=crossing,proto3" json:"crossing,omitempty"`
-	// For a node that was drained: its tree.
-	Tree string `protobuf:"bytes,30,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node.
-	Node string `protobuf:"bytes,31,opt,name=node,proto3" json:"node,omitempty"`
-	// For EVENT_KIND_LIMIT_STARTED, _ENDING, _ENDED, _SCHEDULED and _SKIPPED: the scheduled limit.
-	Scheduled *ScheduledLimitEvent `protobuf:"bytes,51,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
-	// For EVENT_KIND_PREEMPTED and EVENT_KIND_REVOKED: why.
-	Reason *EndReason `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The namespace of the id; empty unless it is that of an allocation or request.
-	Namespace string `protobuf:"bytes,8,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace string `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The allocation that caused it, if another did; without an id if the caller may not know.
+	By *AllocationRef `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
+	// Ledger time.
+	HappenedLedgerMs int64 `protobuf:"varint,6,opt,name=happened_ledger_ms,json=happenedLedgerMs,proto3" json:"happened_ledger_ms,omitempty"`
+	// Wall-clock time on the leader; for people only.
+	HappenedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=happened_at,json=happenedAt,proto3" json:"happened_at,omitempty"`
+	// For a denial: the decision.
+	Decision *Decision `protobuf:"bytes,8,opt,name=decision,proto3" json:"decision,omitempty"`
+	// For EVENT_KIND_CROSSED and EVENT_KIND_CLEARED: the threshold. Such events have no id.
+	Crossing *ThresholdCrossing `protobuf:"bytes,9,opt,name=crossing,proto3" json:"crossing,omitempty"`
+	// For a node that was drained: its tree.
+	Tree string `protobuf:"bytes,10,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node.
+	Node string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
+	// For EVENT_KIND_LIMIT_STARTED, _ENDING, _ENDED, _SCHEDULED and _SKIPPED: the scheduled limit.
+	Scheduled *ScheduledLimitEvent `protobuf:"bytes,12,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
+	// For EVENT_KIND_PREEMPTED and EVENT_KIND_REVOKED: why.
+	Reason *EndReason `protobuf:"bytes,13,opt,name=reason,proto3" json:"reason,omitempty"`
 	// For scheduled limits, and for ends that no other allocation caused: who did, such as "system/calendar" for what happens
 	// because its time has come.
-	Actor         string `protobuf:"bytes,9,opt,name=actor,proto3" json:"actor,omitempty"`
+	Actor         string `protobuf:"bytes,14,opt,name=actor,proto3" json:"actor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5060,6 +5060,13 @@ func (x *Event) GetKind() EventKind {
 func (x *Event) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *Event) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
 	}
 	return ""
 }
@@ -5127,13 +5134,6 @@ func (x *Event) GetReason() *EndReason {
 	return nil
 }
 
-func (x *Event) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
-}
-
 func (x *Event) GetActor() string {
 	if x != nil {
 		return x.Actor
@@ -5152,19 +5152,19 @@ type ListEventsRequest struct {
 	Kind EventKind `protobuf:"varint,3,opt,name=kind,proto3,enum=quorate.v1.EventKind" json:"kind,omitempty"`
 	// Only events of this id.
 	Id string `protobuf:"bytes,4,opt,name=id,proto3" json:"id,omitempty"`
+	// Only events of allocations in this namespace. With an id, empty stands for the caller's own.
+	Namespace string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Freshness of the answer; linearizable by default.
-	Read *ReadOptions `protobuf:"bytes,5,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
 	// Only events about this tree.
-	Tree string `protobuf:"bytes,50,opt,name=tree,proto3" json:"tree,omitempty"`
+	Tree string `protobuf:"bytes,7,opt,name=tree,proto3" json:"tree,omitempty"`
 	// Only events about this node or nodes below it; needs tree. Events of allocations that have ended more than ten
 	// minutes ago are not known to be there; denials and thresholds are.
-	Node string `protobuf:"bytes,51,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,8,opt,name=node,proto3" json:"node,omitempty"`
 	// Newest first. Then a page continues with its next as before.
-	NewestFirst bool `protobuf:"varint,52,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
+	NewestFirst bool `protobuf:"varint,9,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
 	// Only events before this number; 0 for no such bound.
-	Before uint64 `protobuf:"varint,53,opt,name=before,proto3" json:"before,omitempty"`
-	// Only events of allocations in this namespace. With an id, empty stands for the caller's own.
-	Namespace     string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Before        uint64 `protobuf:"varint,10,opt,name=before,proto3" json:"before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5227,6 +5227,13 @@ func (x *ListEventsRequest) GetId() string {
 	return ""
 }
 
+func (x *ListEventsRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
 func (x *ListEventsRequest) GetRead() *ReadOptions {
 	if x != nil {
 		return x.Read
@@ -5260,13 +5267,6 @@ func (x *ListEventsRequest) GetBefore() uint64 {
 		return x.Before
 	}
 	return 0
-}
-
-func (x *ListEventsRequest) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
 }
 
 // ListEventsResponse is one page.
@@ -5357,11 +5357,11 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12P\n" +
 	"\aamounts\x18\x03 \x03(\v2\x1e.quorate.v1.Claim.AmountsEntryB\x16\xbaH\x13\x9a\x01\x10\x10 \"\x06r\x04\x10\x01(?*\x04\"\x02(\x00R\aamounts\x124\n" +
-	"\x05items\x18\a \x03(\v2\x14.quorate.v1.ItemPickB\b\xbaH\x05\x92\x01\x02\x10 R\x05items\x12\x1f\n" +
-	"\bpriority\x18\x04 \x01(\x03H\x00R\bpriority\x88\x01\x01\x12.\n" +
-	"\x10preemption_class\x18\x05 \x01(\x03H\x01R\x0fpreemptionClass\x88\x01\x01\x12)\n" +
-	"\runpreemptable\x18\x06 \x01(\bH\x02R\runpreemptable\x88\x01\x01\x129\n" +
-	"\x06ranges\x18( \x03(\v2\x17.quorate.v1.AmountRangeB\b\xbaH\x05\x92\x01\x02\x10 R\x06ranges\x1a:\n" +
+	"\x05items\x18\x04 \x03(\v2\x14.quorate.v1.ItemPickB\b\xbaH\x05\x92\x01\x02\x10 R\x05items\x12\x1f\n" +
+	"\bpriority\x18\x05 \x01(\x03H\x00R\bpriority\x88\x01\x01\x12.\n" +
+	"\x10preemption_class\x18\x06 \x01(\x03H\x01R\x0fpreemptionClass\x88\x01\x01\x12)\n" +
+	"\runpreemptable\x18\a \x01(\bH\x02R\runpreemptable\x88\x01\x01\x129\n" +
+	"\x06ranges\x18\b \x03(\v2\x17.quorate.v1.AmountRangeB\b\xbaH\x05\x92\x01\x02\x10 R\x06ranges\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\v\n" +
@@ -5374,29 +5374,29 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04most\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04most\x12\x1b\n" +
 	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\xe6\a\n" +
 	"\x0fAllocateRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x123\n" +
-	"\x06claims\x18\x02 \x03(\v2\x11.quorate.v1.ClaimB\b\xbaH\x05\x92\x01\x02\x10 R\x06claims\x12.\n" +
-	"\x04mode\x18\x03 \x01(\x0e2\x10.quorate.v1.ModeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12X\n" +
-	"\x06labels\x18\x04 \x03(\v2'.quorate.v1.AllocateRequest.LabelsEntryB\x17\xbaH\x14\x9a\x01\x11\x10 \"\x06r\x04\x10\x01(?*\x05r\x03(\x80\x02R\x06labels\x123\n" +
-	"\tprincipal\x18\x05 \x01(\v2\x15.quorate.v1.PrincipalR\tprincipal\x12\x1a\n" +
-	"\bpriority\x18\x06 \x01(\x03R\bpriority\x12)\n" +
-	"\x10preemption_class\x18\a \x01(\x03R\x0fpreemptionClass\x12$\n" +
-	"\runpreemptable\x18\b \x01(\bR\runpreemptable\x12+\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x126\n" +
+	"\tnamespace\x18\x02 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x123\n" +
+	"\x06claims\x18\x03 \x03(\v2\x11.quorate.v1.ClaimB\b\xbaH\x05\x92\x01\x02\x10 R\x06claims\x12.\n" +
+	"\x04mode\x18\x04 \x01(\x0e2\x10.quorate.v1.ModeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12X\n" +
+	"\x06labels\x18\x05 \x03(\v2'.quorate.v1.AllocateRequest.LabelsEntryB\x17\xbaH\x14\x9a\x01\x11\x10 \"\x06r\x04\x10\x01(?*\x05r\x03(\x80\x02R\x06labels\x123\n" +
+	"\tprincipal\x18\x06 \x01(\v2\x15.quorate.v1.PrincipalR\tprincipal\x12\x1a\n" +
+	"\bpriority\x18\a \x01(\x03R\bpriority\x12)\n" +
+	"\x10preemption_class\x18\b \x01(\x03R\x0fpreemptionClass\x12$\n" +
+	"\runpreemptable\x18\t \x01(\bR\runpreemptable\x12+\n" +
 	"\n" +
-	"reserve_ms\x18\t \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\treserveMs\x12$\n" +
-	"\x06ttl_ms\x18\n" +
-	" \x01(\x03B\r\xbaH\n" +
+	"reserve_ms\x18\n" +
+	" \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\treserveMs\x12$\n" +
+	"\x06ttl_ms\x18\v \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x05ttlMs\x12&\n" +
-	"\await_ms\x18\v \x01(\x03B\r\xbaH\n" +
+	"\await_ms\x18\f \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x06waitMs\x12%\n" +
-	"\akeep_ms\x18\f \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\x06keepMs\x12$\n" +
-	"\apoll_ms\x18\r \x01(\x03B\v\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00R\x06pollMs\x12P\n" +
-	"\tuser_data\x18\x0e \x03(\v2).quorate.v1.AllocateRequest.UserDataEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\buserData\x12$\n" +
-	"\x06for_ms\x18F \x01(\x03B\r\xbaH\n" +
+	"\akeep_ms\x18\r \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\x06keepMs\x12$\n" +
+	"\apoll_ms\x18\x0e \x01(\x03B\v\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00R\x06pollMs\x12P\n" +
+	"\tuser_data\x18\x0f \x03(\v2).quorate.v1.AllocateRequest.UserDataEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\buserData\x12$\n" +
+	"\x06for_ms\x18\x10 \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x90\xde\xe6u(\x00R\x05forMs\x12!\n" +
-	"\fname_holders\x18< \x01(\bR\vnameHolders\x128\n" +
-	"\x06any_of\x18Z \x03(\v2\x17.quorate.v1.AlternativeB\b\xbaH\x05\x92\x01\x02\x10\bR\x05anyOf\x126\n" +
-	"\tnamespace\x18\x0f \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x1a9\n" +
+	"\fname_holders\x18\x11 \x01(\bR\vnameHolders\x128\n" +
+	"\x06any_of\x18\x12 \x03(\v2\x17.quorate.v1.AlternativeB\b\xbaH\x05\x92\x01\x02\x10\bR\x05anyOf\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
@@ -5409,41 +5409,41 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
 	"Allocation\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12-\n" +
-	"\x06claims\x18\x02 \x03(\v2\x15.quorate.v1.HeldClaimR\x06claims\x12:\n" +
-	"\x06labels\x18\x03 \x03(\v2\".quorate.v1.Allocation.LabelsEntryR\x06labels\x121\n" +
-	"\x05state\x18\x04 \x01(\x0e2\x1b.quorate.v1.AllocationStateR\x05state\x12\x14\n" +
-	"\x05fence\x18\x05 \x01(\x04R\x05fence\x12*\n" +
-	"\x11granted_ledger_ms\x18\x06 \x01(\x03R\x0fgrantedLedgerMs\x129\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12-\n" +
+	"\x06claims\x18\x03 \x03(\v2\x15.quorate.v1.HeldClaimR\x06claims\x12:\n" +
+	"\x06labels\x18\x04 \x03(\v2\".quorate.v1.Allocation.LabelsEntryR\x06labels\x121\n" +
+	"\x05state\x18\x05 \x01(\x0e2\x1b.quorate.v1.AllocationStateR\x05state\x12\x14\n" +
+	"\x05fence\x18\x06 \x01(\x04R\x05fence\x12*\n" +
+	"\x11granted_ledger_ms\x18\a \x01(\x03R\x0fgrantedLedgerMs\x129\n" +
 	"\n" +
-	"granted_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tgrantedAt\x125\n" +
-	"\bended_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x123\n" +
-	"\tprincipal\x18\t \x01(\v2\x15.quorate.v1.PrincipalR\tprincipal\x12\x16\n" +
-	"\x06forced\x18\n" +
-	" \x01(\bR\x06forced\x127\n" +
-	"\x18reserved_until_ledger_ms\x18\v \x01(\x03R\x15reservedUntilLedgerMs\x12<\n" +
-	"\fpreempted_by\x18\f \x01(\v2\x19.quorate.v1.AllocationRefR\vpreemptedBy\x123\n" +
-	"\tpreempted\x18\r \x03(\v2\x15.quorate.v1.PreemptedR\tpreempted\x12\x15\n" +
-	"\x06ttl_ms\x18\x0e \x01(\x03R\x05ttlMs\x12*\n" +
-	"\x11expires_ledger_ms\x18\x0f \x01(\x03R\x0fexpiresLedgerMs\x128\n" +
+	"granted_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tgrantedAt\x125\n" +
+	"\bended_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x123\n" +
+	"\tprincipal\x18\n" +
+	" \x01(\v2\x15.quorate.v1.PrincipalR\tprincipal\x12\x16\n" +
+	"\x06forced\x18\v \x01(\bR\x06forced\x127\n" +
+	"\x18reserved_until_ledger_ms\x18\f \x01(\x03R\x15reservedUntilLedgerMs\x12<\n" +
+	"\fpreempted_by\x18\r \x01(\v2\x19.quorate.v1.AllocationRefR\vpreemptedBy\x123\n" +
+	"\tpreempted\x18\x0e \x03(\v2\x15.quorate.v1.PreemptedR\tpreempted\x12\x15\n" +
+	"\x06ttl_ms\x18\x0f \x01(\x03R\x05ttlMs\x12*\n" +
+	"\x11expires_ledger_ms\x18\x10 \x01(\x03R\x0fexpiresLedgerMs\x128\n" +
 	"\n" +
-	"revoked_by\x18\x10 \x01(\v2\x19.quorate.v1.AllocationRefR\trevokedBy\x12A\n" +
-	"\tuser_data\x18\x11 \x03(\v2$.quorate.v1.Allocation.UserDataEntryR\buserData\x12-\n" +
-	"\awaiting\x18\x12 \x01(\v2\x13.quorate.v1.WaitingR\awaiting\x12\x1a\n" +
-	"\bpriority\x18\x13 \x01(\x03R\bpriority\x12\x1e\n" +
+	"revoked_by\x18\x11 \x01(\v2\x19.quorate.v1.AllocationRefR\trevokedBy\x12A\n" +
+	"\tuser_data\x18\x12 \x03(\v2$.quorate.v1.Allocation.UserDataEntryR\buserData\x12-\n" +
+	"\awaiting\x18\x13 \x01(\v2\x13.quorate.v1.WaitingR\awaiting\x12\x1a\n" +
+	"\bpriority\x18\x14 \x01(\x03R\bpriority\x12\x1e\n" +
 	"\n" +
-	"generation\x18\x14 \x01(\x04R\n" +
+	"generation\x18\x15 \x01(\x04R\n" +
 	"generation\x128\n" +
 	"\n" +
-	"split_from\x18\x15 \x01(\v2\x19.quorate.v1.AllocationRefR\tsplitFrom\x12\x14\n" +
-	"\x05owner\x18< \x01(\tR\x05owner\x12 \n" +
-	"\valternative\x18Z \x01(\x05R\valternative\x12-\n" +
-	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\x121\n" +
-	"\tmade_room\x18o \x01(\v2\x14.quorate.v1.MadeRoomR\bmadeRoom\x12\x15\n" +
-	"\x06for_ms\x18p \x01(\x03R\x05forMs\x12$\n" +
-	"\x0eends_ledger_ms\x18q \x01(\x03R\fendsLedgerMs\x121\n" +
-	"\x06resize\x18_ \x01(\v2\x19.quorate.v1.WaitingResizeR\x06resize\x12\x1c\n" +
-	"\tnamespace\x18\x16 \x01(\tR\tnamespace\x1a9\n" +
+	"split_from\x18\x16 \x01(\v2\x19.quorate.v1.AllocationRefR\tsplitFrom\x12\x14\n" +
+	"\x05owner\x18\x17 \x01(\tR\x05owner\x12 \n" +
+	"\valternative\x18\x18 \x01(\x05R\valternative\x12-\n" +
+	"\x06reason\x18\x19 \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\x121\n" +
+	"\tmade_room\x18\x1a \x01(\v2\x14.quorate.v1.MadeRoomR\bmadeRoom\x12\x15\n" +
+	"\x06for_ms\x18\x1b \x01(\x03R\x05forMs\x12$\n" +
+	"\x0eends_ledger_ms\x18\x1c \x01(\x03R\fendsLedgerMs\x121\n" +
+	"\x06resize\x18\x1d \x01(\v2\x19.quorate.v1.WaitingResizeR\x06resize\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
@@ -5464,8 +5464,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x14keep_until_ledger_ms\x18\x04 \x01(\x03R\x11keepUntilLedgerMs\x12\x1a\n" +
 	"\bposition\x18\x05 \x01(\x03R\bposition\x12\x12\n" +
 	"\x04line\x18\x06 \x01(\tR\x04line\x12B\n" +
-	"\falternatives\x18Z \x03(\v2\x1e.quorate.v1.WaitingAlternativeR\falternatives\x12/\n" +
-	"\x14certain_by_ledger_ms\x18n \x01(\x03R\x11certainByLedgerMs\"\x95\x01\n" +
+	"\falternatives\x18\a \x03(\v2\x1e.quorate.v1.WaitingAlternativeR\falternatives\x12/\n" +
+	"\x14certain_by_ledger_ms\x18\b \x01(\x03R\x11certainByLedgerMs\"\x95\x01\n" +
 	"\x12WaitingAlternative\x12 \n" +
 	"\valternative\x18\x01 \x01(\x05R\valternative\x12-\n" +
 	"\x06claims\x18\x02 \x03(\v2\x15.quorate.v1.HeldClaimR\x06claims\x12\x1a\n" +
@@ -5483,7 +5483,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05items\x18\t \x03(\v2\x14.quorate.v1.HeldItemR\x05items\x12*\n" +
 	"\x05picks\x18\n" +
 	" \x03(\v2\x14.quorate.v1.ItemPickR\x05picks\x12/\n" +
-	"\x06ranges\x18( \x03(\v2\x17.quorate.v1.AmountRangeR\x06ranges\x1a:\n" +
+	"\x06ranges\x18\v \x03(\v2\x17.quorate.v1.AmountRangeR\x06ranges\x1a:\n" +
 	"\fAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xa9\x01\n" +
@@ -5523,13 +5523,13 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bdecision\x18\x03 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12-\n" +
 	"\aproblem\x18\x04 \x01(\v2\x13.quorate.v1.ProblemR\aproblem\"\xee\x02\n" +
 	"\fRenewRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
-	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12$\n" +
-	"\x06ttl_ms\x18\x03 \x01(\x03B\r\xbaH\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x126\n" +
+	"\tnamespace\x18\x02 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x12\x14\n" +
+	"\x05fence\x18\x03 \x01(\x04R\x05fence\x12$\n" +
+	"\x06ttl_ms\x18\x04 \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x05ttlMs\x12M\n" +
-	"\tuser_data\x18\x04 \x03(\v2&.quorate.v1.RenewRequest.UserDataEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\buserData\x127\n" +
-	"\x05items\x18\x05 \x03(\v2\x16.quorate.v1.ItemUpdateB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05items\x126\n" +
-	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x1a;\n" +
+	"\tuser_data\x18\x05 \x03(\v2&.quorate.v1.RenewRequest.UserDataEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\buserData\x127\n" +
+	"\x05items\x18\x06 \x03(\v2\x16.quorate.v1.ItemUpdateB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05items\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"t\n" +
@@ -5548,18 +5548,18 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\afailure\x18\x02 \x01(\v2\x13.quorate.v1.FailureH\x00R\afailureB\t\n" +
 	"\aoutcome\"\xc8\x02\n" +
 	"\rResizeRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
-	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x126\n" +
+	"\tnamespace\x18\x02 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x12\x14\n" +
+	"\x05fence\x18\x03 \x01(\x04R\x05fence\x12\x1e\n" +
 	"\n" +
-	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\x18\x04 \x01(\x04R\n" +
 	"generation\x12;\n" +
-	"\x06claims\x18\x04 \x03(\v2\x17.quorate.v1.ClaimChangeB\n" +
+	"\x06claims\x18\x05 \x03(\v2\x17.quorate.v1.ClaimChangeB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\x12\x17\n" +
-	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x12&\n" +
-	"\await_ms\x18_ \x01(\x03B\r\xbaH\n" +
+	"\adry_run\x18\x06 \x01(\bR\x06dryRun\x12&\n" +
+	"\await_ms\x18\a \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x06waitMs\x12$\n" +
-	"\apoll_ms\x18` \x01(\x03B\v\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00R\x06pollMs\x126\n" +
-	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"\xe0\x01\n" +
+	"\apoll_ms\x18\b \x01(\x03B\v\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00R\x06pollMs\"\xe0\x01\n" +
 	"\vClaimChange\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12X\n" +
@@ -5574,15 +5574,15 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12+\n" +
 	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xf8\x01\n" +
 	"\x0fTransferRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
-	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x126\n" +
+	"\tnamespace\x18\x02 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x12\x14\n" +
+	"\x05fence\x18\x03 \x01(\x04R\x05fence\x12\x1e\n" +
 	"\n" +
-	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\x18\x04 \x01(\x04R\n" +
 	"generation\x127\n" +
-	"\x05moves\x18\x04 \x03(\v2\x15.quorate.v1.ClaimMoveB\n" +
+	"\x05moves\x18\x05 \x03(\v2\x15.quorate.v1.ClaimMoveB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x05moves\x12\x17\n" +
-	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x126\n" +
-	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"m\n" +
+	"\adry_run\x18\x06 \x01(\bR\x06dryRun\"m\n" +
 	"\tClaimMove\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12#\n" +
@@ -5594,15 +5594,15 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12+\n" +
 	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xf5\x01\n" +
 	"\fSplitRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
-	"\x05fence\x18\x02 \x01(\x04R\x05fence\x12\x1e\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x126\n" +
+	"\tnamespace\x18\x02 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x12\x14\n" +
+	"\x05fence\x18\x03 \x01(\x04R\x05fence\x12\x1e\n" +
 	"\n" +
-	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\x18\x04 \x01(\x04R\n" +
 	"generation\x127\n" +
-	"\x05parts\x18\x04 \x03(\v2\x15.quorate.v1.SplitPartB\n" +
+	"\x05parts\x18\x05 \x03(\v2\x15.quorate.v1.SplitPartB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x05parts\x12\x17\n" +
-	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x126\n" +
-	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"n\n" +
+	"\adry_run\x18\x06 \x01(\bR\x06dryRun\"n\n" +
 	"\tSplitPart\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12:\n" +
 	"\x06claims\x18\x02 \x03(\v2\x16.quorate.v1.SplitClaimB\n" +
@@ -5621,8 +5621,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x120\n" +
 	"\bdecision\x18\x02 \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x12,\n" +
-	"\x05parts\x18\x06 \x03(\v2\x16.quorate.v1.AllocationR\x05parts\x12+\n" +
-	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x8e\x03\n" +
+	"\x05parts\x18\x03 \x03(\v2\x16.quorate.v1.AllocationR\x05parts\x12+\n" +
+	"\x05write\x18\x04 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x8e\x03\n" +
 	"\x12ListWaitingRequest\x12\x1b\n" +
 	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12#\n" +
@@ -5633,10 +5633,11 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"page_token\x18\x05 \x01(\tB\a\xbaH\x04r\x02(@R\tpageToken\x12+\n" +
 	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1d\n" +
 	"\n" +
-	"certain_by\x18n \x01(\bR\tcertainBy\x12\x1e\n" +
-	"\x05owner\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x05owner\x12#\n" +
-	"\rname_blockers\x18\b \x01(\bR\fnameBlockers\x126\n" +
-	"\tnamespace\x18\t \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"z\n" +
+	"certain_by\x18\a \x01(\bR\tcertainBy\x12\x1e\n" +
+	"\x05owner\x18\b \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x05owner\x12#\n" +
+	"\rname_blockers\x18\t \x01(\bR\fnameBlockers\x126\n" +
+	"\tnamespace\x18\n" +
+	" \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"z\n" +
 	"\x0eWaitingRequest\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
@@ -5654,8 +5655,8 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\vallocations\x18\x03 \x03(\v2\x19.quorate.v1.AllocationRefB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\vallocations\x12\x1b\n" +
 	"\x04tree\x18\x04 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12A\n" +
-	"\x06topics\x182 \x03(\x0e2\x16.quorate.v1.WatchTopicB\x11\xbaH\x0e\x92\x01\v\x10\x04\"\a\x82\x01\x04\x10\x01 \x00R\x06topics\x126\n" +
-	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"\xf2\x02\n" +
+	"\x06topics\x18\x06 \x03(\x0e2\x16.quorate.v1.WatchTopicB\x11\xbaH\x0e\x92\x01\v\x10\x04\"\a\x82\x01\x04\x10\x01 \x00R\x06topics\x126\n" +
+	"\tnamespace\x18\a \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"\xf2\x02\n" +
 	"\x18WatchAllocationsResponse\x124\n" +
 	"\x06change\x18\x01 \x01(\x0e2\x1c.quorate.v1.AllocationChangeR\x06change\x126\n" +
 	"\n" +
@@ -5664,9 +5665,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05index\x18\x03 \x01(\x04R\x05index\x12\x16\n" +
 	"\x06number\x18\x04 \x01(\rR\x06number\x12$\n" +
 	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\x129\n" +
-	"\bcrossing\x182 \x01(\v2\x1d.quorate.v1.ThresholdCrossingR\bcrossing\x120\n" +
-	"\brevision\x183 \x01(\v2\x14.quorate.v1.RevisionR\brevision\x12'\n" +
-	"\x05event\x18d \x01(\v2\x11.quorate.v1.EventR\x05event\"\xe2\x01\n" +
+	"\bcrossing\x18\x06 \x01(\v2\x1d.quorate.v1.ThresholdCrossingR\bcrossing\x120\n" +
+	"\brevision\x18\a \x01(\v2\x14.quorate.v1.RevisionR\brevision\x12'\n" +
+	"\x05event\x18\b \x01(\v2\x11.quorate.v1.EventR\x05event\"\xe2\x01\n" +
 	"\x11ThresholdCrossing\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -5677,12 +5678,12 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\acleared\x18\a \x01(\bR\acleared\x12\x18\n" +
 	"\aomitted\x18\b \x01(\x05R\aomitted\"\xe4\x01\n" +
 	"\x0eReleaseRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x125\n" +
-	"\x05items\x18\x02 \x03(\v2\x14.quorate.v1.ItemNameB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05items\x12&\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x126\n" +
+	"\tnamespace\x18\x02 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x125\n" +
+	"\x05items\x18\x03 \x03(\v2\x14.quorate.v1.ItemNameB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05items\x12&\n" +
 	"\n" +
-	"item_state\x18\x03 \x01(\tB\a\xbaH\x04r\x02(?R\titemState\x12\x14\n" +
-	"\x05fence\x18\x04 \x01(\x04R\x05fence\x126\n" +
-	"\tnamespace\x18\x05 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"v\n" +
+	"item_state\x18\x04 \x01(\tB\a\xbaH\x04r\x02(?R\titemState\x12\x14\n" +
+	"\x05fence\x18\x05 \x01(\x04R\x05fence\"v\n" +
 	"\x0fReleaseResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
@@ -5698,9 +5699,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\afailure\x18\x02 \x01(\v2\x13.quorate.v1.FailureH\x00R\afailureB\t\n" +
 	"\aoutcome\"\xa2\x01\n" +
 	"\x14GetAllocationRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12+\n" +
-	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x126\n" +
-	"\tnamespace\x18\x03 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"y\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x126\n" +
+	"\tnamespace\x18\x02 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x12+\n" +
+	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"y\n" +
 	"\x15GetAllocationResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
@@ -5716,12 +5717,13 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"page_token\x18\x05 \x01(\tB\a\xbaH\x04r\x02(@R\tpageToken\x12+\n" +
 	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x16\n" +
 	"\x06leases\x18\a \x01(\bR\x06leases\x12\x1c\n" +
-	"\x04user\x18< \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x04user\x12*\n" +
-	"\vapplication\x18= \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vapplication\x12\x1e\n" +
-	"\x05owner\x18> \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x05owner\x122\n" +
-	"\tid_prefix\x18? \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\bidPrefix\x12?\n" +
-	"\x05state\x18@ \x01(\x0e2\x1b.quorate.v1.AllocationStateB\f\xbaH\t\x82\x01\x06\x18\x00\x18\x01\x18\x03R\x05state\x126\n" +
-	"\tnamespace\x18\b \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x1a9\n" +
+	"\x04user\x18\b \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x04user\x12*\n" +
+	"\vapplication\x18\t \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vapplication\x12\x1e\n" +
+	"\x05owner\x18\n" +
+	" \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x05owner\x122\n" +
+	"\tid_prefix\x18\v \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\bidPrefix\x12?\n" +
+	"\x05state\x18\f \x01(\x0e2\x1b.quorate.v1.AllocationStateB\f\xbaH\t\x82\x01\x06\x18\x00\x18\x01\x18\x03R\x05state\x126\n" +
+	"\tnamespace\x18\r \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc1\x01\n" +
@@ -5731,24 +5733,24 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
 	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\x85\x01\n" +
 	"\x0eConfirmRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
-	"\x05fence\x18\x02 \x01(\x04R\x05fence\x126\n" +
-	"\tnamespace\x18\x03 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"v\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x126\n" +
+	"\tnamespace\x18\x02 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x12\x14\n" +
+	"\x05fence\x18\x03 \x01(\x04R\x05fence\"v\n" +
 	"\x0fConfirmResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x12+\n" +
 	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x84\x01\n" +
 	"\rCancelRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x14\n" +
-	"\x05fence\x18\x02 \x01(\x04R\x05fence\x126\n" +
-	"\tnamespace\x18\x03 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"\xac\x01\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x126\n" +
+	"\tnamespace\x18\x02 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x12\x14\n" +
+	"\x05fence\x18\x03 \x01(\x04R\x05fence\"\xac\x01\n" +
 	"\x0eCancelResponse\x126\n" +
 	"\n" +
 	"allocation\x18\x01 \x01(\v2\x16.quorate.v1.AllocationR\n" +
 	"allocation\x125\n" +
-	"\brestored\x18\x04 \x03(\v2\x19.quorate.v1.AllocationRefR\brestored\x12+\n" +
-	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xf2\x01\n" +
+	"\brestored\x18\x02 \x03(\v2\x19.quorate.v1.AllocationRefR\brestored\x12+\n" +
+	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xf2\x01\n" +
 	"\x0eExplainRequest\x127\n" +
 	"\arequest\x18\x01 \x01(\v2\x1b.quorate.v1.AllocateRequestH\x00R\arequest\x12\x10\n" +
 	"\x02id\x18\x02 \x01(\tH\x00R\x02id\x12+\n" +
@@ -5771,31 +5773,33 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05Event\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.quorate.v1.EventKindR\x04kind\x12\x0e\n" +
-	"\x02id\x18\x03 \x01(\tR\x02id\x12)\n" +
-	"\x02by\x18\x04 \x01(\v2\x19.quorate.v1.AllocationRefR\x02by\x12,\n" +
-	"\x12happened_ledger_ms\x18\x05 \x01(\x03R\x10happenedLedgerMs\x12;\n" +
-	"\vhappened_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"\x02id\x18\x03 \x01(\tR\x02id\x12\x1c\n" +
+	"\tnamespace\x18\x04 \x01(\tR\tnamespace\x12)\n" +
+	"\x02by\x18\x05 \x01(\v2\x19.quorate.v1.AllocationRefR\x02by\x12,\n" +
+	"\x12happened_ledger_ms\x18\x06 \x01(\x03R\x10happenedLedgerMs\x12;\n" +
+	"\vhappened_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"happenedAt\x120\n" +
-	"\bdecision\x18\a \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x129\n" +
-	"\bcrossing\x182 \x01(\v2\x1d.quorate.v1.ThresholdCrossingR\bcrossing\x12\x12\n" +
-	"\x04tree\x18\x1e \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x1f \x01(\tR\x04node\x12=\n" +
-	"\tscheduled\x183 \x01(\v2\x1f.quorate.v1.ScheduledLimitEventR\tscheduled\x12-\n" +
-	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\x12\x1c\n" +
-	"\tnamespace\x18\b \x01(\tR\tnamespace\x12\x14\n" +
-	"\x05actor\x18\t \x01(\tR\x05actor\"\xfc\x02\n" +
+	"\bdecision\x18\b \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x129\n" +
+	"\bcrossing\x18\t \x01(\v2\x1d.quorate.v1.ThresholdCrossingR\bcrossing\x12\x12\n" +
+	"\x04tree\x18\n" +
+	" \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\v \x01(\tR\x04node\x12=\n" +
+	"\tscheduled\x18\f \x01(\v2\x1f.quorate.v1.ScheduledLimitEventR\tscheduled\x12-\n" +
+	"\x06reason\x18\r \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\x12\x14\n" +
+	"\x05actor\x18\x0e \x01(\tR\x05actor\"\xfc\x02\n" +
 	"\x11ListEventsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x123\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x15.quorate.v1.EventKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x18\n" +
-	"\x02id\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x02id\x12+\n" +
-	"\x04read\x18\x05 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1b\n" +
-	"\x04tree\x182 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x183 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12!\n" +
-	"\fnewest_first\x184 \x01(\bR\vnewestFirst\x12\x16\n" +
-	"\x06before\x185 \x01(\x04R\x06before\x126\n" +
-	"\tnamespace\x18\x06 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"\x99\x01\n" +
+	"\x02id\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x02id\x126\n" +
+	"\tnamespace\x18\x05 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x12+\n" +
+	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1b\n" +
+	"\x04tree\x18\a \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\b \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12!\n" +
+	"\fnewest_first\x18\t \x01(\bR\vnewestFirst\x12\x16\n" +
+	"\x06before\x18\n" +
+	" \x01(\x04R\x06before\"\x99\x01\n" +
 	"\x12ListEventsResponse\x12)\n" +
 	"\x06events\x18\x01 \x03(\v2\x11.quorate.v1.EventR\x06events\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\x12(\n" +
@@ -5825,7 +5829,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x17WATCH_TOPIC_ALLOCATIONS\x10\x01\x12\x1a\n" +
 	"\x16WATCH_TOPIC_THRESHOLDS\x10\x02\x12\x1d\n" +
 	"\x19WATCH_TOPIC_CONFIGURATION\x10\x03\x12\x15\n" +
-	"\x11WATCH_TOPIC_NODES\x10d*\xf9\x02\n" +
+	"\x11WATCH_TOPIC_NODES\x10\x04*\xf9\x02\n" +
 	"\x10AllocationChange\x12!\n" +
 	"\x1dALLOCATION_CHANGE_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19ALLOCATION_CHANGE_WAITING\x10\x01\x12\x1d\n" +
@@ -5836,8 +5840,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x1aALLOCATION_CHANGE_RESTORED\x10\x06\x12\x1c\n" +
 	"\x18ALLOCATION_CHANGE_SHRUNK\x10\a\x12\x1d\n" +
 	"\x19ALLOCATION_CHANGE_RESIZED\x10\b\x12$\n" +
-	" ALLOCATION_CHANGE_RESIZE_WAITING\x102\x12$\n" +
-	" ALLOCATION_CHANGE_RESIZE_DROPPED\x103*\xd0\x03\n" +
+	" ALLOCATION_CHANGE_RESIZE_WAITING\x10\t\x12$\n" +
+	" ALLOCATION_CHANGE_RESIZE_DROPPED\x10\n" +
+	"*\xd0\x03\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11EVENT_KIND_DENIED\x10\x01\x12\x18\n" +
@@ -5848,14 +5853,15 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x12EVENT_KIND_DROPPED\x10\x06\x12\x16\n" +
 	"\x12EVENT_KIND_CROSSED\x10\a\x12\x16\n" +
 	"\x12EVENT_KIND_CLEARED\x10\b\x12\x16\n" +
-	"\x12EVENT_KIND_DRAINED\x10\f\x12\x1b\n" +
-	"\x17EVENT_KIND_WEBHOOK_DEAD\x10\x14\x12\x1c\n" +
-	"\x18EVENT_KIND_LIMIT_STARTED\x10\x18\x12\x1b\n" +
-	"\x17EVENT_KIND_LIMIT_ENDING\x10\x19\x12\x1a\n" +
-	"\x16EVENT_KIND_LIMIT_ENDED\x10\x1a\x12\x1e\n" +
-	"\x1aEVENT_KIND_LIMIT_SCHEDULED\x10\x1b\x12\x1c\n" +
-	"\x18EVENT_KIND_LIMIT_SKIPPED\x10%\x12\x1b\n" +
-	"\x17EVENT_KIND_DECLARED_END\x10n2\xa4\r\n" +
+	"\x12EVENT_KIND_DRAINED\x10\t\x12\x1b\n" +
+	"\x17EVENT_KIND_WEBHOOK_DEAD\x10\n" +
+	"\x12\x1c\n" +
+	"\x18EVENT_KIND_LIMIT_STARTED\x10\v\x12\x1b\n" +
+	"\x17EVENT_KIND_LIMIT_ENDING\x10\f\x12\x1a\n" +
+	"\x16EVENT_KIND_LIMIT_ENDED\x10\r\x12\x1e\n" +
+	"\x1aEVENT_KIND_LIMIT_SCHEDULED\x10\x0e\x12\x1c\n" +
+	"\x18EVENT_KIND_LIMIT_SKIPPED\x10\x0f\x12\x1b\n" +
+	"\x17EVENT_KIND_DECLARED_END\x10\x102\xa4\r\n" +
 	"\x11AllocationService\x12S\n" +
 	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12b\n" +
 	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12J\n" +

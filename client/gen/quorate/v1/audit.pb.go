@@ -93,15 +93,15 @@ type ListRecordsRequest struct {
 	// Only records with a change in this tree; empty for all.
 	Tree string `protobuf:"bytes,6,opt,name=tree,proto3" json:"tree,omitempty"`
 	// With tree: only those at this node or below it; empty for the whole tree.
-	Node string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
 	// Only records of this wall time or later.
-	BeginsAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=begins_at,json=beginsAt,proto3" json:"begins_at,omitempty"`
+	BeginsAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=begins_at,json=beginsAt,proto3" json:"begins_at,omitempty"`
 	// Only calls that were refused.
-	Refused bool `protobuf:"varint,8,opt,name=refused,proto3" json:"refused,omitempty"`
+	Refused bool `protobuf:"varint,9,opt,name=refused,proto3" json:"refused,omitempty"`
 	// Freshness of the answer; linearizable by default.
-	Read *ReadOptions `protobuf:"bytes,9,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadOptions `protobuf:"bytes,10,opt,name=read,proto3" json:"read,omitempty"`
 	// The newest records come first; after then means before this number, and 0 begins with the newest.
-	NewestFirst   bool `protobuf:"varint,10,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
+	NewestFirst   bool `protobuf:"varint,11,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -599,12 +599,12 @@ type AuditChange struct {
 	// The tree; empty for the cluster.
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node; empty for the root.
-	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// What is different there.
-	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`
+	Field string `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`
 	// Texts; empty where it did not or does not exist.
-	Before        string `protobuf:"bytes,3,opt,name=before,proto3" json:"before,omitempty"`
-	After         string `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
+	Before        string `protobuf:"bytes,4,opt,name=before,proto3" json:"before,omitempty"`
+	After         string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -688,12 +688,12 @@ const file_quorate_v1_audit_proto_rawDesc = "" +
 	"\x04user\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\xc0\x02R\x04user\x12 \n" +
 	"\x06action\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x06action\x12\x1b\n" +
 	"\x04tree\x18\x06 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\v \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x127\n" +
-	"\tbegins_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\bbeginsAt\x12\x18\n" +
-	"\arefused\x18\b \x01(\bR\arefused\x12+\n" +
-	"\x04read\x18\t \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12!\n" +
-	"\fnewest_first\x18\n" +
-	" \x01(\bR\vnewestFirst\"\x86\x01\n" +
+	"\x04node\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x127\n" +
+	"\tbegins_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bbeginsAt\x12\x18\n" +
+	"\arefused\x18\t \x01(\bR\arefused\x12+\n" +
+	"\x04read\x18\n" +
+	" \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12!\n" +
+	"\fnewest_first\x18\v \x01(\bR\vnewestFirst\"\x86\x01\n" +
 	"\x13ListRecordsResponse\x121\n" +
 	"\arecords\x18\x01 \x03(\v2\x17.quorate.v1.AuditRecordR\arecords\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\x12(\n" +
@@ -735,10 +735,10 @@ const file_quorate_v1_audit_proto_rawDesc = "" +
 	"\x03via\x18\x04 \x01(\tR\x03via\"y\n" +
 	"\vAuditChange\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x05 \x01(\tR\x04node\x12\x14\n" +
-	"\x05field\x18\x02 \x01(\tR\x05field\x12\x16\n" +
-	"\x06before\x18\x03 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x04 \x01(\tR\x05after*]\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x14\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\x12\x16\n" +
+	"\x06before\x18\x04 \x01(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\x05 \x01(\tR\x05after*]\n" +
 	"\vAuditSource\x12\x1c\n" +
 	"\x18AUDIT_SOURCE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13AUDIT_SOURCE_LEDGER\x10\x01\x12\x17\n" +

@@ -10,7 +10,6 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -28,29 +27,33 @@ const (
 type Role int32
 
 const (
-	// Unknown, because the member did not answer.
+	// Never sent.
 	Role_ROLE_UNSPECIFIED Role = 0
+	// The member did not answer.
+	Role_ROLE_UNKNOWN Role = 1
 	// Follows a leader.
-	Role_ROLE_FOLLOWER Role = 1
+	Role_ROLE_FOLLOWER Role = 2
 	// Candidate in an election.
-	Role_ROLE_CANDIDATE Role = 2
+	Role_ROLE_CANDIDATE Role = 3
 	// Leads.
-	Role_ROLE_LEADER Role = 3
+	Role_ROLE_LEADER Role = 4
 )
 
 // Enum value maps for Role.
 var (
 	Role_name = map[int32]string{
 		0: "ROLE_UNSPECIFIED",
-		1: "ROLE_FOLLOWER",
-		2: "ROLE_CANDIDATE",
-		3: "ROLE_LEADER",
+		1: "ROLE_UNKNOWN",
+		2: "ROLE_FOLLOWER",
+		3: "ROLE_CANDIDATE",
+		4: "ROLE_LEADER",
 	}
 	Role_value = map[string]int32{
 		"ROLE_UNSPECIFIED": 0,
-		"ROLE_FOLLOWER":    1,
-		"ROLE_CANDIDATE":   2,
-		"ROLE_LEADER":      3,
+		"ROLE_UNKNOWN":     1,
+		"ROLE_FOLLOWER":    2,
+		"ROLE_CANDIDATE":   3,
+		"ROLE_LEADER":      4,
 	}
 )
 
@@ -85,33 +88,37 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 type Seat int32
 
 const (
-	// Unknown.
+	// Never sent.
 	Seat_SEAT_UNSPECIFIED Seat = 0
+	// It is not known.
+	Seat_SEAT_UNKNOWN Seat = 1
 	// Counts for majorities.
-	Seat_SEAT_VOTER Seat = 1
+	Seat_SEAT_VOTER Seat = 2
 	// Receives the log and has no vote.
-	Seat_SEAT_NON_VOTER Seat = 2
+	Seat_SEAT_NON_VOTER Seat = 3
 	// Has no data and waits to be added.
-	Seat_SEAT_WAITING Seat = 3
+	Seat_SEAT_WAITING Seat = 4
 	// Is not a member but has data: it was removed, or belongs to another cluster.
-	Seat_SEAT_NONE Seat = 4
+	Seat_SEAT_NONE Seat = 5
 )
 
 // Enum value maps for Seat.
 var (
 	Seat_name = map[int32]string{
 		0: "SEAT_UNSPECIFIED",
-		1: "SEAT_VOTER",
-		2: "SEAT_NON_VOTER",
-		3: "SEAT_WAITING",
-		4: "SEAT_NONE",
+		1: "SEAT_UNKNOWN",
+		2: "SEAT_VOTER",
+		3: "SEAT_NON_VOTER",
+		4: "SEAT_WAITING",
+		5: "SEAT_NONE",
 	}
 	Seat_value = map[string]int32{
 		"SEAT_UNSPECIFIED": 0,
-		"SEAT_VOTER":       1,
-		"SEAT_NON_VOTER":   2,
-		"SEAT_WAITING":     3,
-		"SEAT_NONE":        4,
+		"SEAT_UNKNOWN":     1,
+		"SEAT_VOTER":       2,
+		"SEAT_NON_VOTER":   3,
+		"SEAT_WAITING":     4,
+		"SEAT_NONE":        5,
 	}
 )
 
@@ -216,15 +223,15 @@ type Member struct {
 	// How the node stores its log, "wal" or "bolt"; empty if it runs a version below v0.5.
 	LogStore string `protobuf:"bytes,12,opt,name=log_store,json=logStore,proto3" json:"log_store,omitempty"`
 	// When its own certificate ends; absent if it has none, or did not answer.
-	CertificateEndsAt *timestamppb.Timestamp `protobuf:"bytes,150,opt,name=certificate_ends_at,json=certificateEndsAt,proto3" json:"certificate_ends_at,omitempty"`
+	CertificateEndsAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=certificate_ends_at,json=certificateEndsAt,proto3" json:"certificate_ends_at,omitempty"`
 	// When the first certificate authority that it trusts ends; absent as above.
-	AuthorityEndsAt *timestamppb.Timestamp `protobuf:"bytes,151,opt,name=authority_ends_at,json=authorityEndsAt,proto3" json:"authority_ends_at,omitempty"`
-	// The time between its periodic backups; absent if it makes none, or did not answer.
-	BackupEvery *durationpb.Duration `protobuf:"bytes,152,opt,name=backup_every,json=backupEvery,proto3" json:"backup_every,omitempty"`
+	AuthorityEndsAt *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=authority_ends_at,json=authorityEndsAt,proto3" json:"authority_ends_at,omitempty"`
+	// Milliseconds between its periodic backups; absent if it makes none, or did not answer.
+	BackupIntervalMs *int64 `protobuf:"varint,15,opt,name=backup_interval_ms,json=backupIntervalMs,proto3,oneof" json:"backup_interval_ms,omitempty"`
 	// When its last periodic backup succeeded, or had nothing new to save; absent if none did since its start.
-	LastBackupAt *timestamppb.Timestamp `protobuf:"bytes,153,opt,name=last_backup_at,json=lastBackupAt,proto3" json:"last_backup_at,omitempty"`
+	LastBackupAt *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=last_backup_at,json=lastBackupAt,proto3" json:"last_backup_at,omitempty"`
 	// The version of its table of time zones, such as "2026f"; empty if it runs a version below v0.6, or did not answer.
-	TimeZones     string `protobuf:"bytes,154,opt,name=time_zones,json=timeZones,proto3" json:"time_zones,omitempty"`
+	TimeZones     string `protobuf:"bytes,17,opt,name=time_zones,json=timeZones,proto3" json:"time_zones,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -357,11 +364,11 @@ func (x *Member) GetAuthorityEndsAt() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *Member) GetBackupEvery() *durationpb.Duration {
-	if x != nil {
-		return x.BackupEvery
+func (x *Member) GetBackupIntervalMs() int64 {
+	if x != nil && x.BackupIntervalMs != nil {
+		return *x.BackupIntervalMs
 	}
-	return nil
+	return 0
 }
 
 func (x *Member) GetLastBackupAt() *timestamppb.Timestamp {
@@ -397,8 +404,8 @@ type GetStatusResponse struct {
 	Revision uint64 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
 	// How many allocations are held.
 	HeldAllocations int64 `protobuf:"varint,8,opt,name=held_allocations,json=heldAllocations,proto3" json:"held_allocations,omitempty"`
-	// For how long of ledger time an ended allocation keeps its id.
-	TombstoneSpan *durationpb.Duration `protobuf:"bytes,9,opt,name=tombstone_span,json=tombstoneSpan,proto3" json:"tombstone_span,omitempty"`
+	// For how many milliseconds of ledger time an ended allocation keeps its id.
+	TombstoneMs int64 `protobuf:"varint,9,opt,name=tombstone_ms,json=tombstoneMs,proto3" json:"tombstone_ms,omitempty"`
 	// The members by id.
 	Members []*Member `protobuf:"bytes,10,rep,name=members,proto3" json:"members,omitempty"`
 	// Why the cluster does not serve reads and writes, as a sentence; empty if it does.
@@ -503,11 +510,11 @@ func (x *GetStatusResponse) GetHeldAllocations() int64 {
 	return 0
 }
 
-func (x *GetStatusResponse) GetTombstoneSpan() *durationpb.Duration {
+func (x *GetStatusResponse) GetTombstoneMs() int64 {
 	if x != nil {
-		return x.TombstoneSpan
+		return x.TombstoneMs
 	}
-	return nil
+	return 0
 }
 
 func (x *GetStatusResponse) GetMembers() []*Member {
@@ -603,13 +610,13 @@ type MemberHealth struct {
 	// Start of its present healthy period, by the leader's wall clock. A new leader starts a new period. Absent if it is
 	// not healthy.
 	StableSinceAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=stable_since_at,json=stableSinceAt,proto3" json:"stable_since_at,omitempty"`
-	// The time since it last heard from the leader; absent if it does not answer.
-	LastContact *durationpb.Duration `protobuf:"bytes,6,opt,name=last_contact,json=lastContact,proto3" json:"last_contact,omitempty"`
+	// Milliseconds since it last heard from the leader; absent if it does not answer.
+	LastContactMs *int64 `protobuf:"varint,6,opt,name=last_contact_ms,json=lastContactMs,proto3,oneof" json:"last_contact_ms,omitempty"`
 	// How many log entries it is behind the leader.
 	TrailingLogs uint64 `protobuf:"varint,7,opt,name=trailing_logs,json=trailingLogs,proto3" json:"trailing_logs,omitempty"`
-	// How far its wall clock is ahead of the leader's. Civil time follows the clocks of a majority of the voters; nothing
+	// How many milliseconds its wall clock is ahead of the leader's; absent if it does not answer. Civil time follows the clocks of a majority of the voters; nothing
 	// else goes by them.
-	ClockOffset *durationpb.Duration `protobuf:"bytes,8,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"`
+	ClockOffsetMs *int64 `protobuf:"varint,8,opt,name=clock_offset_ms,json=clockOffsetMs,proto3,oneof" json:"clock_offset_ms,omitempty"`
 	// Version of the server software.
 	Version string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
 	// The newest format of log entries that it understands.
@@ -692,11 +699,11 @@ func (x *MemberHealth) GetStableSinceAt() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *MemberHealth) GetLastContact() *durationpb.Duration {
-	if x != nil {
-		return x.LastContact
+func (x *MemberHealth) GetLastContactMs() int64 {
+	if x != nil && x.LastContactMs != nil {
+		return *x.LastContactMs
 	}
-	return nil
+	return 0
 }
 
 func (x *MemberHealth) GetTrailingLogs() uint64 {
@@ -706,11 +713,11 @@ func (x *MemberHealth) GetTrailingLogs() uint64 {
 	return 0
 }
 
-func (x *MemberHealth) GetClockOffset() *durationpb.Duration {
-	if x != nil {
-		return x.ClockOffset
+func (x *MemberHealth) GetClockOffsetMs() int64 {
+	if x != nil && x.ClockOffsetMs != nil {
+		return *x.ClockOffsetMs
 	}
-	return nil
+	return 0
 }
 
 func (x *MemberHealth) GetVersion() string {
@@ -1399,9 +1406,9 @@ var File_quorate_v1_cluster_proto protoreflect.FileDescriptor
 const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"\x18quorate/v1/cluster.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\x1a\x17quorate/v1/upkeep.proto\"(\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\x1a\x17quorate/v1/upkeep.proto\"(\n" +
 	"\x10GetStatusRequest\x12\x14\n" +
-	"\x05local\x18\x01 \x01(\bR\x05local\"\xaa\x05\n" +
+	"\x05local\x18\x01 \x01(\bR\x05local\"\xb1\x05\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x04role\x18\x02 \x01(\x0e2\x10.quorate.v1.RoleR\x04role\x12\x14\n" +
@@ -1416,13 +1423,14 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"last_index\x18\n" +
 	" \x01(\x04R\tlastIndex\x12\x18\n" +
 	"\aproblem\x18\v \x01(\tR\aproblem\x12\x1b\n" +
-	"\tlog_store\x18\f \x01(\tR\blogStore\x12K\n" +
-	"\x13certificate_ends_at\x18\x96\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x11certificateEndsAt\x12G\n" +
-	"\x11authority_ends_at\x18\x97\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x0fauthorityEndsAt\x12=\n" +
-	"\fbackup_every\x18\x98\x01 \x01(\v2\x19.google.protobuf.DurationR\vbackupEvery\x12A\n" +
-	"\x0elast_backup_at\x18\x99\x01 \x01(\v2\x1a.google.protobuf.TimestampR\flastBackupAt\x12\x1e\n" +
+	"\tlog_store\x18\f \x01(\tR\blogStore\x12J\n" +
+	"\x13certificate_ends_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x11certificateEndsAt\x12F\n" +
+	"\x11authority_ends_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\x0fauthorityEndsAt\x121\n" +
+	"\x12backup_interval_ms\x18\x0f \x01(\x03H\x00R\x10backupIntervalMs\x88\x01\x01\x12@\n" +
+	"\x0elast_backup_at\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\flastBackupAt\x12\x1d\n" +
 	"\n" +
-	"time_zones\x18\x9a\x01 \x01(\tR\ttimeZones\"\xc2\x04\n" +
+	"time_zones\x18\x11 \x01(\tR\ttimeZonesB\x15\n" +
+	"\x13_backup_interval_ms\"\xa3\x04\n" +
 	"\x11GetStatusResponse\x12\x1b\n" +
 	"\tserved_by\x18\x01 \x01(\tR\bservedBy\x12\x1b\n" +
 	"\tleader_id\x18\x02 \x01(\tR\bleaderId\x12\x12\n" +
@@ -1431,8 +1439,8 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\rapplied_index\x18\x05 \x01(\x04R\fappliedIndex\x12$\n" +
 	"\x0eledger_time_ms\x18\x06 \x01(\x03R\fledgerTimeMs\x12\x1a\n" +
 	"\brevision\x18\a \x01(\x04R\brevision\x12)\n" +
-	"\x10held_allocations\x18\b \x01(\x03R\x0fheldAllocations\x12@\n" +
-	"\x0etombstone_span\x18\t \x01(\v2\x19.google.protobuf.DurationR\rtombstoneSpan\x126\n" +
+	"\x10held_allocations\x18\b \x01(\x03R\x0fheldAllocations\x12!\n" +
+	"\ftombstone_ms\x18\t \x01(\x03R\vtombstoneMs\x126\n" +
 	"\amembers\x18\n" +
 	" \x03(\v2\x12.quorate.v1.MemberB\b\xbaH\x05\x92\x01\x02\x10dR\amembers\x12\x18\n" +
 	"\aproblem\x18\v \x01(\tR\aproblem\x12!\n" +
@@ -1440,23 +1448,25 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\fledger_bytes\x18\r \x01(\x03R\vledgerBytes\x12,\n" +
 	"\x12ledger_bytes_limit\x18\x0e \x01(\x03R\x10ledgerBytesLimit\x12\"\n" +
 	"\rcivil_time_ms\x18\x0f \x01(\x03R\vcivilTimeMs\"\x14\n" +
-	"\x12ListMembersRequest\"\x9e\x04\n" +
+	"\x12ListMembersRequest\"\xa4\x04\n" +
 	"\fMemberHealth\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x04seat\x18\x02 \x01(\x0e2\x10.quorate.v1.SeatR\x04seat\x12$\n" +
 	"\x04role\x18\x03 \x01(\x0e2\x10.quorate.v1.RoleR\x04role\x12\x18\n" +
 	"\ahealthy\x18\x04 \x01(\bR\ahealthy\x12B\n" +
-	"\x0fstable_since_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\rstableSinceAt\x12<\n" +
-	"\flast_contact\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\vlastContact\x12#\n" +
-	"\rtrailing_logs\x18\a \x01(\x04R\ftrailingLogs\x12<\n" +
-	"\fclock_offset\x18\b \x01(\v2\x19.google.protobuf.DurationR\vclockOffset\x12\x18\n" +
+	"\x0fstable_since_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\rstableSinceAt\x12+\n" +
+	"\x0flast_contact_ms\x18\x06 \x01(\x03H\x00R\rlastContactMs\x88\x01\x01\x12#\n" +
+	"\rtrailing_logs\x18\a \x01(\x04R\ftrailingLogs\x12+\n" +
+	"\x0fclock_offset_ms\x18\b \x01(\x03H\x01R\rclockOffsetMs\x88\x01\x01\x12\x18\n" +
 	"\aversion\x18\t \x01(\tR\aversion\x12#\n" +
 	"\rfeature_level\x18\n" +
 	" \x01(\rR\ffeatureLevel\x12!\n" +
 	"\fraft_address\x18\v \x01(\tR\vraftAddress\x12!\n" +
 	"\fhttp_address\x18\f \x01(\tR\vhttpAddress\x12\x18\n" +
 	"\aproblem\x18\r \x01(\tR\aproblem\x12\x14\n" +
-	"\x05alive\x18\x0e \x01(\bR\x05alive\"\x93\x02\n" +
+	"\x05alive\x18\x0e \x01(\bR\x05aliveB\x12\n" +
+	"\x10_last_contact_msB\x12\n" +
+	"\x10_clock_offset_ms\"\x93\x02\n" +
 	"\x13ListMembersResponse\x12\x1b\n" +
 	"\tserved_by\x18\x01 \x01(\tR\bservedBy\x12\x1b\n" +
 	"\tleader_id\x18\x02 \x01(\tR\bleaderId\x12<\n" +
@@ -1490,19 +1500,21 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\"b\n" +
 	"\x16TransferLeaderResponse\x12+\n" +
 	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\x12\x1b\n" +
-	"\tleader_id\x18\x02 \x01(\tR\bleaderId*T\n" +
+	"\tleader_id\x18\x02 \x01(\tR\bleaderId*f\n" +
 	"\x04Role\x12\x14\n" +
-	"\x10ROLE_UNSPECIFIED\x10\x00\x12\x11\n" +
-	"\rROLE_FOLLOWER\x10\x01\x12\x12\n" +
-	"\x0eROLE_CANDIDATE\x10\x02\x12\x0f\n" +
-	"\vROLE_LEADER\x10\x03*a\n" +
+	"\x10ROLE_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fROLE_UNKNOWN\x10\x01\x12\x11\n" +
+	"\rROLE_FOLLOWER\x10\x02\x12\x12\n" +
+	"\x0eROLE_CANDIDATE\x10\x03\x12\x0f\n" +
+	"\vROLE_LEADER\x10\x04*s\n" +
 	"\x04Seat\x12\x14\n" +
-	"\x10SEAT_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\x10SEAT_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fSEAT_UNKNOWN\x10\x01\x12\x0e\n" +
 	"\n" +
-	"SEAT_VOTER\x10\x01\x12\x12\n" +
-	"\x0eSEAT_NON_VOTER\x10\x02\x12\x10\n" +
-	"\fSEAT_WAITING\x10\x03\x12\r\n" +
-	"\tSEAT_NONE\x10\x042\x8d\t\n" +
+	"SEAT_VOTER\x10\x02\x12\x12\n" +
+	"\x0eSEAT_NON_VOTER\x10\x03\x12\x10\n" +
+	"\fSEAT_WAITING\x10\x04\x12\r\n" +
+	"\tSEAT_NONE\x10\x052\x8d\t\n" +
 	"\x0eClusterService\x12a\n" +
 	"\tGetStatus\x12\x1c.quorate.v1.GetStatusRequest\x1a\x1d.quorate.v1.GetStatusResponse\"\x17\xa2\xa0\x19\x10\b\x04\x12\fcluster.read\x90\x02\x01\x12^\n" +
 	"\bGetLevel\x12\x1b.quorate.v1.GetLevelRequest\x1a\x1c.quorate.v1.GetLevelResponse\"\x17\xa2\xa0\x19\x10\b\x02\x12\fcluster.read\x90\x02\x01\x12d\n" +
@@ -1557,63 +1569,58 @@ var file_quorate_v1_cluster_proto_goTypes = []any{
 	(*TransferLeaderRequest)(nil),  // 16: quorate.v1.TransferLeaderRequest
 	(*TransferLeaderResponse)(nil), // 17: quorate.v1.TransferLeaderResponse
 	(*timestamppb.Timestamp)(nil),  // 18: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 19: google.protobuf.Duration
-	(*WriteInfo)(nil),              // 20: quorate.v1.WriteInfo
-	(*GetLevelRequest)(nil),        // 21: quorate.v1.GetLevelRequest
-	(*RaiseLevelRequest)(nil),      // 22: quorate.v1.RaiseLevelRequest
-	(*CheckpointRequest)(nil),      // 23: quorate.v1.CheckpointRequest
-	(*GetDigestsRequest)(nil),      // 24: quorate.v1.GetDigestsRequest
-	(*GetLevelResponse)(nil),       // 25: quorate.v1.GetLevelResponse
-	(*RaiseLevelResponse)(nil),     // 26: quorate.v1.RaiseLevelResponse
-	(*CheckpointResponse)(nil),     // 27: quorate.v1.CheckpointResponse
-	(*GetDigestsResponse)(nil),     // 28: quorate.v1.GetDigestsResponse
+	(*WriteInfo)(nil),              // 19: quorate.v1.WriteInfo
+	(*GetLevelRequest)(nil),        // 20: quorate.v1.GetLevelRequest
+	(*RaiseLevelRequest)(nil),      // 21: quorate.v1.RaiseLevelRequest
+	(*CheckpointRequest)(nil),      // 22: quorate.v1.CheckpointRequest
+	(*GetDigestsRequest)(nil),      // 23: quorate.v1.GetDigestsRequest
+	(*GetLevelResponse)(nil),       // 24: quorate.v1.GetLevelResponse
+	(*RaiseLevelResponse)(nil),     // 25: quorate.v1.RaiseLevelResponse
+	(*CheckpointResponse)(nil),     // 26: quorate.v1.CheckpointResponse
+	(*GetDigestsResponse)(nil),     // 27: quorate.v1.GetDigestsResponse
 }
 var file_quorate_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.Member.role:type_name -> quorate.v1.Role
 	18, // 1: quorate.v1.Member.certificate_ends_at:type_name -> google.protobuf.Timestamp
 	18, // 2: quorate.v1.Member.authority_ends_at:type_name -> google.protobuf.Timestamp
-	19, // 3: quorate.v1.Member.backup_every:type_name -> google.protobuf.Duration
-	18, // 4: quorate.v1.Member.last_backup_at:type_name -> google.protobuf.Timestamp
-	19, // 5: quorate.v1.GetStatusResponse.tombstone_span:type_name -> google.protobuf.Duration
-	3,  // 6: quorate.v1.GetStatusResponse.members:type_name -> quorate.v1.Member
-	1,  // 7: quorate.v1.MemberHealth.seat:type_name -> quorate.v1.Seat
-	0,  // 8: quorate.v1.MemberHealth.role:type_name -> quorate.v1.Role
-	18, // 9: quorate.v1.MemberHealth.stable_since_at:type_name -> google.protobuf.Timestamp
-	19, // 10: quorate.v1.MemberHealth.last_contact:type_name -> google.protobuf.Duration
-	19, // 11: quorate.v1.MemberHealth.clock_offset:type_name -> google.protobuf.Duration
-	6,  // 12: quorate.v1.ListMembersResponse.members:type_name -> quorate.v1.MemberHealth
-	20, // 13: quorate.v1.JoinMemberResponse.write:type_name -> quorate.v1.WriteInfo
-	20, // 14: quorate.v1.PromoteMemberResponse.write:type_name -> quorate.v1.WriteInfo
-	20, // 15: quorate.v1.DemoteMemberResponse.write:type_name -> quorate.v1.WriteInfo
-	20, // 16: quorate.v1.RemoveMemberResponse.write:type_name -> quorate.v1.WriteInfo
-	20, // 17: quorate.v1.TransferLeaderResponse.write:type_name -> quorate.v1.WriteInfo
-	2,  // 18: quorate.v1.ClusterService.GetStatus:input_type -> quorate.v1.GetStatusRequest
-	21, // 19: quorate.v1.ClusterService.GetLevel:input_type -> quorate.v1.GetLevelRequest
-	22, // 20: quorate.v1.ClusterService.RaiseLevel:input_type -> quorate.v1.RaiseLevelRequest
-	23, // 21: quorate.v1.ClusterService.Checkpoint:input_type -> quorate.v1.CheckpointRequest
-	24, // 22: quorate.v1.ClusterService.GetDigests:input_type -> quorate.v1.GetDigestsRequest
-	5,  // 23: quorate.v1.ClusterService.ListMembers:input_type -> quorate.v1.ListMembersRequest
-	8,  // 24: quorate.v1.ClusterService.JoinMember:input_type -> quorate.v1.JoinMemberRequest
-	10, // 25: quorate.v1.ClusterService.PromoteMember:input_type -> quorate.v1.PromoteMemberRequest
-	12, // 26: quorate.v1.ClusterService.DemoteMember:input_type -> quorate.v1.DemoteMemberRequest
-	14, // 27: quorate.v1.ClusterService.RemoveMember:input_type -> quorate.v1.RemoveMemberRequest
-	16, // 28: quorate.v1.ClusterService.TransferLeader:input_type -> quorate.v1.TransferLeaderRequest
-	4,  // 29: quorate.v1.ClusterService.GetStatus:output_type -> quorate.v1.GetStatusResponse
-	25, // 30: quorate.v1.ClusterService.GetLevel:output_type -> quorate.v1.GetLevelResponse
-	26, // 31: quorate.v1.ClusterService.RaiseLevel:output_type -> quorate.v1.RaiseLevelResponse
-	27, // 32: quorate.v1.ClusterService.Checkpoint:output_type -> quorate.v1.CheckpointResponse
-	28, // 33: quorate.v1.ClusterService.GetDigests:output_type -> quorate.v1.GetDigestsResponse
-	7,  // 34: quorate.v1.ClusterService.ListMembers:output_type -> quorate.v1.ListMembersResponse
-	9,  // 35: quorate.v1.ClusterService.JoinMember:output_type -> quorate.v1.JoinMemberResponse
-	11, // 36: quorate.v1.ClusterService.PromoteMember:output_type -> quorate.v1.PromoteMemberResponse
-	13, // 37: quorate.v1.ClusterService.DemoteMember:output_type -> quorate.v1.DemoteMemberResponse
-	15, // 38: quorate.v1.ClusterService.RemoveMember:output_type -> quorate.v1.RemoveMemberResponse
-	17, // 39: quorate.v1.ClusterService.TransferLeader:output_type -> quorate.v1.TransferLeaderResponse
-	29, // [29:40] is the sub-list for method output_type
-	18, // [18:29] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	18, // 3: quorate.v1.Member.last_backup_at:type_name -> google.protobuf.Timestamp
+	3,  // 4: quorate.v1.GetStatusResponse.members:type_name -> quorate.v1.Member
+	1,  // 5: quorate.v1.MemberHealth.seat:type_name -> quorate.v1.Seat
+	0,  // 6: quorate.v1.MemberHealth.role:type_name -> quorate.v1.Role
+	18, // 7: quorate.v1.MemberHealth.stable_since_at:type_name -> google.protobuf.Timestamp
+	6,  // 8: quorate.v1.ListMembersResponse.members:type_name -> quorate.v1.MemberHealth
+	19, // 9: quorate.v1.JoinMemberResponse.write:type_name -> quorate.v1.WriteInfo
+	19, // 10: quorate.v1.PromoteMemberResponse.write:type_name -> quorate.v1.WriteInfo
+	19, // 11: quorate.v1.DemoteMemberResponse.write:type_name -> quorate.v1.WriteInfo
+	19, // 12: quorate.v1.RemoveMemberResponse.write:type_name -> quorate.v1.WriteInfo
+	19, // 13: quorate.v1.TransferLeaderResponse.write:type_name -> quorate.v1.WriteInfo
+	2,  // 14: quorate.v1.ClusterService.GetStatus:input_type -> quorate.v1.GetStatusRequest
+	20, // 15: quorate.v1.ClusterService.GetLevel:input_type -> quorate.v1.GetLevelRequest
+	21, // 16: quorate.v1.ClusterService.RaiseLevel:input_type -> quorate.v1.RaiseLevelRequest
+	22, // 17: quorate.v1.ClusterService.Checkpoint:input_type -> quorate.v1.CheckpointRequest
+	23, // 18: quorate.v1.ClusterService.GetDigests:input_type -> quorate.v1.GetDigestsRequest
+	5,  // 19: quorate.v1.ClusterService.ListMembers:input_type -> quorate.v1.ListMembersRequest
+	8,  // 20: quorate.v1.ClusterService.JoinMember:input_type -> quorate.v1.JoinMemberRequest
+	10, // 21: quorate.v1.ClusterService.PromoteMember:input_type -> quorate.v1.PromoteMemberRequest
+	12, // 22: quorate.v1.ClusterService.DemoteMember:input_type -> quorate.v1.DemoteMemberRequest
+	14, // 23: quorate.v1.ClusterService.RemoveMember:input_type -> quorate.v1.RemoveMemberRequest
+	16, // 24: quorate.v1.ClusterService.TransferLeader:input_type -> quorate.v1.TransferLeaderRequest
+	4,  // 25: quorate.v1.ClusterService.GetStatus:output_type -> quorate.v1.GetStatusResponse
+	24, // 26: quorate.v1.ClusterService.GetLevel:output_type -> quorate.v1.GetLevelResponse
+	25, // 27: quorate.v1.ClusterService.RaiseLevel:output_type -> quorate.v1.RaiseLevelResponse
+	26, // 28: quorate.v1.ClusterService.Checkpoint:output_type -> quorate.v1.CheckpointResponse
+	27, // 29: quorate.v1.ClusterService.GetDigests:output_type -> quorate.v1.GetDigestsResponse
+	7,  // 30: quorate.v1.ClusterService.ListMembers:output_type -> quorate.v1.ListMembersResponse
+	9,  // 31: quorate.v1.ClusterService.JoinMember:output_type -> quorate.v1.JoinMemberResponse
+	11, // 32: quorate.v1.ClusterService.PromoteMember:output_type -> quorate.v1.PromoteMemberResponse
+	13, // 33: quorate.v1.ClusterService.DemoteMember:output_type -> quorate.v1.DemoteMemberResponse
+	15, // 34: quorate.v1.ClusterService.RemoveMember:output_type -> quorate.v1.RemoveMemberResponse
+	17, // 35: quorate.v1.ClusterService.TransferLeader:output_type -> quorate.v1.TransferLeaderResponse
+	25, // [25:36] is the sub-list for method output_type
+	14, // [14:25] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_cluster_proto_init() }
@@ -1624,6 +1631,8 @@ func file_quorate_v1_cluster_proto_init() {
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_upkeep_proto_init()
+	file_quorate_v1_cluster_proto_msgTypes[1].OneofWrappers = []any{}
+	file_quorate_v1_cluster_proto_msgTypes[4].OneofWrappers = []any{}
 	file_quorate_v1_cluster_proto_msgTypes[6].OneofWrappers = []any{
 		(*JoinMemberRequest_GossipAddress)(nil),
 		(*JoinMemberRequest_Id)(nil),

@@ -448,7 +448,7 @@ type Limit_Unset struct {
 type Limit_Advisory struct {
 	// A number of base units that denies nothing: requests are decided as if the limit were unlimited, and use beyond it
 	// is reported. Only for limits and defaults of nodes.
-	Advisory int64 `protobuf:"varint,80,opt,name=advisory,proto3,oneof"`
+	Advisory int64 `protobuf:"varint,4,opt,name=advisory,proto3,oneof"`
 }
 
 func (*Limit_Amount) isLimit_Value() {}
@@ -539,7 +539,7 @@ const file_quorate_v1_common_proto_rawDesc = "" +
 	"\x06amount\x18\x01 \x01(\x03B\a\xbaH\x04\"\x02(\x00H\x00R\x06amount\x12'\n" +
 	"\tunlimited\x18\x02 \x01(\bB\a\xbaH\x04j\x02\b\x01H\x00R\tunlimited\x12\x1f\n" +
 	"\x05unset\x18\x03 \x01(\bB\a\xbaH\x04j\x02\b\x01H\x00R\x05unset\x12%\n" +
-	"\badvisory\x18P \x01(\x03B\a\xbaH\x04\"\x02(\x00H\x00R\badvisoryB\x0e\n" +
+	"\badvisory\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00H\x00R\badvisoryB\x0e\n" +
 	"\x05value\x12\x05\xbaH\x02\b\x01\"n\n" +
 	"\rAllocationRef\x126\n" +
 	"\tnamespace\x18\x01 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x12%\n" +

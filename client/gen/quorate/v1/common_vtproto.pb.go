@@ -271,9 +271,7 @@ func (m *Limit_Advisory) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Advisory))
 	i--
-	dAtA[i] = 0x5
-	i--
-	dAtA[i] = 0x80
+	dAtA[i] = 0x20
 	return len(dAtA) - i, nil
 }
 func (m *AllocationRef) MarshalVT() (dAtA []byte, err error) {
@@ -430,7 +428,7 @@ func (m *Limit_Advisory) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	n += 2 + protohelpers.SizeOfVarint(uint64(m.Advisory))
+	n += 1 + protohelpers.SizeOfVarint(uint64(m.Advisory))
 	return n
 }
 func (m *AllocationRef) SizeVT() (n int) {
@@ -899,7 +897,7 @@ func (m *Limit) UnmarshalVT(dAtA []byte) error {
 			}
 			b := bool(v != 0)
 			m.Value = &Limit_Unset{Unset: b}
-		case 80:
+		case 4:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Advisory", wireType)
 			}

@@ -363,16 +363,16 @@ type Decision struct {
 	Index *uint64 `protobuf:"varint,8,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	// For a denial or a waiting request, computed only by Explain, by ListWaiting with name_blockers, and for denied
 	// requests with name_holders: who is in the way now, at most one entry for each violation, in their order.
-	Holders []*LevelHolders `protobuf:"bytes,70,rep,name=holders,proto3" json:"holders,omitempty"`
+	Holders []*LevelHolders `protobuf:"bytes,9,rep,name=holders,proto3" json:"holders,omitempty"`
 	// The number of the alternative in any_of that is granted, from 1; 0 if the request has none or is not granted. The
 	// violations of other decisions have their own.
-	Alternative int32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
+	Alternative int32 `protobuf:"varint,10,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	// The number of violations that are not listed.
-	OtherViolations int32 `protobuf:"varint,91,opt,name=other_violations,json=otherViolations,proto3" json:"other_violations,omitempty"`
+	OtherViolations int32 `protobuf:"varint,11,opt,name=other_violations,json=otherViolations,proto3" json:"other_violations,omitempty"`
 	// The number of entries of holders that are left out; not 0 only in errors over gRPC.
-	OtherHolders int32 `protobuf:"varint,92,opt,name=other_holders,json=otherHolders,proto3" json:"other_holders,omitempty"`
+	OtherHolders int32 `protobuf:"varint,12,opt,name=other_holders,json=otherHolders,proto3" json:"other_holders,omitempty"`
 	// The number of entries of preempted that are left out; not 0 only in errors over gRPC.
-	OtherPreempted int32 `protobuf:"varint,93,opt,name=other_preempted,json=otherPreempted,proto3" json:"other_preempted,omitempty"`
+	OtherPreempted int32 `protobuf:"varint,13,opt,name=other_preempted,json=otherPreempted,proto3" json:"other_preempted,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -672,31 +672,31 @@ type Blocker struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its id, for GetAllocation and Explain.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The namespace of the id.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The node where it is counted, with the larger part of several claims, or where the request asks for it; empty for the
 	// root.
-	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The user of the request; empty for none.
-	User string `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
+	User string `protobuf:"bytes,4,opt,name=user,proto3" json:"user,omitempty"`
 	// The application of the request; empty for none.
-	Application string `protobuf:"bytes,4,opt,name=application,proto3" json:"application,omitempty"`
+	Application string `protobuf:"bytes,5,opt,name=application,proto3" json:"application,omitempty"`
 	// The owner of the allocation; empty for none.
-	Owner string `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner string `protobuf:"bytes,6,opt,name=owner,proto3" json:"owner,omitempty"`
 	// What it holds of the limit, or what the request needs at least, in base units, and a number for applications. 0 for a
 	// request that waits for several resources at once.
-	Amount int64 `protobuf:"varint,6,opt,name=amount,proto3" json:"amount,omitempty"`
+	Amount int64 `protobuf:"varint,7,opt,name=amount,proto3" json:"amount,omitempty"`
 	// Ledger time of the grant, or of the arrival of the request.
-	BeganLedgerMs int64 `protobuf:"varint,7,opt,name=began_ledger_ms,json=beganLedgerMs,proto3" json:"began_ledger_ms,omitempty"`
+	BeganLedgerMs int64 `protobuf:"varint,8,opt,name=began_ledger_ms,json=beganLedgerMs,proto3" json:"began_ledger_ms,omitempty"`
 	// The same as wall-clock time on the leader; for people only.
-	BeganAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=began_at,json=beganAt,proto3" json:"began_at,omitempty"`
+	BeganAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=began_at,json=beganAt,proto3" json:"began_at,omitempty"`
 	// Ledger time at which the allocation ends, or the request leaves the queue, unless its caller renews, confirms or
 	// repeats it; 0 if it is held until it is released.
-	ExpiresLedgerMs int64 `protobuf:"varint,9,opt,name=expires_ledger_ms,json=expiresLedgerMs,proto3" json:"expires_ledger_ms,omitempty"`
+	ExpiresLedgerMs int64 `protobuf:"varint,10,opt,name=expires_ledger_ms,json=expiresLedgerMs,proto3" json:"expires_ledger_ms,omitempty"`
 	// The place of the request in the queue, from 1; 0 for an allocation, and where the caller may not see the total.
-	Position int64 `protobuf:"varint,10,opt,name=position,proto3" json:"position,omitempty"`
+	Position int64 `protobuf:"varint,11,opt,name=position,proto3" json:"position,omitempty"`
 	// The number of the alternative of the request that waits there, from 1; 0 if it has none.
-	Alternative int32 `protobuf:"varint,11,opt,name=alternative,proto3" json:"alternative,omitempty"`
-	// The namespace of the id.
-	Namespace     string `protobuf:"bytes,12,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Alternative   int32 `protobuf:"varint,12,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -734,6 +734,13 @@ func (*Blocker) Descriptor() ([]byte, []int) {
 func (x *Blocker) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *Blocker) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
 	}
 	return ""
 }
@@ -806,13 +813,6 @@ func (x *Blocker) GetAlternative() int32 {
 		return x.Alternative
 	}
 	return 0
-}
-
-func (x *Blocker) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
 }
 
 // HolderGroup is what one user holds at one node, of allocations with one owner.
@@ -907,7 +907,7 @@ type Placement struct {
 	// The path of the node where it is counted.
 	Placed string `protobuf:"bytes,3,opt,name=placed,proto3" json:"placed,omitempty"`
 	// What is given of ranges, by resource in base units. Other amounts are those of the request.
-	RangeAmounts  map[string]int64 `protobuf:"bytes,40,rep,name=range_amounts,json=rangeAmounts,proto3" json:"range_amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	RangeAmounts  map[string]int64 `protobuf:"bytes,4,rep,name=range_amounts,json=rangeAmounts,proto3" json:"range_amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -975,14 +975,14 @@ type Preempted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The tree in which it was preempted.
-	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node of that tree where it was counted.
-	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// Why it was chosen.
-	Reason *EndReason `protobuf:"bytes,110,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The namespace of the id.
-	Namespace     string `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The tree in which it was preempted.
+	Tree string `protobuf:"bytes,3,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node of that tree where it was counted.
+	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	// Why it was chosen.
+	Reason        *EndReason `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1024,6 +1024,13 @@ func (x *Preempted) GetId() string {
 	return ""
 }
 
+func (x *Preempted) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
 func (x *Preempted) GetTree() string {
 	if x != nil {
 		return x.Tree
@@ -1043,13 +1050,6 @@ func (x *Preempted) GetReason() *EndReason {
 		return x.Reason
 	}
 	return nil
-}
-
-func (x *Preempted) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
 }
 
 // EndReason says why an allocation was ended, or a lease revoked, with the numbers of that moment. A caller who may not
@@ -1391,7 +1391,7 @@ type Remedy struct {
 	// otherwise, or if no such set was found.
 	Releases []*AllocationRef `protobuf:"bytes,2,rep,name=releases,proto3" json:"releases,omitempty"`
 	// The number of the alternative in any_of that it would admit, from 1; 0 if the request has none.
-	Alternative   int32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
+	Alternative   int32 `protobuf:"varint,3,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1621,15 +1621,15 @@ type Violation struct {
 	// Set if the caller may not read usage at the node and its tree does not show totals there.
 	Seen TenantsSee `protobuf:"varint,12,opt,name=seen,proto3,enum=quorate.v1.TenantsSee" json:"seen,omitempty"`
 	// For a hold: its reason. Empty if seen is set.
-	Reason string `protobuf:"bytes,30,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,13,opt,name=reason,proto3" json:"reason,omitempty"`
 	// True when the request is larger than this limit on its own, so that no release helps: it cannot fit until the limit
 	// is raised, or the request asks for less.
-	NeverFits bool `protobuf:"varint,13,opt,name=never_fits,json=neverFits,proto3" json:"never_fits,omitempty"`
+	NeverFits bool `protobuf:"varint,14,opt,name=never_fits,json=neverFits,proto3" json:"never_fits,omitempty"`
 	// For one that never fits: by how much less the request must ask for here, to fit when nothing else is held. 0 if the
 	// numbers are not shown, and for a limit that several nodes share by borrowing.
-	Excess int64 `protobuf:"varint,14,opt,name=excess,proto3" json:"excess,omitempty"`
+	Excess int64 `protobuf:"varint,15,opt,name=excess,proto3" json:"excess,omitempty"`
 	// The number of the alternative in any_of that would break the limit, from 1; 0 if the request has none.
-	Alternative   int32 `protobuf:"varint,90,opt,name=alternative,proto3" json:"alternative,omitempty"`
+	Alternative   int32 `protobuf:"varint,16,opt,name=alternative,proto3" json:"alternative,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2172,11 +2172,12 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\tpreempted\x18\x06 \x03(\v2\x15.quorate.v1.PreemptedR\tpreempted\x12*\n" +
 	"\x06remedy\x18\a \x01(\v2\x12.quorate.v1.RemedyR\x06remedy\x12\x19\n" +
 	"\x05index\x18\b \x01(\x04H\x00R\x05index\x88\x01\x01\x122\n" +
-	"\aholders\x18F \x03(\v2\x18.quorate.v1.LevelHoldersR\aholders\x12 \n" +
-	"\valternative\x18Z \x01(\x05R\valternative\x12)\n" +
-	"\x10other_violations\x18[ \x01(\x05R\x0fotherViolations\x12#\n" +
-	"\rother_holders\x18\\ \x01(\x05R\fotherHolders\x12'\n" +
-	"\x0fother_preempted\x18] \x01(\x05R\x0eotherPreemptedB\b\n" +
+	"\aholders\x18\t \x03(\v2\x18.quorate.v1.LevelHoldersR\aholders\x12 \n" +
+	"\valternative\x18\n" +
+	" \x01(\x05R\valternative\x12)\n" +
+	"\x10other_violations\x18\v \x01(\x05R\x0fotherViolations\x12#\n" +
+	"\rother_holders\x18\f \x01(\x05R\fotherHolders\x12'\n" +
+	"\x0fother_preempted\x18\r \x01(\x05R\x0eotherPreemptedB\b\n" +
 	"\x06_index\"\x8d\x04\n" +
 	"\fLevelHolders\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
@@ -2196,19 +2197,19 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x0eother_blockers\x18\r \x01(\x03R\rotherBlockers\x12 \n" +
 	"\valternative\x18\x0e \x01(\x05R\valternative\"\xf8\x02\n" +
 	"\aBlocker\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
-	"\x04user\x18\x03 \x01(\tR\x04user\x12 \n" +
-	"\vapplication\x18\x04 \x01(\tR\vapplication\x12\x14\n" +
-	"\x05owner\x18\x05 \x01(\tR\x05owner\x12\x16\n" +
-	"\x06amount\x18\x06 \x01(\x03R\x06amount\x12&\n" +
-	"\x0fbegan_ledger_ms\x18\a \x01(\x03R\rbeganLedgerMs\x125\n" +
-	"\bbegan_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\abeganAt\x12*\n" +
-	"\x11expires_ledger_ms\x18\t \x01(\x03R\x0fexpiresLedgerMs\x12\x1a\n" +
-	"\bposition\x18\n" +
-	" \x01(\x03R\bposition\x12 \n" +
-	"\valternative\x18\v \x01(\x05R\valternative\x12\x1c\n" +
-	"\tnamespace\x18\f \x01(\tR\tnamespace\"{\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x12\n" +
+	"\x04user\x18\x04 \x01(\tR\x04user\x12 \n" +
+	"\vapplication\x18\x05 \x01(\tR\vapplication\x12\x14\n" +
+	"\x05owner\x18\x06 \x01(\tR\x05owner\x12\x16\n" +
+	"\x06amount\x18\a \x01(\x03R\x06amount\x12&\n" +
+	"\x0fbegan_ledger_ms\x18\b \x01(\x03R\rbeganLedgerMs\x125\n" +
+	"\bbegan_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\abeganAt\x12*\n" +
+	"\x11expires_ledger_ms\x18\n" +
+	" \x01(\x03R\x0fexpiresLedgerMs\x12\x1a\n" +
+	"\bposition\x18\v \x01(\x03R\bposition\x12 \n" +
+	"\valternative\x18\f \x01(\x05R\valternative\"{\n" +
 	"\vHolderGroup\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12\x14\n" +
@@ -2219,16 +2220,16 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
 	"\x06placed\x18\x03 \x01(\tR\x06placed\x12L\n" +
-	"\rrange_amounts\x18( \x03(\v2'.quorate.v1.Placement.RangeAmountsEntryR\frangeAmounts\x1a?\n" +
+	"\rrange_amounts\x18\x04 \x03(\v2'.quorate.v1.Placement.RangeAmountsEntryR\frangeAmounts\x1a?\n" +
 	"\x11RangeAmountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x90\x01\n" +
 	"\tPreempted\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x03 \x01(\tR\x04node\x12-\n" +
-	"\x06reason\x18n \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\x12\x1c\n" +
-	"\tnamespace\x18\x04 \x01(\tR\tnamespace\"\xd7\x02\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04tree\x18\x03 \x01(\tR\x04tree\x12\x12\n" +
+	"\x04node\x18\x04 \x01(\tR\x04node\x12-\n" +
+	"\x06reason\x18\x05 \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\"\xd7\x02\n" +
 	"\tEndReason\x12-\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x19.quorate.v1.EndReasonKindR\x04kind\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -2257,7 +2258,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x06Remedy\x12)\n" +
 	"\x06raises\x18\x01 \x03(\v2\x11.quorate.v1.RaiseR\x06raises\x125\n" +
 	"\breleases\x18\x02 \x03(\v2\x19.quorate.v1.AllocationRefR\breleases\x12 \n" +
-	"\valternative\x18Z \x01(\x05R\valternative\"\xfb\x02\n" +
+	"\valternative\x18\x03 \x01(\x05R\valternative\"\xfb\x02\n" +
 	"\x05Raise\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -2288,11 +2289,11 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	" \x01(\tR\x06holder\x12\x12\n" +
 	"\x04item\x18\v \x01(\tR\x04item\x12*\n" +
 	"\x04seen\x18\f \x01(\x0e2\x16.quorate.v1.TenantsSeeR\x04seen\x12\x16\n" +
-	"\x06reason\x18\x1e \x01(\tR\x06reason\x12\x1d\n" +
+	"\x06reason\x18\r \x01(\tR\x06reason\x12\x1d\n" +
 	"\n" +
-	"never_fits\x18\r \x01(\bR\tneverFits\x12\x16\n" +
-	"\x06excess\x18\x0e \x01(\x03R\x06excess\x12 \n" +
-	"\valternative\x18Z \x01(\x05R\valternative\"\xed\x03\n" +
+	"never_fits\x18\x0e \x01(\bR\tneverFits\x12\x16\n" +
+	"\x06excess\x18\x0f \x01(\x03R\x06excess\x12 \n" +
+	"\valternative\x18\x10 \x01(\x05R\valternative\"\xed\x03\n" +
 	"\n" +
 	"LevelCheck\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +

@@ -53,30 +53,22 @@ func (m *Decision) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.OtherPreempted != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OtherPreempted))
 		i--
-		dAtA[i] = 0x5
-		i--
-		dAtA[i] = 0xe8
+		dAtA[i] = 0x68
 	}
 	if m.OtherHolders != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OtherHolders))
 		i--
-		dAtA[i] = 0x5
-		i--
-		dAtA[i] = 0xe0
+		dAtA[i] = 0x60
 	}
 	if m.OtherViolations != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OtherViolations))
 		i--
-		dAtA[i] = 0x5
-		i--
-		dAtA[i] = 0xd8
+		dAtA[i] = 0x58
 	}
 	if m.Alternative != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Alternative))
 		i--
-		dAtA[i] = 0x5
-		i--
-		dAtA[i] = 0xd0
+		dAtA[i] = 0x50
 	}
 	if len(m.Holders) > 0 {
 		for iNdEx := len(m.Holders) - 1; iNdEx >= 0; iNdEx-- {
@@ -87,9 +79,7 @@ func (m *Decision) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			i -= size
 			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 			i--
-			dAtA[i] = 0x4
-			i--
-			dAtA[i] = 0xb2
+			dAtA[i] = 0x4a
 		}
 	}
 	if m.Index != nil {
@@ -332,27 +322,20 @@ func (m *Blocker) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Namespace) > 0 {
-		i -= len(m.Namespace)
-		copy(dAtA[i:], m.Namespace)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Namespace)))
-		i--
-		dAtA[i] = 0x62
-	}
 	if m.Alternative != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Alternative))
 		i--
-		dAtA[i] = 0x58
+		dAtA[i] = 0x60
 	}
 	if m.Position != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Position))
 		i--
-		dAtA[i] = 0x50
+		dAtA[i] = 0x58
 	}
 	if m.ExpiresLedgerMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ExpiresLedgerMs))
 		i--
-		dAtA[i] = 0x48
+		dAtA[i] = 0x50
 	}
 	if m.BeganAt != nil {
 		size, err := (*timestamppb.Timestamp)(m.BeganAt).MarshalToSizedBufferVT(dAtA[:i])
@@ -362,43 +345,50 @@ func (m *Blocker) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= size
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x42
+		dAtA[i] = 0x4a
 	}
 	if m.BeganLedgerMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.BeganLedgerMs))
 		i--
-		dAtA[i] = 0x38
+		dAtA[i] = 0x40
 	}
 	if m.Amount != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Amount))
 		i--
-		dAtA[i] = 0x30
+		dAtA[i] = 0x38
 	}
 	if len(m.Owner) > 0 {
 		i -= len(m.Owner)
 		copy(dAtA[i:], m.Owner)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Owner)))
 		i--
-		dAtA[i] = 0x2a
+		dAtA[i] = 0x32
 	}
 	if len(m.Application) > 0 {
 		i -= len(m.Application)
 		copy(dAtA[i:], m.Application)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Application)))
 		i--
-		dAtA[i] = 0x22
+		dAtA[i] = 0x2a
 	}
 	if len(m.User) > 0 {
 		i -= len(m.User)
 		copy(dAtA[i:], m.User)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.User)))
 		i--
-		dAtA[i] = 0x1a
+		dAtA[i] = 0x22
 	}
 	if len(m.Node) > 0 {
 		i -= len(m.Node)
 		copy(dAtA[i:], m.Node)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Node)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if len(m.Namespace) > 0 {
+		i -= len(m.Namespace)
+		copy(dAtA[i:], m.Namespace)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Namespace)))
 		i--
 		dAtA[i] = 0x12
 	}
@@ -520,9 +510,7 @@ func (m *Placement) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0xa
 			i = protohelpers.EncodeVarint(dAtA, i, uint64(baseI-i))
 			i--
-			dAtA[i] = 0x2
-			i--
-			dAtA[i] = 0xc2
+			dAtA[i] = 0x22
 		}
 	}
 	if len(m.Placed) > 0 {
@@ -587,28 +575,26 @@ func (m *Preempted) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= size
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x6
-		i--
-		dAtA[i] = 0xf2
-	}
-	if len(m.Namespace) > 0 {
-		i -= len(m.Namespace)
-		copy(dAtA[i:], m.Namespace)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Namespace)))
-		i--
-		dAtA[i] = 0x22
+		dAtA[i] = 0x2a
 	}
 	if len(m.Node) > 0 {
 		i -= len(m.Node)
 		copy(dAtA[i:], m.Node)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Node)))
 		i--
-		dAtA[i] = 0x1a
+		dAtA[i] = 0x22
 	}
 	if len(m.Tree) > 0 {
 		i -= len(m.Tree)
 		copy(dAtA[i:], m.Tree)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Tree)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if len(m.Namespace) > 0 {
+		i -= len(m.Namespace)
+		copy(dAtA[i:], m.Namespace)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Namespace)))
 		i--
 		dAtA[i] = 0x12
 	}
@@ -919,9 +905,7 @@ func (m *Remedy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.Alternative != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Alternative))
 		i--
-		dAtA[i] = 0x5
-		i--
-		dAtA[i] = 0xd0
+		dAtA[i] = 0x18
 	}
 	if len(m.Releases) > 0 {
 		for iNdEx := len(m.Releases) - 1; iNdEx >= 0; iNdEx-- {
@@ -1103,23 +1087,14 @@ func (m *Violation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.Alternative != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Alternative))
 		i--
-		dAtA[i] = 0x5
-		i--
-		dAtA[i] = 0xd0
-	}
-	if len(m.Reason) > 0 {
-		i -= len(m.Reason)
-		copy(dAtA[i:], m.Reason)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Reason)))
-		i--
 		dAtA[i] = 0x1
 		i--
-		dAtA[i] = 0xf2
+		dAtA[i] = 0x80
 	}
 	if m.Excess != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Excess))
 		i--
-		dAtA[i] = 0x70
+		dAtA[i] = 0x78
 	}
 	if m.NeverFits {
 		i--
@@ -1129,7 +1104,14 @@ func (m *Violation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0
 		}
 		i--
-		dAtA[i] = 0x68
+		dAtA[i] = 0x70
+	}
+	if len(m.Reason) > 0 {
+		i -= len(m.Reason)
+		copy(dAtA[i:], m.Reason)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Reason)))
+		i--
+		dAtA[i] = 0x6a
 	}
 	if m.Seen != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Seen))
@@ -1534,20 +1516,20 @@ func (m *Decision) SizeVT() (n int) {
 	if len(m.Holders) > 0 {
 		for _, e := range m.Holders {
 			l = e.SizeVT()
-			n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
 	if m.Alternative != 0 {
-		n += 2 + protohelpers.SizeOfVarint(uint64(m.Alternative))
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Alternative))
 	}
 	if m.OtherViolations != 0 {
-		n += 2 + protohelpers.SizeOfVarint(uint64(m.OtherViolations))
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.OtherViolations))
 	}
 	if m.OtherHolders != 0 {
-		n += 2 + protohelpers.SizeOfVarint(uint64(m.OtherHolders))
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.OtherHolders))
 	}
 	if m.OtherPreempted != 0 {
-		n += 2 + protohelpers.SizeOfVarint(uint64(m.OtherPreempted))
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.OtherPreempted))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1629,6 +1611,10 @@ func (m *Blocker) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	l = len(m.Namespace)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	l = len(m.Node)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
@@ -1663,10 +1649,6 @@ func (m *Blocker) SizeVT() (n int) {
 	}
 	if m.Alternative != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Alternative))
-	}
-	l = len(m.Namespace)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1723,7 +1705,7 @@ func (m *Placement) SizeVT() (n int) {
 			_ = k
 			_ = v
 			mapEntrySize := 1 + len(k) + protohelpers.SizeOfVarint(uint64(len(k))) + 1 + protohelpers.SizeOfVarint(uint64(v))
-			n += mapEntrySize + 2 + protohelpers.SizeOfVarint(uint64(mapEntrySize))
+			n += mapEntrySize + 1 + protohelpers.SizeOfVarint(uint64(mapEntrySize))
 		}
 	}
 	n += len(m.unknownFields)
@@ -1740,6 +1722,10 @@ func (m *Preempted) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	l = len(m.Namespace)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	l = len(m.Tree)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
@@ -1748,13 +1734,9 @@ func (m *Preempted) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	l = len(m.Namespace)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
 	if m.Reason != nil {
 		l = m.Reason.SizeVT()
-		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1894,7 +1876,7 @@ func (m *Remedy) SizeVT() (n int) {
 		}
 	}
 	if m.Alternative != 0 {
-		n += 2 + protohelpers.SizeOfVarint(uint64(m.Alternative))
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Alternative))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2000,15 +1982,15 @@ func (m *Violation) SizeVT() (n int) {
 	if m.Seen != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Seen))
 	}
+	l = len(m.Reason)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	if m.NeverFits {
 		n += 2
 	}
 	if m.Excess != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Excess))
-	}
-	l = len(m.Reason)
-	if l > 0 {
-		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.Alternative != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.Alternative))
@@ -2407,7 +2389,7 @@ func (m *Decision) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Index = &v
-		case 70:
+		case 9:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Holders", wireType)
 			}
@@ -2441,7 +2423,7 @@ func (m *Decision) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 90:
+		case 10:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Alternative", wireType)
 			}
@@ -2460,7 +2442,7 @@ func (m *Decision) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 91:
+		case 11:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field OtherViolations", wireType)
 			}
@@ -2479,7 +2461,7 @@ func (m *Decision) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 92:
+		case 12:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field OtherHolders", wireType)
 			}
@@ -2498,7 +2480,7 @@ func (m *Decision) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 93:
+		case 13:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field OtherPreempted", wireType)
 			}
@@ -3029,6 +3011,38 @@ func (m *Blocker) UnmarshalVT(dAtA []byte) error {
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Namespace", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Namespace = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Node", wireType)
 			}
 			var stringLen uint64
@@ -3059,7 +3073,7 @@ func (m *Blocker) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Node = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 3:
+		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field User", wireType)
 			}
@@ -3091,7 +3105,7 @@ func (m *Blocker) UnmarshalVT(dAtA []byte) error {
 			}
 			m.User = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 4:
+		case 5:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Application", wireType)
 			}
@@ -3123,7 +3137,7 @@ func (m *Blocker) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Application = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 5:
+		case 6:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Owner", wireType)
 			}
@@ -3155,7 +3169,7 @@ func (m *Blocker) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Owner = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 6:
+		case 7:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Amount", wireType)
 			}
@@ -3174,7 +3188,7 @@ func (m *Blocker) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 7:
+		case 8:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field BeganLedgerMs", wireType)
 			}
@@ -3193,7 +3207,7 @@ func (m *Blocker) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 8:
+		case 9:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field BeganAt", wireType)
 			}
@@ -3229,7 +3243,7 @@ func (m *Blocker) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 9:
+		case 10:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field ExpiresLedgerMs", wireType)
 			}
@@ -3248,7 +3262,7 @@ func (m *Blocker) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 10:
+		case 11:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Position", wireType)
 			}
@@ -3267,7 +3281,7 @@ func (m *Blocker) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 11:
+		case 12:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Alternative", wireType)
 			}
@@ -3286,38 +3300,6 @@ func (m *Blocker) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 12:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Namespace", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Namespace = string(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -3650,7 +3632,7 @@ func (m *Placement) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Placed = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 40:
+		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field RangeAmounts", wireType)
 			}
@@ -3848,6 +3830,38 @@ func (m *Preempted) UnmarshalVT(dAtA []byte) error {
 			iNdEx = postIndex
 		case 2:
 			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Namespace", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Namespace = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Tree", wireType)
 			}
 			var stringLen uint64
@@ -3878,7 +3892,7 @@ func (m *Preempted) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Tree = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 3:
+		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Node", wireType)
 			}
@@ -3910,39 +3924,7 @@ func (m *Preempted) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Node = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Namespace", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Namespace = string(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		case 110:
+		case 5:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Reason", wireType)
 			}
@@ -4828,7 +4810,7 @@ func (m *Remedy) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 90:
+		case 3:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Alternative", wireType)
 			}
@@ -5539,45 +5521,6 @@ func (m *Violation) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 		case 13:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field NeverFits", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.NeverFits = bool(v != 0)
-		case 14:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Excess", wireType)
-			}
-			m.Excess = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.Excess |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-		case 30:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Reason", wireType)
 			}
@@ -5609,7 +5552,46 @@ func (m *Violation) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Reason = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 90:
+		case 14:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field NeverFits", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.NeverFits = bool(v != 0)
+		case 15:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Excess", wireType)
+			}
+			m.Excess = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Excess |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 16:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Alternative", wireType)
 			}

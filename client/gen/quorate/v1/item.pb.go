@@ -342,7 +342,7 @@ type Item struct {
 	Leaving bool `protobuf:"varint,11,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	// Ledger time at which the allocation that holds it ends, unless it is a lease and is renewed before; 0 if the item is
 	// not held, or is held without an end.
-	HeldUntilLedgerMs int64 `protobuf:"varint,150,opt,name=held_until_ledger_ms,json=heldUntilLedgerMs,proto3" json:"held_until_ledger_ms,omitempty"`
+	HeldUntilLedgerMs int64 `protobuf:"varint,12,opt,name=held_until_ledger_ms,json=heldUntilLedgerMs,proto3" json:"held_until_ledger_ms,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -1201,7 +1201,7 @@ const file_quorate_v1_item_proto_rawDesc = "" +
 	"updated_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc1\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc0\x04\n" +
 	"\x04Item\x12(\n" +
 	"\x04name\x18\x01 \x01(\v2\x14.quorate.v1.ItemNameR\x04name\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x14\n" +
@@ -1218,8 +1218,8 @@ const file_quorate_v1_item_proto_rawDesc = "" +
 	"\n" +
 	"expires_at\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x18\n" +
-	"\aleaving\x18\v \x01(\bR\aleaving\x120\n" +
-	"\x14held_until_ledger_ms\x18\x96\x01 \x01(\x03R\x11heldUntilLedgerMs\x1a;\n" +
+	"\aleaving\x18\v \x01(\bR\aleaving\x12/\n" +
+	"\x14held_until_ledger_ms\x18\f \x01(\x03R\x11heldUntilLedgerMs\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xcf\x02\n" +

@@ -327,9 +327,7 @@ func (m *Item) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.HeldUntilLedgerMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.HeldUntilLedgerMs))
 		i--
-		dAtA[i] = 0x9
-		i--
-		dAtA[i] = 0xb0
+		dAtA[i] = 0x60
 	}
 	if m.Leaving {
 		i--
@@ -1249,7 +1247,7 @@ func (m *Item) SizeVT() (n int) {
 		n += 2
 	}
 	if m.HeldUntilLedgerMs != 0 {
-		n += 2 + protohelpers.SizeOfVarint(uint64(m.HeldUntilLedgerMs))
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.HeldUntilLedgerMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2857,7 +2855,7 @@ func (m *Item) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Leaving = bool(v != 0)
-		case 150:
+		case 12:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field HeldUntilLedgerMs", wireType)
 			}

@@ -100,37 +100,37 @@ type LimitRequest struct {
 	// The tree.
 	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node; empty for the root.
-	Node string `protobuf:"bytes,18,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The limits that are asked for, by resource.
-	Limits map[string]*Limit `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Limits map[string]*Limit `protobuf:"bytes,4,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The user who asked.
-	Asker string `protobuf:"bytes,4,opt,name=asker,proto3" json:"asker,omitempty"`
+	Asker string `protobuf:"bytes,5,opt,name=asker,proto3" json:"asker,omitempty"`
 	// Why.
-	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Wall-clock time of the request.
-	MadeAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=made_at,json=madeAt,proto3" json:"made_at,omitempty"`
+	MadeAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=made_at,json=madeAt,proto3" json:"made_at,omitempty"`
 	// When the request expires, by the clock of the leader.
-	EndsAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
+	EndsAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
 	// Approvals of the request as it is now, in the order in which they were given.
-	Approvals []*LimitApproval `protobuf:"bytes,8,rep,name=approvals,proto3" json:"approvals,omitempty"`
+	Approvals []*LimitApproval `protobuf:"bytes,9,rep,name=approvals,proto3" json:"approvals,omitempty"`
 	// Of an open request: how many approvals the tree wants.
-	ApprovalsNeeded int32 `protobuf:"varint,9,opt,name=approvals_needed,json=approvalsNeeded,proto3" json:"approvals_needed,omitempty"`
+	ApprovalsNeeded int32 `protobuf:"varint,10,opt,name=approvals_needed,json=approvalsNeeded,proto3" json:"approvals_needed,omitempty"`
 	// What became of it.
-	State LimitRequestState `protobuf:"varint,10,opt,name=state,proto3,enum=quorate.v1.LimitRequestState" json:"state,omitempty"`
+	State LimitRequestState `protobuf:"varint,11,opt,name=state,proto3,enum=quorate.v1.LimitRequestState" json:"state,omitempty"`
 	// Of a closed request: wall-clock time of its end.
-	ClosedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=closed_at,json=closedAt,proto3" json:"closed_at,omitempty"`
+	ClosedAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=closed_at,json=closedAt,proto3" json:"closed_at,omitempty"`
 	// Of a closed request: the user whose call closed it, or "system/auto-approve" if a rule approved it; empty if it expired or the cluster closed it.
-	ClosedBy string `protobuf:"bytes,12,opt,name=closed_by,json=closedBy,proto3" json:"closed_by,omitempty"`
+	ClosedBy string `protobuf:"bytes,13,opt,name=closed_by,json=closedBy,proto3" json:"closed_by,omitempty"`
 	// Of a closed request: why it was rejected, or why it cannot be carried out.
-	ClosedReason string `protobuf:"bytes,13,opt,name=closed_reason,json=closedReason,proto3" json:"closed_reason,omitempty"`
+	ClosedReason string `protobuf:"bytes,14,opt,name=closed_reason,json=closedReason,proto3" json:"closed_reason,omitempty"`
 	// Of an applied request: the revision of the configuration that has its limits.
-	Revision uint64 `protobuf:"varint,14,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision uint64 `protobuf:"varint,15,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Of an open request: the present limits of the node for the resources that it names; unset if it has none.
-	Present map[string]*Limit `protobuf:"bytes,15,rep,name=present,proto3" json:"present,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Present map[string]*Limit `protobuf:"bytes,16,rep,name=present,proto3" json:"present,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Of an open request: the digest of the request and of the present limits, for an approval.
-	Digest string `protobuf:"bytes,16,opt,name=digest,proto3" json:"digest,omitempty"`
+	Digest string `protobuf:"bytes,17,opt,name=digest,proto3" json:"digest,omitempty"`
 	// True if the caller may decide about it.
-	MayDecide     bool `protobuf:"varint,17,opt,name=may_decide,json=mayDecide,proto3" json:"may_decide,omitempty"`
+	MayDecide     bool `protobuf:"varint,18,opt,name=may_decide,json=mayDecide,proto3" json:"may_decide,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -352,13 +352,13 @@ type RequestLimitsRequest struct {
 	// The tree.
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node; empty for the root.
-	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// New limits; resources that are not named keep theirs.
-	Limits map[string]*Limit `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Limits map[string]*Limit `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Why; up to 512 bytes.
-	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	// How long the request stays open, in milliseconds of ledger time: up to 90 days; 0 means 14 days.
-	OpenMs        int64 `protobuf:"varint,4,opt,name=open_ms,json=openMs,proto3" json:"open_ms,omitempty"`
+	OpenMs        int64 `protobuf:"varint,5,opt,name=open_ms,json=openMs,proto3" json:"open_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -434,9 +434,9 @@ type RequestLimitsResponse struct {
 	// The request.
 	Request *LimitRequest `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
 	// Why the rule auto-approve of the parent has not approved the request; empty if it has, or if there is none.
-	NotByRule string `protobuf:"bytes,4,opt,name=not_by_rule,json=notByRule,proto3" json:"not_by_rule,omitempty"`
+	NotByRule string `protobuf:"bytes,2,opt,name=not_by_rule,json=notByRule,proto3" json:"not_by_rule,omitempty"`
 	// The write; a repetition if an equal request was open already, or had been approved by the rule of the parent.
-	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
+	Write         *WriteInfo `protobuf:"bytes,3,opt,name=write,proto3" json:"write,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -504,13 +504,13 @@ type ListRequestsRequest struct {
 	// Only requests for nodes of this tree; empty for all.
 	Tree string `protobuf:"bytes,4,opt,name=tree,proto3" json:"tree,omitempty"`
 	// With tree: only those for this node or a node below it; empty for the whole tree.
-	Node string `protobuf:"bytes,8,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
 	// Only requests of this user.
-	Asker string `protobuf:"bytes,5,opt,name=asker,proto3" json:"asker,omitempty"`
+	Asker string `protobuf:"bytes,6,opt,name=asker,proto3" json:"asker,omitempty"`
 	// Only the request of this id.
-	Id uint64 `protobuf:"varint,6,opt,name=id,proto3" json:"id,omitempty"`
+	Id uint64 `protobuf:"varint,7,opt,name=id,proto3" json:"id,omitempty"`
 	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,7,opt,name=read,proto3" json:"read,omitempty"`
+	Read          *ReadOptions `protobuf:"bytes,8,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1013,24 +1013,24 @@ const file_quorate_v1_limit_request_proto_rawDesc = "" +
 	"\fLimitRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x12 \x01(\tR\x04node\x12<\n" +
-	"\x06limits\x18\x03 \x03(\v2$.quorate.v1.LimitRequest.LimitsEntryR\x06limits\x12\x14\n" +
-	"\x05asker\x18\x04 \x01(\tR\x05asker\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\x123\n" +
-	"\amade_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x06madeAt\x123\n" +
-	"\aends_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x127\n" +
-	"\tapprovals\x18\b \x03(\v2\x19.quorate.v1.LimitApprovalR\tapprovals\x12)\n" +
-	"\x10approvals_needed\x18\t \x01(\x05R\x0fapprovalsNeeded\x123\n" +
-	"\x05state\x18\n" +
-	" \x01(\x0e2\x1d.quorate.v1.LimitRequestStateR\x05state\x127\n" +
-	"\tclosed_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\bclosedAt\x12\x1b\n" +
-	"\tclosed_by\x18\f \x01(\tR\bclosedBy\x12#\n" +
-	"\rclosed_reason\x18\r \x01(\tR\fclosedReason\x12\x1a\n" +
-	"\brevision\x18\x0e \x01(\x04R\brevision\x12?\n" +
-	"\apresent\x18\x0f \x03(\v2%.quorate.v1.LimitRequest.PresentEntryR\apresent\x12\x16\n" +
-	"\x06digest\x18\x10 \x01(\tR\x06digest\x12\x1d\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12<\n" +
+	"\x06limits\x18\x04 \x03(\v2$.quorate.v1.LimitRequest.LimitsEntryR\x06limits\x12\x14\n" +
+	"\x05asker\x18\x05 \x01(\tR\x05asker\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x123\n" +
+	"\amade_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x06madeAt\x123\n" +
+	"\aends_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x127\n" +
+	"\tapprovals\x18\t \x03(\v2\x19.quorate.v1.LimitApprovalR\tapprovals\x12)\n" +
+	"\x10approvals_needed\x18\n" +
+	" \x01(\x05R\x0fapprovalsNeeded\x123\n" +
+	"\x05state\x18\v \x01(\x0e2\x1d.quorate.v1.LimitRequestStateR\x05state\x127\n" +
+	"\tclosed_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\bclosedAt\x12\x1b\n" +
+	"\tclosed_by\x18\r \x01(\tR\bclosedBy\x12#\n" +
+	"\rclosed_reason\x18\x0e \x01(\tR\fclosedReason\x12\x1a\n" +
+	"\brevision\x18\x0f \x01(\x04R\brevision\x12?\n" +
+	"\apresent\x18\x10 \x03(\v2%.quorate.v1.LimitRequest.PresentEntryR\apresent\x12\x16\n" +
+	"\x06digest\x18\x11 \x01(\tR\x06digest\x12\x1d\n" +
 	"\n" +
-	"may_decide\x18\x11 \x01(\bR\tmayDecide\x1aL\n" +
+	"may_decide\x18\x12 \x01(\bR\tmayDecide\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1aM\n" +
@@ -1042,30 +1042,30 @@ const file_quorate_v1_limit_request_proto_rawDesc = "" +
 	"\bgiven_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\agivenAt\"\xbf\x02\n" +
 	"\x14RequestLimitsRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12P\n" +
-	"\x06limits\x18\x02 \x03(\v2,.quorate.v1.RequestLimitsRequest.LimitsEntryB\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12P\n" +
+	"\x06limits\x18\x03 \x03(\v2,.quorate.v1.RequestLimitsRequest.LimitsEntryB\n" +
 	"\xbaH\a\x9a\x01\x04\b\x01\x10@R\x06limits\x12\"\n" +
-	"\x06reason\x18\x03 \x01(\tB\n" +
+	"\x06reason\x18\x04 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\x04R\x06reason\x12&\n" +
-	"\aopen_ms\x18\x04 \x01(\x03B\r\xbaH\n" +
+	"\aopen_ms\x18\x05 \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\xb0\xf1\xfb\x1c(\x00R\x06openMs\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\x98\x01\n" +
 	"\x15RequestLimitsResponse\x122\n" +
 	"\arequest\x18\x01 \x01(\v2\x18.quorate.v1.LimitRequestR\arequest\x12\x1e\n" +
-	"\vnot_by_rule\x18\x04 \x01(\tR\tnotByRule\x12+\n" +
-	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xab\x02\n" +
+	"\vnot_by_rule\x18\x02 \x01(\tR\tnotByRule\x12+\n" +
+	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xab\x02\n" +
 	"\x13ListRequestsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12=\n" +
 	"\x05state\x18\x03 \x01(\x0e2\x1d.quorate.v1.LimitRequestStateB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05state\x12\x1b\n" +
 	"\x04tree\x18\x04 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\b \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x1e\n" +
-	"\x05asker\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\xc0\x02R\x05asker\x12\x0e\n" +
-	"\x02id\x18\x06 \x01(\x04R\x02id\x12+\n" +
-	"\x04read\x18\a \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x8a\x01\n" +
+	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x1e\n" +
+	"\x05asker\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\xc0\x02R\x05asker\x12\x0e\n" +
+	"\x02id\x18\a \x01(\x04R\x02id\x12+\n" +
+	"\x04read\x18\b \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x8a\x01\n" +
 	"\x14ListRequestsResponse\x124\n" +
 	"\brequests\x18\x01 \x03(\v2\x18.quorate.v1.LimitRequestR\brequests\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x04R\x04next\x12(\n" +

@@ -194,9 +194,9 @@ type Revision struct {
 	// The tree of the subtree that the change was limited to; empty if it was not.
 	Tree string `protobuf:"bytes,8,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node at the top of that subtree; empty for the root.
-	Node string `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,9,opt,name=node,proto3" json:"node,omitempty"`
 	// The request for limits that the change carried out; absent if it carried out none.
-	Request       *ApprovedRequest `protobuf:"bytes,9,opt,name=request,proto3" json:"request,omitempty"`
+	Request       *ApprovedRequest `protobuf:"bytes,10,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -389,9 +389,9 @@ const file_quorate_v1_revision_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12\x12\n" +
 	"\x04tree\x18\b \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\n" +
-	" \x01(\tR\x04node\x125\n" +
-	"\arequest\x18\t \x01(\v2\x1b.quorate.v1.ApprovedRequestR\arequest\"U\n" +
+	"\x04node\x18\t \x01(\tR\x04node\x125\n" +
+	"\arequest\x18\n" +
+	" \x01(\v2\x1b.quorate.v1.ApprovedRequestR\arequest\"U\n" +
 	"\x0fApprovedRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05asker\x18\x02 \x01(\tR\x05asker\x12\x1c\n" +

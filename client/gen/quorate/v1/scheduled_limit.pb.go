@@ -149,16 +149,16 @@ type ScheduledLimit struct {
 	// True if it is in force now.
 	InForce bool `protobuf:"varint,9,opt,name=in_force,json=inForce,proto3" json:"in_force,omitempty"`
 	// The rule of a recurring one, with its time zone.
-	Every string `protobuf:"bytes,100,opt,name=every,proto3" json:"every,omitempty"`
+	Every string `protobuf:"bytes,10,opt,name=every,proto3" json:"every,omitempty"`
 	// Civil time at which the rule begins; left out if that was when it was scheduled.
-	RuleBeginsAt *timestamppb.Timestamp `protobuf:"bytes,101,opt,name=rule_begins_at,json=ruleBeginsAt,proto3" json:"rule_begins_at,omitempty"`
+	RuleBeginsAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=rule_begins_at,json=ruleBeginsAt,proto3" json:"rule_begins_at,omitempty"`
 	// Civil time at which the rule ends; left out for never.
-	RuleEndsAt *timestamppb.Timestamp `protobuf:"bytes,102,opt,name=rule_ends_at,json=ruleEndsAt,proto3" json:"rule_ends_at,omitempty"`
+	RuleEndsAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=rule_ends_at,json=ruleEndsAt,proto3" json:"rule_ends_at,omitempty"`
 	// The next windows of a recurring one, in order; the first is that of from and until. At most 64.
-	Windows []*CivilWindow `protobuf:"bytes,103,rep,name=windows,proto3" json:"windows,omitempty"`
+	Windows []*CivilWindow `protobuf:"bytes,13,rep,name=windows,proto3" json:"windows,omitempty"`
 	// Windows of a recurring one in which it will not be in force, because a policy did not allow it when they were added.
 	// In order; with the windows at most 64.
-	Skipped       []*SkippedWindow `protobuf:"bytes,104,rep,name=skipped,proto3" json:"skipped,omitempty"`
+	Skipped       []*SkippedWindow `protobuf:"bytes,14,rep,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -487,7 +487,7 @@ type Overuse struct {
 	// Name of the user or group; "*" is the common limit of all groups that are not named.
 	Holder string `protobuf:"bytes,8,opt,name=holder,proto3" json:"holder,omitempty"`
 	// True if the limit is advisory, which denies nothing.
-	IsAdvisory    bool `protobuf:"varint,80,opt,name=is_advisory,json=isAdvisory,proto3" json:"is_advisory,omitempty"`
+	IsAdvisory    bool `protobuf:"varint,9,opt,name=is_advisory,json=isAdvisory,proto3" json:"is_advisory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -606,12 +606,13 @@ const file_quorate_v1_scheduled_limit_proto_rawDesc = "" +
 	"\x05actor\x18\a \x01(\tR\x05actor\x12\x16\n" +
 	"\x06reason\x18\b \x01(\tR\x06reason\x12\x19\n" +
 	"\bin_force\x18\t \x01(\bR\ainForce\x12\x14\n" +
-	"\x05every\x18d \x01(\tR\x05every\x12@\n" +
-	"\x0erule_begins_at\x18e \x01(\v2\x1a.google.protobuf.TimestampR\fruleBeginsAt\x12<\n" +
-	"\frule_ends_at\x18f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"\x05every\x18\n" +
+	" \x01(\tR\x05every\x12@\n" +
+	"\x0erule_begins_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\fruleBeginsAt\x12<\n" +
+	"\frule_ends_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"ruleEndsAt\x121\n" +
-	"\awindows\x18g \x03(\v2\x17.quorate.v1.CivilWindowR\awindows\x123\n" +
-	"\askipped\x18h \x03(\v2\x19.quorate.v1.SkippedWindowR\askipped\x1a[\n" +
+	"\awindows\x18\r \x03(\v2\x17.quorate.v1.CivilWindowR\awindows\x123\n" +
+	"\askipped\x18\x0e \x03(\v2\x19.quorate.v1.SkippedWindowR\askipped\x1a[\n" +
 	"\x10AdjustmentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
 	"\x05value\x18\x02 \x01(\v2\x1b.quorate.v1.LimitAdjustmentR\x05value:\x028\x01\"{\n" +
@@ -635,7 +636,7 @@ const file_quorate_v1_scheduled_limit_proto_rawDesc = "" +
 	"\vholder_kind\x18\a \x01(\x0e2\x16.quorate.v1.HolderKindR\n" +
 	"holderKind\x12\x16\n" +
 	"\x06holder\x18\b \x01(\tR\x06holder\x12\x1f\n" +
-	"\vis_advisory\x18P \x01(\bR\n" +
+	"\vis_advisory\x18\t \x01(\bR\n" +
 	"isAdvisoryB\xaa\x01\n" +
 	"\x0ecom.quorate.v1B\x13ScheduledLimitProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +

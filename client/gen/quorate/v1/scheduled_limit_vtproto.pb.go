@@ -137,9 +137,7 @@ func (m *ScheduledLimit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			i -= size
 			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 			i--
-			dAtA[i] = 0x6
-			i--
-			dAtA[i] = 0xc2
+			dAtA[i] = 0x72
 		}
 	}
 	if len(m.Windows) > 0 {
@@ -151,9 +149,7 @@ func (m *ScheduledLimit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			i -= size
 			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 			i--
-			dAtA[i] = 0x6
-			i--
-			dAtA[i] = 0xba
+			dAtA[i] = 0x6a
 		}
 	}
 	if m.RuleEndsAt != nil {
@@ -164,9 +160,7 @@ func (m *ScheduledLimit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= size
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x6
-		i--
-		dAtA[i] = 0xb2
+		dAtA[i] = 0x62
 	}
 	if m.RuleBeginsAt != nil {
 		size, err := (*timestamppb.Timestamp)(m.RuleBeginsAt).MarshalToSizedBufferVT(dAtA[:i])
@@ -176,18 +170,14 @@ func (m *ScheduledLimit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= size
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x6
-		i--
-		dAtA[i] = 0xaa
+		dAtA[i] = 0x5a
 	}
 	if len(m.Every) > 0 {
 		i -= len(m.Every)
 		copy(dAtA[i:], m.Every)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Every)))
 		i--
-		dAtA[i] = 0x6
-		i--
-		dAtA[i] = 0xa2
+		dAtA[i] = 0x52
 	}
 	if m.InForce {
 		i--
@@ -485,9 +475,7 @@ func (m *Overuse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0
 		}
 		i--
-		dAtA[i] = 0x5
-		i--
-		dAtA[i] = 0x80
+		dAtA[i] = 0x48
 	}
 	if len(m.Holder) > 0 {
 		i -= len(m.Holder)
@@ -632,26 +620,26 @@ func (m *ScheduledLimit) SizeVT() (n int) {
 	}
 	l = len(m.Every)
 	if l > 0 {
-		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.RuleBeginsAt != nil {
 		l = (*timestamppb.Timestamp)(m.RuleBeginsAt).SizeVT()
-		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.RuleEndsAt != nil {
 		l = (*timestamppb.Timestamp)(m.RuleEndsAt).SizeVT()
-		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if len(m.Windows) > 0 {
 		for _, e := range m.Windows {
 			l = e.SizeVT()
-			n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
 	if len(m.Skipped) > 0 {
 		for _, e := range m.Skipped {
 			l = e.SizeVT()
-			n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
 	n += len(m.unknownFields)
@@ -753,7 +741,7 @@ func (m *Overuse) SizeVT() (n int) {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.IsAdvisory {
-		n += 3
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1280,7 +1268,7 @@ func (m *ScheduledLimit) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.InForce = bool(v != 0)
-		case 100:
+		case 10:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Every", wireType)
 			}
@@ -1312,7 +1300,7 @@ func (m *ScheduledLimit) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Every = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 101:
+		case 11:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field RuleBeginsAt", wireType)
 			}
@@ -1348,7 +1336,7 @@ func (m *ScheduledLimit) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 102:
+		case 12:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field RuleEndsAt", wireType)
 			}
@@ -1384,7 +1372,7 @@ func (m *ScheduledLimit) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 103:
+		case 13:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Windows", wireType)
 			}
@@ -1418,7 +1406,7 @@ func (m *ScheduledLimit) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
-		case 104:
+		case 14:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Skipped", wireType)
 			}
@@ -2106,7 +2094,7 @@ func (m *Overuse) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Holder = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
-		case 80:
+		case 9:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field IsAdvisory", wireType)
 			}

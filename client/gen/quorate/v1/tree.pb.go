@@ -447,7 +447,7 @@ type Node struct {
 	// A rule that approves requests for limits of the children; absent for none.
 	AutoApprove *AutoApprove `protobuf:"bytes,14,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
 	// At how much use of a limit to warn, here and below; absent for the thresholds of the parent.
-	WarnAt        *WarnAt `protobuf:"bytes,50,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
+	WarnAt        *WarnAt `protobuf:"bytes,15,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1011,36 +1011,36 @@ type Tree struct {
 	// True if changes of this tree need a reason.
 	RequireReason bool `protobuf:"varint,8,opt,name=require_reason,json=requireReason,proto3" json:"require_reason,omitempty"`
 	// Limits of users and groups in the whole tree, see Node.
-	Principals []*PrincipalLimit `protobuf:"bytes,10,rep,name=principals,proto3" json:"principals,omitempty"`
+	Principals []*PrincipalLimit `protobuf:"bytes,9,rep,name=principals,proto3" json:"principals,omitempty"`
 	// What an unset limit means below the root, see Node.
-	Defaults map[string]*Limit `protobuf:"bytes,11,rep,name=defaults,proto3" json:"defaults,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Defaults map[string]*Limit `protobuf:"bytes,10,rep,name=defaults,proto3" json:"defaults,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Most applications that may run in the tree; 0 is no limit.
-	Applications int64 `protobuf:"varint,12,opt,name=applications,proto3" json:"applications,omitempty"`
+	Applications int64 `protobuf:"varint,11,opt,name=applications,proto3" json:"applications,omitempty"`
 	// Actors that may change anything in the tree, including the limits of the root.
-	Admins []string `protobuf:"bytes,13,rep,name=admins,proto3" json:"admins,omitempty"`
+	Admins []string `protobuf:"bytes,12,rep,name=admins,proto3" json:"admins,omitempty"`
 	// Only in ApplyTrees: nodes with new paths. A move is made before the nodes are compared if its old path exists and
 	// its new one does not, and is ignored otherwise, so that it may remain in a manifest.
-	Moves []*NodeMove `protobuf:"bytes,14,rep,name=moves,proto3" json:"moves,omitempty"`
+	Moves []*NodeMove `protobuf:"bytes,13,rep,name=moves,proto3" json:"moves,omitempty"`
 	// Settings of leases in this tree.
-	Leases *LeaseSettings `protobuf:"bytes,15,opt,name=leases,proto3" json:"leases,omitempty"`
+	Leases *LeaseSettings `protobuf:"bytes,14,opt,name=leases,proto3" json:"leases,omitempty"`
 	// Whether requests that wait at the root may be overtaken, see Node.
-	Queueing Queueing `protobuf:"varint,16,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
+	Queueing Queueing `protobuf:"varint,15,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
 	// With best effort: how long the first waiting request may be overtaken, in milliseconds of ledger time; 0 means
 	// 300,000 (five minutes).
-	OvertakeMs int64 `protobuf:"varint,17,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
+	OvertakeMs int64 `protobuf:"varint,16,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
 	// Roles that are given at the root and everywhere in the tree, see Node.
-	Bindings []*Binding `protobuf:"bytes,18,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	Bindings []*Binding `protobuf:"bytes,17,rep,name=bindings,proto3" json:"bindings,omitempty"`
 	// What callers of a guarded cluster learn of the levels above the nodes at which they may read usage.
-	TenantsSee TenantsSee `protobuf:"varint,19,opt,name=tenants_see,json=tenantsSee,proto3,enum=quorate.v1.TenantsSee" json:"tenants_see,omitempty"`
+	TenantsSee TenantsSee `protobuf:"varint,18,opt,name=tenants_see,json=tenantsSee,proto3,enum=quorate.v1.TenantsSee" json:"tenants_see,omitempty"`
 	// How many different users must approve a request for limits before it is carried out; 0 means 1.
-	Approvals int32 `protobuf:"varint,20,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	Approvals int32 `protobuf:"varint,19,opt,name=approvals,proto3" json:"approvals,omitempty"`
 	// A rule that approves requests for limits of the children of the root, see Node.
-	AutoApprove *AutoApprove `protobuf:"bytes,21,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
+	AutoApprove *AutoApprove `protobuf:"bytes,20,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
 	// Requests without a user are refused where users or groups are limited: at a claimed node or above it. Forced
 	// requests are no exception.
-	RequirePrincipal bool `protobuf:"varint,22,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
+	RequirePrincipal bool `protobuf:"varint,21,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
 	// At how much use of a limit to warn, see Node.
-	WarnAt        *WarnAt `protobuf:"bytes,50,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
+	WarnAt        *WarnAt `protobuf:"bytes,22,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1326,14 +1326,14 @@ type ApplyTreesRequest struct {
 	// everything that the request names.
 	Tree string `protobuf:"bytes,11,opt,name=tree,proto3" json:"tree,omitempty"`
 	// With tree: the node at the top of the subtree; empty for the root.
-	Node string `protobuf:"bytes,14,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,12,opt,name=node,proto3" json:"node,omitempty"`
 	// The text of the subtree of a node below the root; then trees is empty, so that a server that does not know this
 	// field refuses the request. It has the name of the tree, the units of the resources that it names, without items, the
 	// nodes of the subtree, the node itself included, moves within it, and nothing else.
-	Subtree *Tree `protobuf:"bytes,12,opt,name=subtree,proto3" json:"subtree,omitempty"`
+	Subtree *Tree `protobuf:"bytes,13,opt,name=subtree,proto3" json:"subtree,omitempty"`
 	// Nodes and trees that exist keep their bindings, what tenants see and require_principal; the trees of the request
 	// have none of it. For texts of other systems, which cannot say it. Refused with at.
-	KeepAccess    bool `protobuf:"varint,13,opt,name=keep_access,json=keepAccess,proto3" json:"keep_access,omitempty"`
+	KeepAccess    bool `protobuf:"varint,14,opt,name=keep_access,json=keepAccess,proto3" json:"keep_access,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1532,15 +1532,15 @@ type ConfigurationResult struct {
 	// at most 100.
 	Overuses []*Overuse `protobuf:"bytes,3,rep,name=overuses,proto3" json:"overuses,omitempty"`
 	// In a dry run: nodes whose headroom for a resource the change creates or removes; at most 100.
-	Rooms []*RoomChange `protobuf:"bytes,6,rep,name=rooms,proto3" json:"rooms,omitempty"`
+	Rooms []*RoomChange `protobuf:"bytes,4,rep,name=rooms,proto3" json:"rooms,omitempty"`
 	// In a dry run: recently denied requests that would be granted after the change; at most 100, newest first.
-	Admitted []*AllocationRef `protobuf:"bytes,7,rep,name=admitted,proto3" json:"admitted,omitempty"`
+	Admitted []*AllocationRef `protobuf:"bytes,5,rep,name=admitted,proto3" json:"admitted,omitempty"`
 	// In a dry run: what would at once become of waiting requests, and of allocations that make room for them. Absent if
 	// queue_not_evaluated.
-	Queue *QueueEffects `protobuf:"bytes,70,opt,name=queue,proto3" json:"queue,omitempty"`
+	Queue *QueueEffects `protobuf:"bytes,6,opt,name=queue,proto3" json:"queue,omitempty"`
 	// In a dry run: waiting requests were not evaluated, nor denied ones that may borrow softly or want items, because
 	// more than 200,000 allocations, waiting requests and items exist.
-	QueueNotEvaluated bool `protobuf:"varint,71,opt,name=queue_not_evaluated,json=queueNotEvaluated,proto3" json:"queue_not_evaluated,omitempty"`
+	QueueNotEvaluated bool `protobuf:"varint,7,opt,name=queue_not_evaluated,json=queueNotEvaluated,proto3" json:"queue_not_evaluated,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -1767,10 +1767,10 @@ type AffectedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The request that it makes room for; not set if it makes room for none.
-	By *AllocationRef `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
 	// The namespace of the id.
-	Namespace     string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The request that it makes room for; not set if it makes room for none.
+	By            *AllocationRef `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1812,18 +1812,18 @@ func (x *AffectedRequest) GetId() string {
 	return ""
 }
 
-func (x *AffectedRequest) GetBy() *AllocationRef {
-	if x != nil {
-		return x.By
-	}
-	return nil
-}
-
 func (x *AffectedRequest) GetNamespace() string {
 	if x != nil {
 		return x.Namespace
 	}
 	return ""
+}
+
+func (x *AffectedRequest) GetBy() *AllocationRef {
+	if x != nil {
+		return x.By
+	}
+	return nil
 }
 
 // RoomChange is a node whose headroom for a resource is created or removed by a change of configuration.
@@ -2752,14 +2752,14 @@ type NodeUsage struct {
 	MaxApplications int64 `protobuf:"varint,5,opt,name=max_applications,json=maxApplications,proto3" json:"max_applications,omitempty"`
 	// The hold of the node, or of the nearest node above it that is on hold; without used, is_used and revoking. Not set
 	// if there is none.
-	Hold *NodeHold `protobuf:"bytes,30,opt,name=hold,proto3" json:"hold,omitempty"`
+	Hold *NodeHold `protobuf:"bytes,6,opt,name=hold,proto3" json:"hold,omitempty"`
 	// How many nodes are directly below it, of those that the caller sees.
-	ChildCount int64 `protobuf:"varint,6,opt,name=child_count,json=childCount,proto3" json:"child_count,omitempty"`
+	ChildCount int64 `protobuf:"varint,7,opt,name=child_count,json=childCount,proto3" json:"child_count,omitempty"`
 	// With count_waiting: how many requests wait that have a claim at the node or below it, of any alternative, resizes
 	// included. Each counts once, wherever the limit is that it waits for. 0 for callers without usage.read there.
-	WaitingRequests int64 `protobuf:"varint,7,opt,name=waiting_requests,json=waitingRequests,proto3" json:"waiting_requests,omitempty"`
+	WaitingRequests int64 `protobuf:"varint,8,opt,name=waiting_requests,json=waitingRequests,proto3" json:"waiting_requests,omitempty"`
 	// Ledger time at which the oldest of them arrived; 0 if there is none.
-	WaitingSinceLedgerMs int64 `protobuf:"varint,8,opt,name=waiting_since_ledger_ms,json=waitingSinceLedgerMs,proto3" json:"waiting_since_ledger_ms,omitempty"`
+	WaitingSinceLedgerMs int64 `protobuf:"varint,9,opt,name=waiting_since_ledger_ms,json=waitingSinceLedgerMs,proto3" json:"waiting_since_ledger_ms,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -3044,13 +3044,13 @@ type ResourceUsage struct {
 	Over int64 `protobuf:"varint,8,opt,name=over,proto3" json:"over,omitempty"`
 	// Civil time at which a scheduled limit next begins or ends here; left out if none does. Effective follows scheduled
 	// limits that are in force, and limit does not.
-	LimitChangesAt *timestamppb.Timestamp `protobuf:"bytes,50,opt,name=limit_changes_at,json=limitChangesAt,proto3" json:"limit_changes_at,omitempty"`
+	LimitChangesAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=limit_changes_at,json=limitChangesAt,proto3" json:"limit_changes_at,omitempty"`
 	// Under a policy that bounds borrowing (cohort), at a node whose parent has one too: what the subtree holds beyond its
 	// own limits and what is lent to it from below, and so borrows of others.
-	Borrowed int64 `protobuf:"varint,9,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
+	Borrowed int64 `protobuf:"varint,10,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
 	// Likewise: the unused part of its own, at most what it may lend. Others may have borrowed it already: headroom says
 	// what is left.
-	Lends         int64 `protobuf:"varint,10,opt,name=lends,proto3" json:"lends,omitempty"`
+	Lends         int64 `protobuf:"varint,11,opt,name=lends,proto3" json:"lends,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4184,13 +4184,13 @@ type GetConfigurationRequest struct {
 	// for all trees.
 	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
 	// With tree: the node at the top of the subtree; empty for the root.
-	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The configuration as it was after this revision, as far as the history reaches back (ListRevisions, undoable);
 	// 0 for the present one. It needs config.read on the cluster, and does not go together with at. A node ignores it
 	// until it runs a version that knows it, and then the revision of the answer is the present one.
-	Revision uint64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision uint64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The answer has the field manifest in place of trees, policies and access.
-	Manifest      bool `protobuf:"varint,4,opt,name=manifest,proto3" json:"manifest,omitempty"`
+	Manifest      bool `protobuf:"varint,5,opt,name=manifest,proto3" json:"manifest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4940,24 +4940,24 @@ type ScheduleLimitsRequest struct {
 	// The tree.
 	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
 	// The node; empty for the root.
-	Node string `protobuf:"bytes,9,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// What it does, by resource.
-	Adjustments map[string]*LimitAdjustment `protobuf:"bytes,3,rep,name=adjustments,proto3" json:"adjustments,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Adjustments map[string]*LimitAdjustment `protobuf:"bytes,4,rep,name=adjustments,proto3" json:"adjustments,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Civil time at which it begins; now or earlier for at once. Leave it out for now.
-	BeginsAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=begins_at,json=beginsAt,proto3" json:"begins_at,omitempty"`
+	BeginsAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=begins_at,json=beginsAt,proto3" json:"begins_at,omitempty"`
 	// Civil time at which it ends, at least a second later. Required unless the limit recurs; a recurring limit without it
 	// has no end.
-	EndsAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
+	EndsAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
 	// The actor, compared with the admins of the tree. Up to 128 bytes. A guarded cluster enters the caller.
-	Actor string `protobuf:"bytes,6,opt,name=actor,proto3" json:"actor,omitempty"`
+	Actor string `protobuf:"bytes,7,opt,name=actor,proto3" json:"actor,omitempty"`
 	// The reason. Required if the tree has require_reason. Up to 1,024 bytes.
-	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Dry run: report whether it would be refused, and change nothing.
-	DryRun bool `protobuf:"varint,8,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DryRun bool `protobuf:"varint,9,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// A rule by which it recurs between from and until, such as "weekdays 18:00-08:00 Europe/Zurich": days (daily, weekdays,
 	// weekends, mon,wed,fri, mon-thu, monthly 1,15), the times of begin and end, and a time zone of the IANA database,
 	// which is UTC if it is left out. The end may have a day of the week in front: "fri 18:00-mon 08:00".
-	Every         string `protobuf:"bytes,100,opt,name=every,proto3" json:"every,omitempty"`
+	Every         string `protobuf:"bytes,10,opt,name=every,proto3" json:"every,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5251,9 +5251,9 @@ type ListScheduledLimitsRequest struct {
 	// Only those at nodes of this tree; empty for all trees.
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// With tree: only those at this node and below; empty for the whole tree.
-	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// How to read; the default is an exact read.
-	Read          *ReadOptions `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
+	Read          *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5424,7 +5424,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bqueueing\x18\f \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x129\n" +
 	"\bbindings\x18\r \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x12:\n" +
 	"\fauto_approve\x18\x0e \x01(\v2\x17.quorate.v1.AutoApproveR\vautoApprove\x12+\n" +
-	"\awarn_at\x182 \x01(\v2\x12.quorate.v1.WarnAtR\x06warnAt\x1aL\n" +
+	"\awarn_at\x18\x0f \x01(\v2\x12.quorate.v1.WarnAtR\x06warnAt\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -5488,26 +5488,26 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06forest\x18\a \x01(\tB\a\xbaH\x04r\x02(?R\x06forest\x12%\n" +
 	"\x0erequire_reason\x18\b \x01(\bR\rrequireReason\x12E\n" +
 	"\n" +
-	"principals\x18\n" +
-	" \x03(\v2\x1a.quorate.v1.PrincipalLimitB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\n" +
+	"principals\x18\t \x03(\v2\x1a.quorate.v1.PrincipalLimitB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\n" +
 	"principals\x12E\n" +
-	"\bdefaults\x18\v \x03(\v2\x1e.quorate.v1.Tree.DefaultsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\bdefaults\x12+\n" +
-	"\fapplications\x18\f \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12 \n" +
-	"\x06admins\x18\r \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x125\n" +
-	"\x05moves\x18\x0e \x03(\v2\x14.quorate.v1.NodeMoveB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05moves\x121\n" +
-	"\x06leases\x18\x0f \x01(\v2\x19.quorate.v1.LeaseSettingsR\x06leases\x12:\n" +
-	"\bqueueing\x18\x10 \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12.\n" +
-	"\vovertake_ms\x18\x11 \x01(\x03B\r\xbaH\n" +
+	"\bdefaults\x18\n" +
+	" \x03(\v2\x1e.quorate.v1.Tree.DefaultsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\bdefaults\x12+\n" +
+	"\fapplications\x18\v \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12 \n" +
+	"\x06admins\x18\f \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x125\n" +
+	"\x05moves\x18\r \x03(\v2\x14.quorate.v1.NodeMoveB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05moves\x121\n" +
+	"\x06leases\x18\x0e \x01(\v2\x19.quorate.v1.LeaseSettingsR\x06leases\x12:\n" +
+	"\bqueueing\x18\x0f \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12.\n" +
+	"\vovertake_ms\x18\x10 \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\n" +
 	"overtakeMs\x129\n" +
-	"\bbindings\x18\x12 \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x12A\n" +
-	"\vtenants_see\x18\x13 \x01(\x0e2\x16.quorate.v1.TenantsSeeB\b\xbaH\x05\x82\x01\x02\x10\x01R\n" +
+	"\bbindings\x18\x11 \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x12A\n" +
+	"\vtenants_see\x18\x12 \x01(\x0e2\x16.quorate.v1.TenantsSeeB\b\xbaH\x05\x82\x01\x02\x10\x01R\n" +
 	"tenantsSee\x12'\n" +
-	"\tapprovals\x18\x14 \x01(\x05B\t\xbaH\x06\x1a\x04\x18\n" +
+	"\tapprovals\x18\x13 \x01(\x05B\t\xbaH\x06\x1a\x04\x18\n" +
 	"(\x00R\tapprovals\x12:\n" +
-	"\fauto_approve\x18\x15 \x01(\v2\x17.quorate.v1.AutoApproveR\vautoApprove\x12+\n" +
-	"\x11require_principal\x18\x16 \x01(\bR\x10requirePrincipal\x12+\n" +
-	"\awarn_at\x182 \x01(\v2\x12.quorate.v1.WarnAtR\x06warnAt\x1aL\n" +
+	"\fauto_approve\x18\x14 \x01(\v2\x17.quorate.v1.AutoApproveR\vautoApprove\x12+\n" +
+	"\x11require_principal\x18\x15 \x01(\bR\x10requirePrincipal\x12+\n" +
+	"\awarn_at\x18\x16 \x01(\v2\x12.quorate.v1.WarnAtR\x06warnAt\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -5539,9 +5539,9 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x06access\x18\n" +
 	" \x01(\v2\x19.quorate.v1.AccessSectionR\x06access\x12\x1b\n" +
 	"\x04tree\x18\v \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x0e \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12*\n" +
-	"\asubtree\x18\f \x01(\v2\x10.quorate.v1.TreeR\asubtree\x12\x1f\n" +
-	"\vkeep_access\x18\r \x01(\bR\n" +
+	"\x04node\x18\f \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12*\n" +
+	"\asubtree\x18\r \x01(\v2\x10.quorate.v1.TreeR\asubtree\x12\x1f\n" +
+	"\vkeep_access\x18\x0e \x01(\bR\n" +
 	"keepAccessB\x14\n" +
 	"\x12_expected_revision\"z\n" +
 	"\x12ApplyTreesResponse\x127\n" +
@@ -5551,10 +5551,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12,\n" +
 	"\achanges\x18\x02 \x03(\v2\x12.quorate.v1.ChangeR\achanges\x12/\n" +
 	"\boveruses\x18\x03 \x03(\v2\x13.quorate.v1.OveruseR\boveruses\x12,\n" +
-	"\x05rooms\x18\x06 \x03(\v2\x16.quorate.v1.RoomChangeR\x05rooms\x125\n" +
-	"\badmitted\x18\a \x03(\v2\x19.quorate.v1.AllocationRefR\badmitted\x12.\n" +
-	"\x05queue\x18F \x01(\v2\x18.quorate.v1.QueueEffectsR\x05queue\x12.\n" +
-	"\x13queue_not_evaluated\x18G \x01(\bR\x11queueNotEvaluated\"\xb1\x02\n" +
+	"\x05rooms\x18\x04 \x03(\v2\x16.quorate.v1.RoomChangeR\x05rooms\x125\n" +
+	"\badmitted\x18\x05 \x03(\v2\x19.quorate.v1.AllocationRefR\badmitted\x12.\n" +
+	"\x05queue\x18\x06 \x01(\v2\x18.quorate.v1.QueueEffectsR\x05queue\x12.\n" +
+	"\x13queue_not_evaluated\x18\a \x01(\bR\x11queueNotEvaluated\"\xb1\x02\n" +
 	"\fQueueEffects\x126\n" +
 	"\agranted\x18\x01 \x01(\v2\x1c.quorate.v1.AffectedRequestsR\agranted\x12:\n" +
 	"\tpreempted\x18\x02 \x01(\v2\x1c.quorate.v1.AffectedRequestsR\tpreempted\x126\n" +
@@ -5565,9 +5565,9 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\brequests\x18\x01 \x03(\v2\x1b.quorate.v1.AffectedRequestR\brequests\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\"j\n" +
 	"\x0fAffectedRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
-	"\x02by\x18\x02 \x01(\v2\x19.quorate.v1.AllocationRefR\x02by\x12\x1c\n" +
-	"\tnamespace\x18\x03 \x01(\tR\tnamespace\"\x9d\x01\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12)\n" +
+	"\x02by\x18\x03 \x01(\v2\x19.quorate.v1.AllocationRefR\x02by\"\x9d\x01\n" +
 	"\n" +
 	"RoomChange\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
@@ -5657,11 +5657,11 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\tresources\x18\x03 \x03(\v2\x19.quorate.v1.ResourceUsageR\tresources\x121\n" +
 	"\x14running_applications\x18\x04 \x01(\x03R\x13runningApplications\x12)\n" +
 	"\x10max_applications\x18\x05 \x01(\x03R\x0fmaxApplications\x12(\n" +
-	"\x04hold\x18\x1e \x01(\v2\x14.quorate.v1.NodeHoldR\x04hold\x12\x1f\n" +
-	"\vchild_count\x18\x06 \x01(\x03R\n" +
+	"\x04hold\x18\x06 \x01(\v2\x14.quorate.v1.NodeHoldR\x04hold\x12\x1f\n" +
+	"\vchild_count\x18\a \x01(\x03R\n" +
 	"childCount\x12)\n" +
-	"\x10waiting_requests\x18\a \x01(\x03R\x0fwaitingRequests\x125\n" +
-	"\x17waiting_since_ledger_ms\x18\b \x01(\x03R\x14waitingSinceLedgerMs\"\xe6\x03\n" +
+	"\x10waiting_requests\x18\b \x01(\x03R\x0fwaitingRequests\x125\n" +
+	"\x17waiting_since_ledger_ms\x18\t \x01(\x03R\x14waitingSinceLedgerMs\"\xe6\x03\n" +
 	"\bNodeHold\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
@@ -5690,10 +5690,10 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\asubtree\x18\x06 \x01(\x03R\asubtree\x12\x1f\n" +
 	"\bheadroom\x18\a \x01(\x03H\x00R\bheadroom\x88\x01\x01\x12\x12\n" +
 	"\x04over\x18\b \x01(\x03R\x04over\x12D\n" +
-	"\x10limit_changes_at\x182 \x01(\v2\x1a.google.protobuf.TimestampR\x0elimitChangesAt\x12\x1a\n" +
-	"\bborrowed\x18\t \x01(\x03R\bborrowed\x12\x14\n" +
-	"\x05lends\x18\n" +
-	" \x01(\x03R\x05lendsB\v\n" +
+	"\x10limit_changes_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0elimitChangesAt\x12\x1a\n" +
+	"\bborrowed\x18\n" +
+	" \x01(\x03R\bborrowed\x12\x14\n" +
+	"\x05lends\x18\v \x01(\x03R\x05lendsB\v\n" +
 	"\t_headroom\"\xad\x01\n" +
 	"\x10GetUsageResponse\x12+\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x15.quorate.v1.NodeUsageR\x05nodes\x12&\n" +
@@ -5782,9 +5782,9 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x17GetConfigurationRequest\x12+\n" +
 	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1b\n" +
 	"\x04tree\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x1a\n" +
-	"\brevision\x18\x03 \x01(\x04R\brevision\x12\x1a\n" +
-	"\bmanifest\x18\x04 \x01(\bR\bmanifest\"\x87\x02\n" +
+	"\x04node\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x04R\brevision\x12\x1a\n" +
+	"\bmanifest\x18\x05 \x01(\bR\bmanifest\"\x87\x02\n" +
 	"\x18GetConfigurationResponse\x12&\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeR\x05trees\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
@@ -5851,15 +5851,16 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x15ScheduleLimitsRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x12\x1d\n" +
 	"\x04tree\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\t \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12`\n" +
-	"\vadjustments\x18\x03 \x03(\v22.quorate.v1.ScheduleLimitsRequest.AdjustmentsEntryB\n" +
+	"\x04node\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12`\n" +
+	"\vadjustments\x18\x04 \x03(\v22.quorate.v1.ScheduleLimitsRequest.AdjustmentsEntryB\n" +
 	"\xbaH\a\x9a\x01\x04\b\x01\x10@R\vadjustments\x127\n" +
-	"\tbegins_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bbeginsAt\x123\n" +
-	"\aends_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12\x1e\n" +
-	"\x05actor\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
-	"\x06reason\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x12\x17\n" +
-	"\adry_run\x18\b \x01(\bR\x06dryRun\x12\x1e\n" +
-	"\x05every\x18d \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05every\x1a[\n" +
+	"\tbegins_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bbeginsAt\x123\n" +
+	"\aends_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12\x1e\n" +
+	"\x05actor\x18\a \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
+	"\x06reason\x18\b \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x12\x17\n" +
+	"\adry_run\x18\t \x01(\bR\x06dryRun\x12\x1e\n" +
+	"\x05every\x18\n" +
+	" \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05every\x1a[\n" +
 	"\x10AdjustmentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
 	"\x05value\x18\x02 \x01(\v2\x1b.quorate.v1.LimitAdjustmentR\x05value:\x028\x01\"w\n" +
@@ -5876,8 +5877,8 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x84\x01\n" +
 	"\x1aListScheduledLimitsRequest\x12\x1b\n" +
 	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12+\n" +
-	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xb2\x01\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12+\n" +
+	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xb2\x01\n" +
 	"\x1bListScheduledLimitsResponse\x122\n" +
 	"\x06limits\x18\x01 \x03(\v2\x1a.quorate.v1.ScheduledLimitR\x06limits\x125\n" +
 	"\bcivil_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\acivilAt\x12(\n" +

@@ -26,29 +26,33 @@ const (
 type Finding int32
 
 const (
-	// None yet: too few members have reported this checkpoint.
+	// Never sent.
 	Finding_FINDING_UNSPECIFIED Finding = 0
+	// None yet: too few members have reported this checkpoint.
+	Finding_FINDING_PENDING Finding = 1
 	// A majority of the voters holds the same state.
-	Finding_FINDING_AGREES Finding = 1
+	Finding_FINDING_AGREES Finding = 2
 	// A majority of the voters holds a different state: the member is in quarantine and serves nothing.
-	Finding_FINDING_DIFFERS Finding = 2
+	Finding_FINDING_DIFFERS Finding = 3
 	// The states differ and none has a majority.
-	Finding_FINDING_DISPUTED Finding = 3
+	Finding_FINDING_DISPUTED Finding = 4
 )
 
 // Enum value maps for Finding.
 var (
 	Finding_name = map[int32]string{
 		0: "FINDING_UNSPECIFIED",
-		1: "FINDING_AGREES",
-		2: "FINDING_DIFFERS",
-		3: "FINDING_DISPUTED",
+		1: "FINDING_PENDING",
+		2: "FINDING_AGREES",
+		3: "FINDING_DIFFERS",
+		4: "FINDING_DISPUTED",
 	}
 	Finding_value = map[string]int32{
 		"FINDING_UNSPECIFIED": 0,
-		"FINDING_AGREES":      1,
-		"FINDING_DIFFERS":     2,
-		"FINDING_DISPUTED":    3,
+		"FINDING_PENDING":     1,
+		"FINDING_AGREES":      2,
+		"FINDING_DIFFERS":     3,
+		"FINDING_DISPUTED":    4,
 	}
 )
 
@@ -526,12 +530,13 @@ const file_quorate_v1_upkeep_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x16\n" +
 	"\x06digest\x18\x03 \x01(\tR\x06digest\x12-\n" +
-	"\afinding\x18\x04 \x01(\x0e2\x13.quorate.v1.FindingR\afinding*a\n" +
+	"\afinding\x18\x04 \x01(\x0e2\x13.quorate.v1.FindingR\afinding*v\n" +
 	"\aFinding\x12\x17\n" +
-	"\x13FINDING_UNSPECIFIED\x10\x00\x12\x12\n" +
-	"\x0eFINDING_AGREES\x10\x01\x12\x13\n" +
-	"\x0fFINDING_DIFFERS\x10\x02\x12\x14\n" +
-	"\x10FINDING_DISPUTED\x10\x03B\xa2\x01\n" +
+	"\x13FINDING_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fFINDING_PENDING\x10\x01\x12\x12\n" +
+	"\x0eFINDING_AGREES\x10\x02\x12\x13\n" +
+	"\x0fFINDING_DIFFERS\x10\x03\x12\x14\n" +
+	"\x10FINDING_DISPUTED\x10\x04B\xa2\x01\n" +
 	"\x0ecom.quorate.v1B\vUpkeepProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"

@@ -160,7 +160,7 @@ func fetchReport(ctx context.Context, quorate *client.Client, mode quoratev1.Acc
 	for _, t := range answer.GetTreesWithAdmins() {
 		report.TreesWithAdmins = append(report.TreesWithAdmins, t.GetTree())
 	}
-	for _, w := range answer.GetWouldRefuse() {
+	for _, w := range answer.GetRefusals() {
 		report.WouldRefuse[w.GetVerb()] = w.GetCalls()
 	}
 	return report, nil

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
@@ -63,9 +62,9 @@ func healthRows(answer *quoratev1.ListMembersResponse) [][]string {
 		if m.GetHealthy() {
 			healthy, since = "yes", m.GetStableSinceAt().AsTime().Format(time.RFC3339)
 		}
-		if m.GetLastContact() != nil {
-			contact, behind = formatDuration(m.GetLastContact()), strconv.FormatUint(m.GetTrailingLogs(), 10)
-			clock = fmt.Sprintf("%+dms", m.GetClockOffset().AsDuration().Milliseconds())
+		if m.LastContactMs != nil {
+			contact, behind = (time.Duration(m.GetLastContactMs()) * time.Millisecond).String(), strconv.FormatUint(m.GetTrailingLogs(), 10)
+			clock = fmt.Sprintf("%+dms", m.GetClockOffsetMs())
 		}
 		rows = append(rows, []string{
 			m.GetId(), seatText(m.GetSeat()), role, healthy, since, contact, behind, clock, m.GetHttpAddress(),
@@ -87,10 +86,6 @@ func enumText(name, prefix string) string {
 		return "unknown"
 	}
 	return text
-}
-
-func formatDuration(d *durationpb.Duration) string {
-	return d.AsDuration().Round(time.Millisecond).String()
 }
 
 // completeMembers offers the ids of all nodes; none if no server answers in time.

@@ -117,7 +117,7 @@ func allComputed(members []*quoratev1.MemberHealth, digests []*quoratev1.MemberD
 	reached := map[string]bool{}
 	for _, d := range digests {
 		stopped := d.GetFinding() == quoratev1.Finding_FINDING_DIFFERS // it computes no more digests
-		reached[d.GetId()] = stopped || d.GetIndex() >= index && d.GetFinding() != quoratev1.Finding_FINDING_UNSPECIFIED
+		reached[d.GetId()] = stopped || d.GetIndex() >= index && d.GetFinding() != quoratev1.Finding_FINDING_PENDING
 	}
 	for _, m := range members {
 		if m.GetAlive() && inConfiguration(m) && !reached[m.GetId()] {
@@ -128,7 +128,7 @@ func allComputed(members []*quoratev1.MemberHealth, digests []*quoratev1.MemberD
 }
 
 func findingText(f quoratev1.Finding) string {
-	if f == quoratev1.Finding_FINDING_UNSPECIFIED {
+	if f == quoratev1.Finding_FINDING_PENDING {
 		return "-"
 	}
 	return strings.ToLower(strings.TrimPrefix(f.String(), "FINDING_"))

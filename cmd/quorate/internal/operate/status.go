@@ -93,7 +93,7 @@ func statusRows(s *quoratev1.GetStatusResponse) [][]string {
 		{"revision", number(s.GetRevision())},
 		{"allocations", strconv.FormatInt(s.GetHeldAllocations(), 10)},
 		{"ledger size", ledgerSize(s)},
-		{"ids kept for", s.GetTombstoneSpan().AsDuration().String()},
+		{"ids kept for", (time.Duration(s.GetTombstoneMs()) * time.Millisecond).String()},
 	}
 }
 

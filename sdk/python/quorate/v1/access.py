@@ -696,7 +696,7 @@ class GetGuardReportResponse(Message):
     unowned_is_cut: bool = False
     """True if there were too many to count all: there are at least so many."""
 
-    would_refuse: List[WouldRefuse] = _field(default_factory=list)
+    refusals: List[WouldRefuse] = _field(default_factory=list)
     """Calls that a guarded cluster would have refused, counted by the server that answers since its start."""
 
     read: Optional[ReadInfo] = None

@@ -264,6 +264,13 @@ class AllocateRequest(Message):
     id: str = ""
     """Chosen by the caller, 1 to 128 visible ASCII characters; a retry uses the same id."""
 
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own, which is its user, such as account/hans, or "default"
+    without a credential. Equal ids in two namespaces name two allocations. In a guarded cluster another
+    namespace than the caller's own needs hold.operate at each claim; those that begin with "frontend/" are
+    shared and need hold.
+    """
+
     claims: List[Claim] = _field(default_factory=list)
     """The claims, 1 to 32, at most one for each node; empty with any_of."""
 
@@ -332,13 +339,6 @@ class AllocateRequest(Message):
     the one that fits first. Not with MODE_FORCE.
     """
 
-    namespace: str = ""
-    """The namespace of the id; empty for the caller's own, which is its user, such as account/hans, or "default"
-    without a credential. Equal ids in two namespaces name two allocations. In a guarded cluster another
-    namespace than the caller's own needs hold.operate at each claim; those that begin with "frontend/" are
-    shared and need hold.
-    """
-
 
 @dataclass
 class Alternative(Message):
@@ -354,6 +354,9 @@ class Allocation(Message):
 
     id: str = ""
     """The caller's id."""
+
+    namespace: str = ""
+    """The namespace of the id."""
 
     claims: List[HeldClaim] = _field(default_factory=list)
     """The claims, with the nodes where they are counted."""
@@ -448,9 +451,6 @@ class Allocation(Message):
 
     resize: Optional[WaitingResize] = None
     """The resize that waits for it; unset if none does."""
-
-    namespace: str = ""
-    """The namespace of the id."""
 
 
 @dataclass
@@ -670,6 +670,9 @@ class RenewRequest(Message):
     id: str = ""
     """The id given to Allocate."""
 
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own."""
+
     fence: int = 0
     """The fence of the grant; 0 is not checked. A different fence is refused, so that a caller cannot renew the
     lease of another caller.
@@ -683,9 +686,6 @@ class RenewRequest(Message):
 
     items: List[ItemUpdate] = _field(default_factory=list)
     """Changes to items that it holds."""
-
-    namespace: str = ""
-    """The namespace of the id; empty for the caller's own."""
 
 
 @dataclass
@@ -733,6 +733,9 @@ class ResizeRequest(Message):
     id: str = ""
     """The id of the allocation."""
 
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own."""
+
     fence: int = 0
     """The fence of the grant; 0 is not checked."""
 
@@ -756,9 +759,6 @@ class ResizeRequest(Message):
     """How long this call waits until the resize is carried out, in milliseconds, before it returns that it
     waits; at most a minute, and until shortly before the caller's deadline. It needs wait_ms.
     """
-
-    namespace: str = ""
-    """The namespace of the id; empty for the caller's own."""
 
 
 @dataclass
@@ -798,6 +798,9 @@ class TransferRequest(Message):
     id: str = ""
     """The id of the allocation."""
 
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own."""
+
     fence: int = 0
     """The fence of the grant; 0 is not checked."""
 
@@ -811,9 +814,6 @@ class TransferRequest(Message):
 
     dry_run: bool = False
     """Decide without changing anything."""
-
-    namespace: str = ""
-    """The namespace of the id; empty for the caller's own."""
 
 
 @dataclass
@@ -855,6 +855,9 @@ class SplitRequest(Message):
     id: str = ""
     """The id of the allocation."""
 
+    namespace: str = ""
+    """The namespace of the id, and of those of the parts; empty for the caller's own."""
+
     fence: int = 0
     """The fence of the grant; 0 is not checked."""
 
@@ -868,9 +871,6 @@ class SplitRequest(Message):
 
     dry_run: bool = False
     """Decide without changing anything."""
-
-    namespace: str = ""
-    """The namespace of the id, and of those of the parts; empty for the caller's own."""
 
 
 @dataclass
@@ -1087,6 +1087,9 @@ class ReleaseRequest(Message):
     id: str = ""
     """The id given to Allocate."""
 
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own."""
+
     items: List[ItemName] = _field(default_factory=list)
     """Returns only these of its items. The allocation continues with the others and ends with the last one.
     """
@@ -1098,9 +1101,6 @@ class ReleaseRequest(Message):
     """The fence of the grant, so that a late call does not end the next grant under the same id; 0 is not
     checked. Another fence is refused with FENCE_MISMATCH.
     """
-
-    namespace: str = ""
-    """The namespace of the id; empty for the caller's own."""
 
 
 @dataclass
@@ -1148,11 +1148,11 @@ class GetAllocationRequest(Message):
     id: str = ""
     """The id given to Allocate."""
 
-    read: Optional[ReadOptions] = None
-    """Freshness of the answer; linearizable by default."""
-
     namespace: str = ""
     """The namespace of the id; empty for the caller's own."""
+
+    read: Optional[ReadOptions] = None
+    """Freshness of the answer; linearizable by default."""
 
 
 @dataclass
@@ -1238,13 +1238,13 @@ class ConfirmRequest(Message):
     id: str = ""
     """The id given to Allocate."""
 
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own."""
+
     fence: int = 0
     """The fence of the grant, so that a late call does not confirm the next grant under the same id; 0 is not
     checked. Another fence is refused with FENCE_MISMATCH.
     """
-
-    namespace: str = ""
-    """The namespace of the id; empty for the caller's own."""
 
 
 @dataclass
@@ -1265,13 +1265,13 @@ class CancelRequest(Message):
     id: str = ""
     """The id given to Allocate."""
 
+    namespace: str = ""
+    """The namespace of the id; empty for the caller's own."""
+
     fence: int = 0
     """The fence of the grant, so that a late call does not end the next grant under the same id; 0 is not
     checked. Another fence is refused with FENCE_MISMATCH.
     """
-
-    namespace: str = ""
-    """The namespace of the id; empty for the caller's own."""
 
 
 @dataclass
@@ -1357,6 +1357,9 @@ class Event(Message):
     id: str = ""
     """The id of the allocation, request or scheduled limit."""
 
+    namespace: str = ""
+    """The namespace of the id; empty unless it is that of an allocation or request."""
+
     by: Optional[AllocationRef] = None
     """The allocation that caused it, if another did; without an id if the caller may not know."""
 
@@ -1384,9 +1387,6 @@ class Event(Message):
     reason: Optional[EndReason] = None
     """For EVENT_KIND_PREEMPTED and EVENT_KIND_REVOKED: why."""
 
-    namespace: str = ""
-    """The namespace of the id; empty unless it is that of an allocation or request."""
-
     actor: str = ""
     """For scheduled limits, and for ends that no other allocation caused: who did, such as "system/calendar" for
     what happens because its time has come.
@@ -1409,6 +1409,9 @@ class ListEventsRequest(Message):
     id: str = ""
     """Only events of this id."""
 
+    namespace: str = ""
+    """Only events of allocations in this namespace. With an id, empty stands for the caller's own."""
+
     read: Optional[ReadOptions] = None
     """Freshness of the answer; linearizable by default."""
 
@@ -1425,9 +1428,6 @@ class ListEventsRequest(Message):
 
     before: int = 0
     """Only events before this number; 0 for no such bound."""
-
-    namespace: str = ""
-    """Only events of allocations in this namespace. With an id, empty stands for the caller's own."""
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field as _field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from quorate.message import Message
 from quorate.service import Service
@@ -25,7 +25,10 @@ class Role(str, Enum):
     """Role is the raft role of a member in the present term."""
 
     UNSPECIFIED = "ROLE_UNSPECIFIED"
-    """Unknown, because the member did not answer."""
+    """Never sent."""
+
+    UNKNOWN = "ROLE_UNKNOWN"
+    """The member did not answer."""
 
     FOLLOWER = "ROLE_FOLLOWER"
     """Follows a leader."""
@@ -41,7 +44,10 @@ class Seat(str, Enum):
     """Seat is the role of a node in the raft configuration."""
 
     UNSPECIFIED = "SEAT_UNSPECIFIED"
-    """Unknown."""
+    """Never sent."""
+
+    UNKNOWN = "SEAT_UNKNOWN"
+    """It is not known."""
 
     VOTER = "SEAT_VOTER"
     """Counts for majorities."""
@@ -110,8 +116,8 @@ class Member(Message):
     authority_ends_at: Optional[datetime] = None
     """When the first certificate authority that it trusts ends; absent as above."""
 
-    backup_every: Optional[timedelta] = None
-    """The time between its periodic backups; absent if it makes none, or did not answer."""
+    backup_interval_ms: Optional[int] = None
+    """Milliseconds between its periodic backups; absent if it makes none, or did not answer."""
 
     last_backup_at: Optional[datetime] = None
     """When its last periodic backup succeeded, or had nothing new to save; absent if none did since its start.
@@ -151,8 +157,8 @@ class GetStatusResponse(Message):
     held_allocations: int = 0
     """How many allocations are held."""
 
-    tombstone_span: Optional[timedelta] = None
-    """For how long of ledger time an ended allocation keeps its id."""
+    tombstone_ms: int = 0
+    """For how many milliseconds of ledger time an ended allocation keeps its id."""
 
     members: List[Member] = _field(default_factory=list)
     """The members by id."""
@@ -206,15 +212,15 @@ class MemberHealth(Message):
     if it is not healthy.
     """
 
-    last_contact: Optional[timedelta] = None
-    """The time since it last heard from the leader; absent if it does not answer."""
+    last_contact_ms: Optional[int] = None
+    """Milliseconds since it last heard from the leader; absent if it does not answer."""
 
     trailing_logs: int = 0
     """How many log entries it is behind the leader."""
 
-    clock_offset: Optional[timedelta] = None
-    """How far its wall clock is ahead of the leader's. Civil time follows the clocks of a majority of the
-    voters; nothing else goes by them.
+    clock_offset_ms: Optional[int] = None
+    """How many milliseconds its wall clock is ahead of the leader's; absent if it does not answer. Civil time
+    follows the clocks of a majority of the voters; nothing else goes by them.
     """
 
     version: str = ""

@@ -254,6 +254,9 @@ class Blocker(Message):
     id: str = ""
     """Its id, for GetAllocation and Explain."""
 
+    namespace: str = ""
+    """The namespace of the id."""
+
     node: str = ""
     """The node where it is counted, with the larger part of several claims, or where the request asks for it;
     empty for the root.
@@ -291,9 +294,6 @@ class Blocker(Message):
 
     alternative: int = 0
     """The number of the alternative of the request that waits there, from 1; 0 if it has none."""
-
-    namespace: str = ""
-    """The namespace of the id."""
 
 
 @dataclass
@@ -340,6 +340,9 @@ class Preempted(Message):
     id: str = ""
     """Its id."""
 
+    namespace: str = ""
+    """The namespace of the id."""
+
     tree: str = ""
     """The tree in which it was preempted."""
 
@@ -348,9 +351,6 @@ class Preempted(Message):
 
     reason: Optional[EndReason] = None
     """Why it was chosen."""
-
-    namespace: str = ""
-    """The namespace of the id."""
 
 
 @dataclass

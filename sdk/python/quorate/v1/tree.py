@@ -551,11 +551,11 @@ class AffectedRequest(Message):
     id: str = ""
     """The id."""
 
-    by: Optional[AllocationRef] = None
-    """The request that it makes room for; not set if it makes room for none."""
-
     namespace: str = ""
     """The namespace of the id."""
+
+    by: Optional[AllocationRef] = None
+    """The request that it makes room for; not set if it makes room for none."""
 
 
 @dataclass

@@ -13,6 +13,9 @@ class Finding(str, Enum):
     """Finding is the result of a comparison."""
 
     UNSPECIFIED = "FINDING_UNSPECIFIED"
+    """Never sent."""
+
+    PENDING = "FINDING_PENDING"
     """None yet: too few members have reported this checkpoint."""
 
     AGREES = "FINDING_AGREES"

@@ -1,5 +1,5 @@
 // What is known of each member, from the serving node, the leader and the comparison of states.
-import { durationMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   Role,
   Seat,
@@ -33,7 +33,13 @@ export function joinMembers(
   return [...rows.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-const roles = { [Role.UNSPECIFIED]: "", [Role.FOLLOWER]: "follower", [Role.CANDIDATE]: "candidate", [Role.LEADER]: "leader" };
+const roles = {
+  [Role.UNSPECIFIED]: "",
+  [Role.UNKNOWN]: "",
+  [Role.FOLLOWER]: "follower",
+  [Role.CANDIDATE]: "candidate",
+  [Role.LEADER]: "leader",
+};
 
 /** roleText is the role of a node in the log, and whether it votes. */
 export function roleText({ member, health }: MemberRow): string {
@@ -65,15 +71,16 @@ export function behindText(status: GetStatusResponse | undefined, { member, heal
 
 /** clockText is how far the clock of a member is ahead of that of the leader. */
 export function clockText({ health }: MemberRow): string {
-  if (!health?.clockOffset) return "–";
-  const ms = durationMs(health.clockOffset);
+  if (health?.clockOffsetMs === undefined) return "–";
+  const ms = Number(health.clockOffsetMs);
   const size = Math.abs(ms);
   if (size < 1) return "0ms";
   return (ms < 0 ? "−" : "+") + (size < 1000 ? `${Math.round(size)}ms` : span(size));
 }
 
 export const findings: Record<Finding, string> = {
-  [Finding.UNSPECIFIED]: "not compared",
+  [Finding.UNSPECIFIED]: "",
+  [Finding.PENDING]: "not compared",
   [Finding.AGREES]: "agrees",
   [Finding.DIFFERS]: "differs: in quarantine",
   [Finding.DISPUTED]: "disputed: no majority agrees",
@@ -98,8 +105,8 @@ export function certificateDue({ member }: MemberRow, now: number): Due {
 
 /** backupDue says when a member last saved a backup, and whether the next one is late. */
 export function backupDue({ member }: MemberRow, now: number): Due {
-  if (!member?.backupEvery) return { text: member?.reachable ? "none" : "–", late: false };
-  const every = durationMs(member.backupEvery);
+  if (!member?.backupIntervalMs) return { text: member?.reachable ? "none" : "–", late: false };
+  const every = Number(member.backupIntervalMs);
   if (!member.lastBackupAt) return { text: `every ${span(every)}, none yet`, late: false };
   const age = now - timestampMs(member.lastBackupAt);
   return { text: `every ${span(every)}, last ${span(age)} ago`, late: age > 2 * every + 60_000 };

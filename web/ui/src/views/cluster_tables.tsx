@@ -123,7 +123,7 @@ export function DigestTable({ digests }: { digests: GetDigestsResponse }) {
 }
 
 function FindingCell({ finding }: { finding: Finding }) {
-  const kind = finding === Finding.AGREES ? "good" : finding === Finding.UNSPECIFIED ? "unknown" : "bad";
+  const kind = finding === Finding.AGREES ? "good" : finding === Finding.PENDING ? "unknown" : "bad";
   return (
     <span class={`word-${kind}`}>
       <span aria-hidden="true">{marks[kind]} </span>

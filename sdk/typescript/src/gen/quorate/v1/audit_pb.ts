@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/audit.proto.
  */
 export const file_quorate_v1_audit: GenFile = /*@__PURE__*/
-  fileDesc("ChZxdW9yYXRlL3YxL2F1ZGl0LnByb3RvEgpxdW9yYXRlLnYxIpYCChJMaXN0UmVjb3Jkc1JlcXVlc3QSDQoFYWZ0ZXIYASABKAQSEQoJcGFnZV9zaXplGAIgASgFEicKBnNvdXJjZRgDIAEoDjIXLnF1b3JhdGUudjEuQXVkaXRTb3VyY2USDAoEdXNlchgEIAEoCRIOCgZhY3Rpb24YBSABKAkSDAoEdHJlZRgGIAEoCRIMCgRub2RlGAsgASgJEi0KCWJlZ2luc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcmVmdXNlZBgIIAEoCBIlCgRyZWFkGAkgASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucxIUCgxuZXdlc3RfZmlyc3QYCiABKAgicQoTTGlzdFJlY29yZHNSZXNwb25zZRIoCgdyZWNvcmRzGAEgAygLMhcucXVvcmF0ZS52MS5BdWRpdFJlY29yZBIMCgRuZXh0GAIgASgEEiIKBHJlYWQYAyABKAsyFC5xdW9yYXRlLnYxLlJlYWRJbmZvIt8DCgtBdWRpdFJlY29yZBINCgVjaGFpbhgBIAEoCRIOCgZudW1iZXIYAiABKAQSDQoFaW5kZXgYAyABKAQSGgoScmVjb3JkZWRfbGVkZ2VyX21zGAQgASgDEi8KC3JlY29yZGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZzZXJ2ZXIYBiABKAkSDAoEa2luZBgHIAEoCRIOCgZhY3Rpb24YCCABKAkSJQoFYWN0b3IYCSABKAsyFi5xdW9yYXRlLnYxLkF1ZGl0QWN0b3ISDwoHYWRkcmVzcxgKIAEoCRIPCgdvdXRjb21lGAsgASgJEg4KBmRldGFpbBgMIAEoCRIOCgZyZWFzb24YDSABKAkSDAoEY2FsbBgOIAEoCRISCgpyZXF1ZXN0X2lkGA8gASgJEhAKCHJldmlzaW9uGBAgASgEEigKB2NoYW5nZXMYESADKAsyFy5xdW9yYXRlLnYxLkF1ZGl0Q2hhbmdlEhQKDGNoYW5nZV9jb3VudBgSIAEoBBINCgVjb3VudBgTIAEoBBINCgVmaXJzdBgUIAEoBBIMCgRsYXN0GBUgASgEEhAKCHByZXZpb3VzGBYgASgJEgwKBGhhc2gYFyABKAkiSQoKQXVkaXRBY3RvchIMCgRraW5kGAEgASgJEgwKBHVzZXIYAiABKAkSEgoKY3JlZGVudGlhbBgDIAEoCRILCgN2aWEYBCABKAkiVwoLQXVkaXRDaGFuZ2USDAoEdHJlZRgBIAEoCRIMCgRub2RlGAUgASgJEg0KBWZpZWxkGAIgASgJEg4KBmJlZm9yZRgDIAEoCRINCgVhZnRlchgEIAEoCSpdCgtBdWRpdFNvdXJjZRIcChhBVURJVF9TT1VSQ0VfVU5TUEVDSUZJRUQQABIXChNBVURJVF9TT1VSQ0VfTEVER0VSEAESFwoTQVVESVRfU09VUkNFX1NFUlZFUhACMmMKDEF1ZGl0U2VydmljZRJTCgtMaXN0UmVjb3JkcxIeLnF1b3JhdGUudjEuTGlzdFJlY29yZHNSZXF1ZXN0Gh8ucXVvcmF0ZS52MS5MaXN0UmVjb3Jkc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_google_protobuf_timestamp, file_quorate_v1_common]);
+  fileDesc("ChZxdW9yYXRlL3YxL2F1ZGl0LnByb3RvEgpxdW9yYXRlLnYxIpYCChJMaXN0UmVjb3Jkc1JlcXVlc3QSDQoFYWZ0ZXIYASABKAQSEQoJcGFnZV9zaXplGAIgASgFEicKBnNvdXJjZRgDIAEoDjIXLnF1b3JhdGUudjEuQXVkaXRTb3VyY2USDAoEdXNlchgEIAEoCRIOCgZhY3Rpb24YBSABKAkSDAoEdHJlZRgGIAEoCRIMCgRub2RlGAcgASgJEi0KCWJlZ2luc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcmVmdXNlZBgJIAEoCBIlCgRyZWFkGAogASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucxIUCgxuZXdlc3RfZmlyc3QYCyABKAgicQoTTGlzdFJlY29yZHNSZXNwb25zZRIoCgdyZWNvcmRzGAEgAygLMhcucXVvcmF0ZS52MS5BdWRpdFJlY29yZBIMCgRuZXh0GAIgASgEEiIKBHJlYWQYAyABKAsyFC5xdW9yYXRlLnYxLlJlYWRJbmZvIt8DCgtBdWRpdFJlY29yZBINCgVjaGFpbhgBIAEoCRIOCgZudW1iZXIYAiABKAQSDQoFaW5kZXgYAyABKAQSGgoScmVjb3JkZWRfbGVkZ2VyX21zGAQgASgDEi8KC3JlY29yZGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZzZXJ2ZXIYBiABKAkSDAoEa2luZBgHIAEoCRIOCgZhY3Rpb24YCCABKAkSJQoFYWN0b3IYCSABKAsyFi5xdW9yYXRlLnYxLkF1ZGl0QWN0b3ISDwoHYWRkcmVzcxgKIAEoCRIPCgdvdXRjb21lGAsgASgJEg4KBmRldGFpbBgMIAEoCRIOCgZyZWFzb24YDSABKAkSDAoEY2FsbBgOIAEoCRISCgpyZXF1ZXN0X2lkGA8gASgJEhAKCHJldmlzaW9uGBAgASgEEigKB2NoYW5nZXMYESADKAsyFy5xdW9yYXRlLnYxLkF1ZGl0Q2hhbmdlEhQKDGNoYW5nZV9jb3VudBgSIAEoBBINCgVjb3VudBgTIAEoBBINCgVmaXJzdBgUIAEoBBIMCgRsYXN0GBUgASgEEhAKCHByZXZpb3VzGBYgASgJEgwKBGhhc2gYFyABKAkiSQoKQXVkaXRBY3RvchIMCgRraW5kGAEgASgJEgwKBHVzZXIYAiABKAkSEgoKY3JlZGVudGlhbBgDIAEoCRILCgN2aWEYBCABKAkiVwoLQXVkaXRDaGFuZ2USDAoEdHJlZRgBIAEoCRIMCgRub2RlGAIgASgJEg0KBWZpZWxkGAMgASgJEg4KBmJlZm9yZRgEIAEoCRINCgVhZnRlchgFIAEoCSpdCgtBdWRpdFNvdXJjZRIcChhBVURJVF9TT1VSQ0VfVU5TUEVDSUZJRUQQABIXChNBVURJVF9TT1VSQ0VfTEVER0VSEAESFwoTQVVESVRfU09VUkNFX1NFUlZFUhACMmMKDEF1ZGl0U2VydmljZRJTCgtMaXN0UmVjb3JkcxIeLnF1b3JhdGUudjEuTGlzdFJlY29yZHNSZXF1ZXN0Gh8ucXVvcmF0ZS52MS5MaXN0UmVjb3Jkc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_google_protobuf_timestamp, file_quorate_v1_common]);
 
 /**
  * ListRecordsRequest asks for records that match all of its filters.
@@ -67,35 +67,35 @@ export type ListRecordsRequest = Message<"quorate.v1.ListRecordsRequest"> & {
   /**
    * With tree: only those at this node or below it; empty for the whole tree.
    *
-   * @generated from field: string node = 11;
+   * @generated from field: string node = 7;
    */
   node: string;
 
   /**
    * Only records of this wall time or later.
    *
-   * @generated from field: google.protobuf.Timestamp begins_at = 7;
+   * @generated from field: google.protobuf.Timestamp begins_at = 8;
    */
   beginsAt?: Timestamp | undefined;
 
   /**
    * Only calls that were refused.
    *
-   * @generated from field: bool refused = 8;
+   * @generated from field: bool refused = 9;
    */
   refused: boolean;
 
   /**
    * Freshness of the answer; linearizable by default.
    *
-   * @generated from field: quorate.v1.ReadOptions read = 9;
+   * @generated from field: quorate.v1.ReadOptions read = 10;
    */
   read?: ReadOptions | undefined;
 
   /**
    * The newest records come first; after then means before this number, and 0 begins with the newest.
    *
-   * @generated from field: bool newest_first = 10;
+   * @generated from field: bool newest_first = 11;
    */
   newestFirst: boolean;
 };
@@ -372,26 +372,26 @@ export type AuditChange = Message<"quorate.v1.AuditChange"> & {
   /**
    * The node; empty for the root.
    *
-   * @generated from field: string node = 5;
+   * @generated from field: string node = 2;
    */
   node: string;
 
   /**
    * What is different there.
    *
-   * @generated from field: string field = 2;
+   * @generated from field: string field = 3;
    */
   field: string;
 
   /**
    * Texts; empty where it did not or does not exist.
    *
-   * @generated from field: string before = 3;
+   * @generated from field: string before = 4;
    */
   before: string;
 
   /**
-   * @generated from field: string after = 4;
+   * @generated from field: string after = 5;
    */
   after: string;
 };

@@ -4,8 +4,8 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { WriteInfo } from "./common_pb.js";
 import { file_quorate_v1_common } from "./common_pb.js";
 import type { CheckpointRequestSchema, CheckpointResponseSchema, GetDigestsRequestSchema, GetDigestsResponseSchema, GetLevelRequestSchema, GetLevelResponseSchema, RaiseLevelRequestSchema, RaiseLevelResponseSchema } from "./upkeep_pb.js";
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/cluster.proto.
  */
 export const file_quorate_v1_cluster: GenFile = /*@__PURE__*/
-  fileDesc("ChhxdW9yYXRlL3YxL2NsdXN0ZXIucHJvdG8SCnF1b3JhdGUudjEiIQoQR2V0U3RhdHVzUmVxdWVzdBINCgVsb2NhbBgBIAEoCCLnAwoGTWVtYmVyEgoKAmlkGAEgASgJEh4KBHJvbGUYAiABKA4yEC5xdW9yYXRlLnYxLlJvbGUSDQoFdm90ZXIYAyABKAgSFAoMcmFmdF9hZGRyZXNzGAQgASgJEhQKDGh0dHBfYWRkcmVzcxgFIAEoCRIPCgd2ZXJzaW9uGAYgASgJEhUKDWZlYXR1cmVfbGV2ZWwYByABKA0SEQoJcmVhY2hhYmxlGAggASgIEhUKDWFwcGxpZWRfaW5kZXgYCSABKAQSEgoKbGFzdF9pbmRleBgKIAEoBBIPCgdwcm9ibGVtGAsgASgJEhEKCWxvZ19zdG9yZRgMIAEoCRI4ChNjZXJ0aWZpY2F0ZV9lbmRzX2F0GJYBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNgoRYXV0aG9yaXR5X2VuZHNfYXQYlwEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxiYWNrdXBfZXZlcnkYmAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjMKDmxhc3RfYmFja3VwX2F0GJkBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoKdGltZV96b25lcxiaASABKAkigAMKEUdldFN0YXR1c1Jlc3BvbnNlEhEKCXNlcnZlZF9ieRgBIAEoCRIRCglsZWFkZXJfaWQYAiABKAkSDAoEdGVybRgDIAEoBBIUCgxjb21taXRfaW5kZXgYBCABKAQSFQoNYXBwbGllZF9pbmRleBgFIAEoBBIWCg5sZWRnZXJfdGltZV9tcxgGIAEoAxIQCghyZXZpc2lvbhgHIAEoBBIYChBoZWxkX2FsbG9jYXRpb25zGAggASgDEjEKDnRvbWJzdG9uZV9zcGFuGAkgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiMKB21lbWJlcnMYCiADKAsyEi5xdW9yYXRlLnYxLk1lbWJlchIPCgdwcm9ibGVtGAsgASgJEhQKDGNsdXN0ZXJfbmFtZRgMIAEoCRIUCgxsZWRnZXJfYnl0ZXMYDSABKAMSGgoSbGVkZ2VyX2J5dGVzX2xpbWl0GA4gASgDEhUKDWNpdmlsX3RpbWVfbXMYDyABKAMiFAoSTGlzdE1lbWJlcnNSZXF1ZXN0Io0DCgxNZW1iZXJIZWFsdGgSCgoCaWQYASABKAkSHgoEc2VhdBgCIAEoDjIQLnF1b3JhdGUudjEuU2VhdBIeCgRyb2xlGAMgASgOMhAucXVvcmF0ZS52MS5Sb2xlEg8KB2hlYWx0aHkYBCABKAgSMwoPc3RhYmxlX3NpbmNlX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgxsYXN0X2NvbnRhY3QYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFQoNdHJhaWxpbmdfbG9ncxgHIAEoBBIvCgxjbG9ja19vZmZzZXQYCCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDwoHdmVyc2lvbhgJIAEoCRIVCg1mZWF0dXJlX2xldmVsGAogASgNEhQKDHJhZnRfYWRkcmVzcxgLIAEoCRIUCgxodHRwX2FkZHJlc3MYDCABKAkSDwoHcHJvYmxlbRgNIAEoCRINCgVhbGl2ZRgOIAEoCCK6AQoTTGlzdE1lbWJlcnNSZXNwb25zZRIRCglzZXJ2ZWRfYnkYASABKAkSEQoJbGVhZGVyX2lkGAIgASgJEikKB21lbWJlcnMYAyADKAsyGC5xdW9yYXRlLnYxLk1lbWJlckhlYWx0aBIOCgZ2b3RlcnMYBCABKA0SFgoOaGVhbHRoeV92b3RlcnMYBSABKA0SGQoRZmFpbHVyZV90b2xlcmFuY2UYBiABKA0SDwoHcHJvYmxlbRgHIAEoCSJDChFKb2luTWVtYmVyUmVxdWVzdBIYCg5nb3NzaXBfYWRkcmVzcxgBIAEoCUgAEgwKAmlkGAIgASgJSABCBgoEd2hvbSI6ChJKb2luTWVtYmVyUmVzcG9uc2USJAoFd3JpdGUYASABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyIxChRQcm9tb3RlTWVtYmVyUmVxdWVzdBIKCgJpZBgBIAEoCRINCgVmb3JjZRgCIAEoCCI9ChVQcm9tb3RlTWVtYmVyUmVzcG9uc2USJAoFd3JpdGUYASABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyIwChNEZW1vdGVNZW1iZXJSZXF1ZXN0EgoKAmlkGAEgASgJEg0KBWZvcmNlGAIgASgIIjwKFERlbW90ZU1lbWJlclJlc3BvbnNlEiQKBXdyaXRlGAEgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iMAoTUmVtb3ZlTWVtYmVyUmVxdWVzdBIKCgJpZBgBIAEoCRINCgVmb3JjZRgCIAEoCCI8ChRSZW1vdmVNZW1iZXJSZXNwb25zZRIkCgV3cml0ZRgBIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvIiMKFVRyYW5zZmVyTGVhZGVyUmVxdWVzdBIKCgJpZBgBIAEoCSJRChZUcmFuc2ZlckxlYWRlclJlc3BvbnNlEiQKBXdyaXRlGAEgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8SEQoJbGVhZGVyX2lkGAIgASgJKlQKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEhEKDVJPTEVfRk9MTE9XRVIQARISCg5ST0xFX0NBTkRJREFURRACEg8KC1JPTEVfTEVBREVSEAMqYQoEU2VhdBIUChBTRUFUX1VOU1BFQ0lGSUVEEAASDgoKU0VBVF9WT1RFUhABEhIKDlNFQVRfTk9OX1ZPVEVSEAISEAoMU0VBVF9XQUlUSU5HEAMSDQoJU0VBVF9OT05FEAQyjgcKDkNsdXN0ZXJTZXJ2aWNlEk0KCUdldFN0YXR1cxIcLnF1b3JhdGUudjEuR2V0U3RhdHVzUmVxdWVzdBodLnF1b3JhdGUudjEuR2V0U3RhdHVzUmVzcG9uc2UiA5ACARJKCghHZXRMZXZlbBIbLnF1b3JhdGUudjEuR2V0TGV2ZWxSZXF1ZXN0GhwucXVvcmF0ZS52MS5HZXRMZXZlbFJlc3BvbnNlIgOQAgESSwoKUmFpc2VMZXZlbBIdLnF1b3JhdGUudjEuUmFpc2VMZXZlbFJlcXVlc3QaHi5xdW9yYXRlLnYxLlJhaXNlTGV2ZWxSZXNwb25zZRJLCgpDaGVja3BvaW50Eh0ucXVvcmF0ZS52MS5DaGVja3BvaW50UmVxdWVzdBoeLnF1b3JhdGUudjEuQ2hlY2twb2ludFJlc3BvbnNlElAKCkdldERpZ2VzdHMSHS5xdW9yYXRlLnYxLkdldERpZ2VzdHNSZXF1ZXN0Gh4ucXVvcmF0ZS52MS5HZXREaWdlc3RzUmVzcG9uc2UiA5ACARJTCgtMaXN0TWVtYmVycxIeLnF1b3JhdGUudjEuTGlzdE1lbWJlcnNSZXF1ZXN0Gh8ucXVvcmF0ZS52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIgOQAgESSwoKSm9pbk1lbWJlchIdLnF1b3JhdGUudjEuSm9pbk1lbWJlclJlcXVlc3QaHi5xdW9yYXRlLnYxLkpvaW5NZW1iZXJSZXNwb25zZRJUCg1Qcm9tb3RlTWVtYmVyEiAucXVvcmF0ZS52MS5Qcm9tb3RlTWVtYmVyUmVxdWVzdBohLnF1b3JhdGUudjEuUHJvbW90ZU1lbWJlclJlc3BvbnNlElEKDERlbW90ZU1lbWJlchIfLnF1b3JhdGUudjEuRGVtb3RlTWVtYmVyUmVxdWVzdBogLnF1b3JhdGUudjEuRGVtb3RlTWVtYmVyUmVzcG9uc2USUQoMUmVtb3ZlTWVtYmVyEh8ucXVvcmF0ZS52MS5SZW1vdmVNZW1iZXJSZXF1ZXN0GiAucXVvcmF0ZS52MS5SZW1vdmVNZW1iZXJSZXNwb25zZRJXCg5UcmFuc2ZlckxlYWRlchIhLnF1b3JhdGUudjEuVHJhbnNmZXJMZWFkZXJSZXF1ZXN0GiIucXVvcmF0ZS52MS5UcmFuc2ZlckxlYWRlclJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_quorate_v1_common, file_quorate_v1_upkeep]);
+  fileDesc("ChhxdW9yYXRlL3YxL2NsdXN0ZXIucHJvdG8SCnF1b3JhdGUudjEiIQoQR2V0U3RhdHVzUmVxdWVzdBINCgVsb2NhbBgBIAEoCCLpAwoGTWVtYmVyEgoKAmlkGAEgASgJEh4KBHJvbGUYAiABKA4yEC5xdW9yYXRlLnYxLlJvbGUSDQoFdm90ZXIYAyABKAgSFAoMcmFmdF9hZGRyZXNzGAQgASgJEhQKDGh0dHBfYWRkcmVzcxgFIAEoCRIPCgd2ZXJzaW9uGAYgASgJEhUKDWZlYXR1cmVfbGV2ZWwYByABKA0SEQoJcmVhY2hhYmxlGAggASgIEhUKDWFwcGxpZWRfaW5kZXgYCSABKAQSEgoKbGFzdF9pbmRleBgKIAEoBBIPCgdwcm9ibGVtGAsgASgJEhEKCWxvZ19zdG9yZRgMIAEoCRI3ChNjZXJ0aWZpY2F0ZV9lbmRzX2F0GA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI1ChFhdXRob3JpdHlfZW5kc19hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHwoSYmFja3VwX2ludGVydmFsX21zGA8gASgDSACIAQESMgoObGFzdF9iYWNrdXBfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnRpbWVfem9uZXMYESABKAlCFQoTX2JhY2t1cF9pbnRlcnZhbF9tcyLjAgoRR2V0U3RhdHVzUmVzcG9uc2USEQoJc2VydmVkX2J5GAEgASgJEhEKCWxlYWRlcl9pZBgCIAEoCRIMCgR0ZXJtGAMgASgEEhQKDGNvbW1pdF9pbmRleBgEIAEoBBIVCg1hcHBsaWVkX2luZGV4GAUgASgEEhYKDmxlZGdlcl90aW1lX21zGAYgASgDEhAKCHJldmlzaW9uGAcgASgEEhgKEGhlbGRfYWxsb2NhdGlvbnMYCCABKAMSFAoMdG9tYnN0b25lX21zGAkgASgDEiMKB21lbWJlcnMYCiADKAsyEi5xdW9yYXRlLnYxLk1lbWJlchIPCgdwcm9ibGVtGAsgASgJEhQKDGNsdXN0ZXJfbmFtZRgMIAEoCRIUCgxsZWRnZXJfYnl0ZXMYDSABKAMSGgoSbGVkZ2VyX2J5dGVzX2xpbWl0GA4gASgDEhUKDWNpdmlsX3RpbWVfbXMYDyABKAMiFAoSTGlzdE1lbWJlcnNSZXF1ZXN0Io8DCgxNZW1iZXJIZWFsdGgSCgoCaWQYASABKAkSHgoEc2VhdBgCIAEoDjIQLnF1b3JhdGUudjEuU2VhdBIeCgRyb2xlGAMgASgOMhAucXVvcmF0ZS52MS5Sb2xlEg8KB2hlYWx0aHkYBCABKAgSMwoPc3RhYmxlX3NpbmNlX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIcCg9sYXN0X2NvbnRhY3RfbXMYBiABKANIAIgBARIVCg10cmFpbGluZ19sb2dzGAcgASgEEhwKD2Nsb2NrX29mZnNldF9tcxgIIAEoA0gBiAEBEg8KB3ZlcnNpb24YCSABKAkSFQoNZmVhdHVyZV9sZXZlbBgKIAEoDRIUCgxyYWZ0X2FkZHJlc3MYCyABKAkSFAoMaHR0cF9hZGRyZXNzGAwgASgJEg8KB3Byb2JsZW0YDSABKAkSDQoFYWxpdmUYDiABKAhCEgoQX2xhc3RfY29udGFjdF9tc0ISChBfY2xvY2tfb2Zmc2V0X21zIroBChNMaXN0TWVtYmVyc1Jlc3BvbnNlEhEKCXNlcnZlZF9ieRgBIAEoCRIRCglsZWFkZXJfaWQYAiABKAkSKQoHbWVtYmVycxgDIAMoCzIYLnF1b3JhdGUudjEuTWVtYmVySGVhbHRoEg4KBnZvdGVycxgEIAEoDRIWCg5oZWFsdGh5X3ZvdGVycxgFIAEoDRIZChFmYWlsdXJlX3RvbGVyYW5jZRgGIAEoDRIPCgdwcm9ibGVtGAcgASgJIkMKEUpvaW5NZW1iZXJSZXF1ZXN0EhgKDmdvc3NpcF9hZGRyZXNzGAEgASgJSAASDAoCaWQYAiABKAlIAEIGCgR3aG9tIjoKEkpvaW5NZW1iZXJSZXNwb25zZRIkCgV3cml0ZRgBIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvIjEKFFByb21vdGVNZW1iZXJSZXF1ZXN0EgoKAmlkGAEgASgJEg0KBWZvcmNlGAIgASgIIj0KFVByb21vdGVNZW1iZXJSZXNwb25zZRIkCgV3cml0ZRgBIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvIjAKE0RlbW90ZU1lbWJlclJlcXVlc3QSCgoCaWQYASABKAkSDQoFZm9yY2UYAiABKAgiPAoURGVtb3RlTWVtYmVyUmVzcG9uc2USJAoFd3JpdGUYASABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyIwChNSZW1vdmVNZW1iZXJSZXF1ZXN0EgoKAmlkGAEgASgJEg0KBWZvcmNlGAIgASgIIjwKFFJlbW92ZU1lbWJlclJlc3BvbnNlEiQKBXdyaXRlGAEgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iIwoVVHJhbnNmZXJMZWFkZXJSZXF1ZXN0EgoKAmlkGAEgASgJIlEKFlRyYW5zZmVyTGVhZGVyUmVzcG9uc2USJAoFd3JpdGUYASABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbxIRCglsZWFkZXJfaWQYAiABKAkqZgoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASEAoMUk9MRV9VTktOT1dOEAESEQoNUk9MRV9GT0xMT1dFUhACEhIKDlJPTEVfQ0FORElEQVRFEAMSDwoLUk9MRV9MRUFERVIQBCpzCgRTZWF0EhQKEFNFQVRfVU5TUEVDSUZJRUQQABIQCgxTRUFUX1VOS05PV04QARIOCgpTRUFUX1ZPVEVSEAISEgoOU0VBVF9OT05fVk9URVIQAxIQCgxTRUFUX1dBSVRJTkcQBBINCglTRUFUX05PTkUQBTKOBwoOQ2x1c3RlclNlcnZpY2USTQoJR2V0U3RhdHVzEhwucXVvcmF0ZS52MS5HZXRTdGF0dXNSZXF1ZXN0Gh0ucXVvcmF0ZS52MS5HZXRTdGF0dXNSZXNwb25zZSIDkAIBEkoKCEdldExldmVsEhsucXVvcmF0ZS52MS5HZXRMZXZlbFJlcXVlc3QaHC5xdW9yYXRlLnYxLkdldExldmVsUmVzcG9uc2UiA5ACARJLCgpSYWlzZUxldmVsEh0ucXVvcmF0ZS52MS5SYWlzZUxldmVsUmVxdWVzdBoeLnF1b3JhdGUudjEuUmFpc2VMZXZlbFJlc3BvbnNlEksKCkNoZWNrcG9pbnQSHS5xdW9yYXRlLnYxLkNoZWNrcG9pbnRSZXF1ZXN0Gh4ucXVvcmF0ZS52MS5DaGVja3BvaW50UmVzcG9uc2USUAoKR2V0RGlnZXN0cxIdLnF1b3JhdGUudjEuR2V0RGlnZXN0c1JlcXVlc3QaHi5xdW9yYXRlLnYxLkdldERpZ2VzdHNSZXNwb25zZSIDkAIBElMKC0xpc3RNZW1iZXJzEh4ucXVvcmF0ZS52MS5MaXN0TWVtYmVyc1JlcXVlc3QaHy5xdW9yYXRlLnYxLkxpc3RNZW1iZXJzUmVzcG9uc2UiA5ACARJLCgpKb2luTWVtYmVyEh0ucXVvcmF0ZS52MS5Kb2luTWVtYmVyUmVxdWVzdBoeLnF1b3JhdGUudjEuSm9pbk1lbWJlclJlc3BvbnNlElQKDVByb21vdGVNZW1iZXISIC5xdW9yYXRlLnYxLlByb21vdGVNZW1iZXJSZXF1ZXN0GiEucXVvcmF0ZS52MS5Qcm9tb3RlTWVtYmVyUmVzcG9uc2USUQoMRGVtb3RlTWVtYmVyEh8ucXVvcmF0ZS52MS5EZW1vdGVNZW1iZXJSZXF1ZXN0GiAucXVvcmF0ZS52MS5EZW1vdGVNZW1iZXJSZXNwb25zZRJRCgxSZW1vdmVNZW1iZXISHy5xdW9yYXRlLnYxLlJlbW92ZU1lbWJlclJlcXVlc3QaIC5xdW9yYXRlLnYxLlJlbW92ZU1lbWJlclJlc3BvbnNlElcKDlRyYW5zZmVyTGVhZGVyEiEucXVvcmF0ZS52MS5UcmFuc2ZlckxlYWRlclJlcXVlc3QaIi5xdW9yYXRlLnYxLlRyYW5zZmVyTGVhZGVyUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp, file_quorate_v1_common, file_quorate_v1_upkeep]);
 
 /**
  * GetStatusRequest asks any node.
@@ -132,35 +132,35 @@ export type Member = Message<"quorate.v1.Member"> & {
   /**
    * When its own certificate ends; absent if it has none, or did not answer.
    *
-   * @generated from field: google.protobuf.Timestamp certificate_ends_at = 150;
+   * @generated from field: google.protobuf.Timestamp certificate_ends_at = 13;
    */
   certificateEndsAt?: Timestamp | undefined;
 
   /**
    * When the first certificate authority that it trusts ends; absent as above.
    *
-   * @generated from field: google.protobuf.Timestamp authority_ends_at = 151;
+   * @generated from field: google.protobuf.Timestamp authority_ends_at = 14;
    */
   authorityEndsAt?: Timestamp | undefined;
 
   /**
-   * The time between its periodic backups; absent if it makes none, or did not answer.
+   * Milliseconds between its periodic backups; absent if it makes none, or did not answer.
    *
-   * @generated from field: google.protobuf.Duration backup_every = 152;
+   * @generated from field: optional int64 backup_interval_ms = 15;
    */
-  backupEvery?: Duration | undefined;
+  backupIntervalMs?: bigint | undefined;
 
   /**
    * When its last periodic backup succeeded, or had nothing new to save; absent if none did since its start.
    *
-   * @generated from field: google.protobuf.Timestamp last_backup_at = 153;
+   * @generated from field: google.protobuf.Timestamp last_backup_at = 16;
    */
   lastBackupAt?: Timestamp | undefined;
 
   /**
    * The version of its table of time zones, such as "2026f"; empty if it runs a version below v0.6, or did not answer.
    *
-   * @generated from field: string time_zones = 154;
+   * @generated from field: string time_zones = 17;
    */
   timeZones: string;
 };
@@ -235,11 +235,11 @@ export type GetStatusResponse = Message<"quorate.v1.GetStatusResponse"> & {
   heldAllocations: bigint;
 
   /**
-   * For how long of ledger time an ended allocation keeps its id.
+   * For how many milliseconds of ledger time an ended allocation keeps its id.
    *
-   * @generated from field: google.protobuf.Duration tombstone_span = 9;
+   * @generated from field: int64 tombstone_ms = 9;
    */
-  tombstoneSpan?: Duration | undefined;
+  tombstoneMs: bigint;
 
   /**
    * The members by id.
@@ -351,11 +351,11 @@ export type MemberHealth = Message<"quorate.v1.MemberHealth"> & {
   stableSinceAt?: Timestamp | undefined;
 
   /**
-   * The time since it last heard from the leader; absent if it does not answer.
+   * Milliseconds since it last heard from the leader; absent if it does not answer.
    *
-   * @generated from field: google.protobuf.Duration last_contact = 6;
+   * @generated from field: optional int64 last_contact_ms = 6;
    */
-  lastContact?: Duration | undefined;
+  lastContactMs?: bigint | undefined;
 
   /**
    * How many log entries it is behind the leader.
@@ -365,12 +365,12 @@ export type MemberHealth = Message<"quorate.v1.MemberHealth"> & {
   trailingLogs: bigint;
 
   /**
-   * How far its wall clock is ahead of the leader's. Civil time follows the clocks of a majority of the voters; nothing
+   * How many milliseconds its wall clock is ahead of the leader's; absent if it does not answer. Civil time follows the clocks of a majority of the voters; nothing
    * else goes by them.
    *
-   * @generated from field: google.protobuf.Duration clock_offset = 8;
+   * @generated from field: optional int64 clock_offset_ms = 8;
    */
-  clockOffset?: Duration | undefined;
+  clockOffsetMs?: bigint | undefined;
 
   /**
    * Version of the server software.
@@ -749,32 +749,39 @@ export const TransferLeaderResponseSchema: GenMessage<TransferLeaderResponse> = 
  */
 export enum Role {
   /**
-   * Unknown, because the member did not answer.
+   * Never sent.
    *
    * @generated from enum value: ROLE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
+   * The member did not answer.
+   *
+   * @generated from enum value: ROLE_UNKNOWN = 1;
+   */
+  UNKNOWN = 1,
+
+  /**
    * Follows a leader.
    *
-   * @generated from enum value: ROLE_FOLLOWER = 1;
+   * @generated from enum value: ROLE_FOLLOWER = 2;
    */
-  FOLLOWER = 1,
+  FOLLOWER = 2,
 
   /**
    * Candidate in an election.
    *
-   * @generated from enum value: ROLE_CANDIDATE = 2;
+   * @generated from enum value: ROLE_CANDIDATE = 3;
    */
-  CANDIDATE = 2,
+  CANDIDATE = 3,
 
   /**
    * Leads.
    *
-   * @generated from enum value: ROLE_LEADER = 3;
+   * @generated from enum value: ROLE_LEADER = 4;
    */
-  LEADER = 3,
+  LEADER = 4,
 }
 
 /**
@@ -790,39 +797,46 @@ export const RoleSchema: GenEnum<Role> = /*@__PURE__*/
  */
 export enum Seat {
   /**
-   * Unknown.
+   * Never sent.
    *
    * @generated from enum value: SEAT_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
+   * It is not known.
+   *
+   * @generated from enum value: SEAT_UNKNOWN = 1;
+   */
+  UNKNOWN = 1,
+
+  /**
    * Counts for majorities.
    *
-   * @generated from enum value: SEAT_VOTER = 1;
+   * @generated from enum value: SEAT_VOTER = 2;
    */
-  VOTER = 1,
+  VOTER = 2,
 
   /**
    * Receives the log and has no vote.
    *
-   * @generated from enum value: SEAT_NON_VOTER = 2;
+   * @generated from enum value: SEAT_NON_VOTER = 3;
    */
-  NON_VOTER = 2,
+  NON_VOTER = 3,
 
   /**
    * Has no data and waits to be added.
    *
-   * @generated from enum value: SEAT_WAITING = 3;
+   * @generated from enum value: SEAT_WAITING = 4;
    */
-  WAITING = 3,
+  WAITING = 4,
 
   /**
    * Is not a member but has data: it was removed, or belongs to another cluster.
    *
-   * @generated from enum value: SEAT_NONE = 4;
+   * @generated from enum value: SEAT_NONE = 5;
    */
-  NONE = 4,
+  NONE = 5,
 }
 
 /**

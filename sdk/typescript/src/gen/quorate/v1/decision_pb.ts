@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/decision.proto.
  */
 export const file_quorate_v1_decision: GenFile = /*@__PURE__*/
-  fileDesc("ChlxdW9yYXRlL3YxL2RlY2lzaW9uLnByb3RvEgpxdW9yYXRlLnYxIqUDCghEZWNpc2lvbhIkCgdvdXRjb21lGAEgASgOMhMucXVvcmF0ZS52MS5PdXRjb21lEikKCnZpb2xhdGlvbnMYAiADKAsyFS5xdW9yYXRlLnYxLlZpb2xhdGlvbhISCgpuZXZlcl9maXRzGAMgASgIEhMKC2V4cGxhbmF0aW9uGAQgASgJEikKCnBsYWNlbWVudHMYBSADKAsyFS5xdW9yYXRlLnYxLlBsYWNlbWVudBIoCglwcmVlbXB0ZWQYBiADKAsyFS5xdW9yYXRlLnYxLlByZWVtcHRlZBIiCgZyZW1lZHkYByABKAsyEi5xdW9yYXRlLnYxLlJlbWVkeRISCgVpbmRleBgIIAEoBEgAiAEBEikKB2hvbGRlcnMYRiADKAsyGC5xdW9yYXRlLnYxLkxldmVsSG9sZGVycxITCgthbHRlcm5hdGl2ZRhaIAEoBRIYChBvdGhlcl92aW9sYXRpb25zGFsgASgFEhUKDW90aGVyX2hvbGRlcnMYXCABKAUSFwoPb3RoZXJfcHJlZW1wdGVkGF0gASgFQggKBl9pbmRleCKCAwoMTGV2ZWxIb2xkZXJzEgwKBHRyZWUYASABKAkSDAoEbm9kZRgCIAEoCRIQCghyZXNvdXJjZRgDIAEoCRInCgRraW5kGAQgASgOMhkucXVvcmF0ZS52MS5WaW9sYXRpb25LaW5kEisKC2hvbGRlcl9raW5kGAUgASgOMhYucXVvcmF0ZS52MS5Ib2xkZXJLaW5kEg4KBmhvbGRlchgGIAEoCRIMCgRpdGVtGAcgASgJEicKBmdyb3VwcxgIIAMoCzIXLnF1b3JhdGUudjEuSG9sZGVyR3JvdXASDgoGb3RoZXJzGAkgASgDEigKC2FsbG9jYXRpb25zGAogAygLMhMucXVvcmF0ZS52MS5CbG9ja2VyEhkKEW90aGVyX2FsbG9jYXRpb25zGAsgASgDEiUKCGJsb2NrZXJzGAwgAygLMhMucXVvcmF0ZS52MS5CbG9ja2VyEhYKDm90aGVyX2Jsb2NrZXJzGA0gASgDEhMKC2FsdGVybmF0aXZlGA4gASgFIoECCgdCbG9ja2VyEgoKAmlkGAEgASgJEgwKBG5vZGUYAiABKAkSDAoEdXNlchgDIAEoCRITCgthcHBsaWNhdGlvbhgEIAEoCRINCgVvd25lchgFIAEoCRIOCgZhbW91bnQYBiABKAMSFwoPYmVnYW5fbGVkZ2VyX21zGAcgASgDEiwKCGJlZ2FuX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZChFleHBpcmVzX2xlZGdlcl9tcxgJIAEoAxIQCghwb3NpdGlvbhgKIAEoAxITCgthbHRlcm5hdGl2ZRgLIAEoBRIRCgluYW1lc3BhY2UYDCABKAkiWAoLSG9sZGVyR3JvdXASDAoEbm9kZRgBIAEoCRIMCgR1c2VyGAIgASgJEg0KBW93bmVyGAMgASgJEg4KBmFtb3VudBgEIAEoAxIOCgZjbGFpbXMYBSABKAUirAEKCVBsYWNlbWVudBIMCgR0cmVlGAEgASgJEgwKBG5vZGUYAiABKAkSDgoGcGxhY2VkGAMgASgJEj4KDXJhbmdlX2Ftb3VudHMYKCADKAsyJy5xdW9yYXRlLnYxLlBsYWNlbWVudC5SYW5nZUFtb3VudHNFbnRyeRozChFSYW5nZUFtb3VudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIm0KCVByZWVtcHRlZBIKCgJpZBgBIAEoCRIMCgR0cmVlGAIgASgJEgwKBG5vZGUYAyABKAkSJQoGcmVhc29uGG4gASgLMhUucXVvcmF0ZS52MS5FbmRSZWFzb24SEQoJbmFtZXNwYWNlGAQgASgJIvoBCglFbmRSZWFzb24SJwoEa2luZBgBIAEoDjIZLnF1b3JhdGUudjEuRW5kUmVhc29uS2luZBIMCgR0cmVlGAIgASgJEgwKBG5vZGUYAyABKAkSDQoFc2hhcmUYBCABKAkSEAoIYm9ycm93ZXIYBSABKAkSEAoIcHJpb3JpdHkYBiABKAMSGAoQcmVxdWVzdF9wcmlvcml0eRgHIAEoAxIsCgdhbW91bnRzGAggAygLMhsucXVvcmF0ZS52MS5FbmRSZWFzb25BbW91bnQSDQoFYWN0b3IYCSABKAkSDAoEdGV4dBgKIAEoCRIQCghncmFjZV9tcxgLIAEoAyJWCg9FbmRSZWFzb25BbW91bnQSEAoIcmVzb3VyY2UYASABKAkSEQoJcmVxdWVzdGVkGAIgASgDEg8KB21pc3NpbmcYAyABKAMSDQoFZ2l2ZW4YBCABKAMiQAoITWFkZVJvb20SDQoFY291bnQYASABKAMSJQoGdG90YWxzGAIgAygLMhUucXVvcmF0ZS52MS5Sb29tVG90YWwiOwoJUm9vbVRvdGFsEgwKBHRyZWUYASABKAkSEAoIcmVzb3VyY2UYAiABKAkSDgoGYW1vdW50GAMgASgDIm0KBlJlbWVkeRIhCgZyYWlzZXMYASADKAsyES5xdW9yYXRlLnYxLlJhaXNlEisKCHJlbGVhc2VzGAIgAygLMhkucXVvcmF0ZS52MS5BbGxvY2F0aW9uUmVmEhMKC2FsdGVybmF0aXZlGFogASgFIowCCgVSYWlzZRIMCgR0cmVlGAEgASgJEgwKBG5vZGUYAiABKAkSEAoIcmVzb3VyY2UYAyABKAkSJwoEa2luZBgEIAEoDjIZLnF1b3JhdGUudjEuVmlvbGF0aW9uS2luZBIrCgtob2xkZXJfa2luZBgFIAEoDjIWLnF1b3JhdGUudjEuSG9sZGVyS2luZBIOCgZob2xkZXIYBiABKAkSDQoFbGltaXQYByABKAMSEQoJbmV3X2xpbWl0GAggASgDEhQKDHVuY29uZmlndXJlZBgJIAEoCBIUCgxuZWVkc19yZWFzb24YCiABKAgSEAoIZ292ZXJuZWQYCyABKAgSDwoHc2V0dGVycxgMIAMoCSLdAgoJVmlvbGF0aW9uEgwKBHRyZWUYASABKAkSDAoEbm9kZRgCIAEoCRIQCghyZXNvdXJjZRgDIAEoCRINCgVsaW1pdBgEIAEoAxIMCgR1c2VkGAUgASgDEhEKCXJlcXVlc3RlZBgGIAEoAxIPCgdtaXNzaW5nGAcgASgDEicKBGtpbmQYCCABKA4yGS5xdW9yYXRlLnYxLlZpb2xhdGlvbktpbmQSKwoLaG9sZGVyX2tpbmQYCSABKA4yFi5xdW9yYXRlLnYxLkhvbGRlcktpbmQSDgoGaG9sZGVyGAogASgJEgwKBGl0ZW0YCyABKAkSJAoEc2VlbhgMIAEoDjIWLnF1b3JhdGUudjEuVGVuYW50c1NlZRIOCgZyZWFzb24YHiABKAkSEgoKbmV2ZXJfZml0cxgNIAEoCBIOCgZleGNlc3MYDiABKAMSEwoLYWx0ZXJuYXRpdmUYWiABKAUi8wIKCkxldmVsQ2hlY2sSDAoEdHJlZRgBIAEoCRIMCgRub2RlGAIgASgJEhAKCHJlc291cmNlGAMgASgJEicKBGtpbmQYBCABKA4yGS5xdW9yYXRlLnYxLlZpb2xhdGlvbktpbmQSKwoLaG9sZGVyX2tpbmQYBSABKA4yFi5xdW9yYXRlLnYxLkhvbGRlcktpbmQSDgoGaG9sZGVyGAYgASgJEgwKBGl0ZW0YByABKAkSEwoLYWx0ZXJuYXRpdmUYCCABKAUSEgoFbGltaXQYCSABKANIAIgBARIQCghhZHZpc29yeRgKIAEoCBIMCgR1c2VkGAsgASgDEhEKCXJlcXVlc3RlZBgMIAEoAxIMCgRsZWZ0GA0gASgDEikKB3ZlcmRpY3QYDiABKA4yGC5xdW9yYXRlLnYxLkxldmVsVmVyZGljdBIkCgRzZWVuGA8gASgOMhYucXVvcmF0ZS52MS5UZW5hbnRzU2VlQggKBl9saW1pdCK9AQoHUHJvYmxlbRIOCgZyZWFzb24YASABKAkSDQoFZmllbGQYAiABKAkSJAoIYnJlYWNoZXMYAyADKAsyEi5xdW9yYXRlLnYxLkJyZWFjaBITCgtub3RfYXBwbGllZBgEIAEoCBIUCgxtaXNzaW5nX3ZlcmIYBSABKAkSFAoMbWlzc2luZ190cmVlGAYgASgJEhQKDG1pc3Npbmdfbm9kZRgHIAEoCRIWCg5vdGhlcl9icmVhY2hlcxgIIAEoBSJUCgZCcmVhY2gSDAoEdHJlZRgBIAEoCRIMCgRub2RlGAIgASgJEg4KBnBvbGljeRgDIAEoCRIQCghyZXNvdXJjZRgEIAEoCRIMCgR0ZXh0GAUgASgJKmAKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhMKD09VVENPTUVfR1JBTlRFRBABEhIKDk9VVENPTUVfREVOSUVEEAISEwoPT1VUQ09NRV9XQUlUSU5HEAMqoQEKDUVuZFJlYXNvbktpbmQSHwobRU5EX1JFQVNPTl9LSU5EX1VOU1BFQ0lGSUVEEAASHAoYRU5EX1JFQVNPTl9LSU5EX1BSSU9SSVRZEAESGQoVRU5EX1JFQVNPTl9LSU5EX1NIQVJFEAISGQoVRU5EX1JFQVNPTl9LSU5EX0RSQUlOEAMSGwoXRU5EX1JFQVNPTl9LSU5EX1JFTEVBU0UQBCpsCgpIb2xkZXJLaW5kEhsKF0hPTERFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQSE9MREVSX0tJTkRfTk9ERRABEhQKEEhPTERFUl9LSU5EX1VTRVIQAhIVChFIT0xERVJfS0lORF9HUk9VUBADKtgBCg1WaW9sYXRpb25LaW5kEh4KGlZJT0xBVElPTl9LSU5EX1VOU1BFQ0lGSUVEEAASGwoXVklPTEFUSU9OX0tJTkRfUkVTT1VSQ0UQARIfChtWSU9MQVRJT05fS0lORF9BUFBMSUNBVElPTlMQAhIcChhWSU9MQVRJT05fS0lORF9CT1JST1dJTkcQAxIYChRWSU9MQVRJT05fS0lORF9JVEVNUxAEEhgKFFZJT0xBVElPTl9LSU5EX1FVRVVFEAUSFwoTVklPTEFUSU9OX0tJTkRfSE9MRBAGKrcBCgxMZXZlbFZlcmRpY3QSHQoZTEVWRUxfVkVSRElDVF9VTlNQRUNJRklFRBAAEhYKEkxFVkVMX1ZFUkRJQ1RfRklUUxABEhoKFkxFVkVMX1ZFUkRJQ1RfRVhDRUVERUQQAhIZChVMRVZFTF9WRVJESUNUX0JPUlJPV1MQAxIcChhMRVZFTF9WRVJESUNUX01BS0VTX1JPT00QBBIbChdMRVZFTF9WRVJESUNUX1VOQ0hFQ0tFRBAFYgZwcm90bzM", [file_google_protobuf_timestamp, file_quorate_v1_common]);
+  fileDesc("ChlxdW9yYXRlL3YxL2RlY2lzaW9uLnByb3RvEgpxdW9yYXRlLnYxIqUDCghEZWNpc2lvbhIkCgdvdXRjb21lGAEgASgOMhMucXVvcmF0ZS52MS5PdXRjb21lEikKCnZpb2xhdGlvbnMYAiADKAsyFS5xdW9yYXRlLnYxLlZpb2xhdGlvbhISCgpuZXZlcl9maXRzGAMgASgIEhMKC2V4cGxhbmF0aW9uGAQgASgJEikKCnBsYWNlbWVudHMYBSADKAsyFS5xdW9yYXRlLnYxLlBsYWNlbWVudBIoCglwcmVlbXB0ZWQYBiADKAsyFS5xdW9yYXRlLnYxLlByZWVtcHRlZBIiCgZyZW1lZHkYByABKAsyEi5xdW9yYXRlLnYxLlJlbWVkeRISCgVpbmRleBgIIAEoBEgAiAEBEikKB2hvbGRlcnMYCSADKAsyGC5xdW9yYXRlLnYxLkxldmVsSG9sZGVycxITCgthbHRlcm5hdGl2ZRgKIAEoBRIYChBvdGhlcl92aW9sYXRpb25zGAsgASgFEhUKDW90aGVyX2hvbGRlcnMYDCABKAUSFwoPb3RoZXJfcHJlZW1wdGVkGA0gASgFQggKBl9pbmRleCKCAwoMTGV2ZWxIb2xkZXJzEgwKBHRyZWUYASABKAkSDAoEbm9kZRgCIAEoCRIQCghyZXNvdXJjZRgDIAEoCRInCgRraW5kGAQgASgOMhkucXVvcmF0ZS52MS5WaW9sYXRpb25LaW5kEisKC2hvbGRlcl9raW5kGAUgASgOMhYucXVvcmF0ZS52MS5Ib2xkZXJLaW5kEg4KBmhvbGRlchgGIAEoCRIMCgRpdGVtGAcgASgJEicKBmdyb3VwcxgIIAMoCzIXLnF1b3JhdGUudjEuSG9sZGVyR3JvdXASDgoGb3RoZXJzGAkgASgDEigKC2FsbG9jYXRpb25zGAogAygLMhMucXVvcmF0ZS52MS5CbG9ja2VyEhkKEW90aGVyX2FsbG9jYXRpb25zGAsgASgDEiUKCGJsb2NrZXJzGAwgAygLMhMucXVvcmF0ZS52MS5CbG9ja2VyEhYKDm90aGVyX2Jsb2NrZXJzGA0gASgDEhMKC2FsdGVybmF0aXZlGA4gASgFIoECCgdCbG9ja2VyEgoKAmlkGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRub2RlGAMgASgJEgwKBHVzZXIYBCABKAkSEwoLYXBwbGljYXRpb24YBSABKAkSDQoFb3duZXIYBiABKAkSDgoGYW1vdW50GAcgASgDEhcKD2JlZ2FuX2xlZGdlcl9tcxgIIAEoAxIsCghiZWdhbl9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGQoRZXhwaXJlc19sZWRnZXJfbXMYCiABKAMSEAoIcG9zaXRpb24YCyABKAMSEwoLYWx0ZXJuYXRpdmUYDCABKAUiWAoLSG9sZGVyR3JvdXASDAoEbm9kZRgBIAEoCRIMCgR1c2VyGAIgASgJEg0KBW93bmVyGAMgASgJEg4KBmFtb3VudBgEIAEoAxIOCgZjbGFpbXMYBSABKAUirAEKCVBsYWNlbWVudBIMCgR0cmVlGAEgASgJEgwKBG5vZGUYAiABKAkSDgoGcGxhY2VkGAMgASgJEj4KDXJhbmdlX2Ftb3VudHMYBCADKAsyJy5xdW9yYXRlLnYxLlBsYWNlbWVudC5SYW5nZUFtb3VudHNFbnRyeRozChFSYW5nZUFtb3VudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIm0KCVByZWVtcHRlZBIKCgJpZBgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEdHJlZRgDIAEoCRIMCgRub2RlGAQgASgJEiUKBnJlYXNvbhgFIAEoCzIVLnF1b3JhdGUudjEuRW5kUmVhc29uIvoBCglFbmRSZWFzb24SJwoEa2luZBgBIAEoDjIZLnF1b3JhdGUudjEuRW5kUmVhc29uS2luZBIMCgR0cmVlGAIgASgJEgwKBG5vZGUYAyABKAkSDQoFc2hhcmUYBCABKAkSEAoIYm9ycm93ZXIYBSABKAkSEAoIcHJpb3JpdHkYBiABKAMSGAoQcmVxdWVzdF9wcmlvcml0eRgHIAEoAxIsCgdhbW91bnRzGAggAygLMhsucXVvcmF0ZS52MS5FbmRSZWFzb25BbW91bnQSDQoFYWN0b3IYCSABKAkSDAoEdGV4dBgKIAEoCRIQCghncmFjZV9tcxgLIAEoAyJWCg9FbmRSZWFzb25BbW91bnQSEAoIcmVzb3VyY2UYASABKAkSEQoJcmVxdWVzdGVkGAIgASgDEg8KB21pc3NpbmcYAyABKAMSDQoFZ2l2ZW4YBCABKAMiQAoITWFkZVJvb20SDQoFY291bnQYASABKAMSJQoGdG90YWxzGAIgAygLMhUucXVvcmF0ZS52MS5Sb29tVG90YWwiOwoJUm9vbVRvdGFsEgwKBHRyZWUYASABKAkSEAoIcmVzb3VyY2UYAiABKAkSDgoGYW1vdW50GAMgASgDIm0KBlJlbWVkeRIhCgZyYWlzZXMYASADKAsyES5xdW9yYXRlLnYxLlJhaXNlEisKCHJlbGVhc2VzGAIgAygLMhkucXVvcmF0ZS52MS5BbGxvY2F0aW9uUmVmEhMKC2FsdGVybmF0aXZlGAMgASgFIowCCgVSYWlzZRIMCgR0cmVlGAEgASgJEgwKBG5vZGUYAiABKAkSEAoIcmVzb3VyY2UYAyABKAkSJwoEa2luZBgEIAEoDjIZLnF1b3JhdGUudjEuVmlvbGF0aW9uS2luZBIrCgtob2xkZXJfa2luZBgFIAEoDjIWLnF1b3JhdGUudjEuSG9sZGVyS2luZBIOCgZob2xkZXIYBiABKAkSDQoFbGltaXQYByABKAMSEQoJbmV3X2xpbWl0GAggASgDEhQKDHVuY29uZmlndXJlZBgJIAEoCBIUCgxuZWVkc19yZWFzb24YCiABKAgSEAoIZ292ZXJuZWQYCyABKAgSDwoHc2V0dGVycxgMIAMoCSLdAgoJVmlvbGF0aW9uEgwKBHRyZWUYASABKAkSDAoEbm9kZRgCIAEoCRIQCghyZXNvdXJjZRgDIAEoCRINCgVsaW1pdBgEIAEoAxIMCgR1c2VkGAUgASgDEhEKCXJlcXVlc3RlZBgGIAEoAxIPCgdtaXNzaW5nGAcgASgDEicKBGtpbmQYCCABKA4yGS5xdW9yYXRlLnYxLlZpb2xhdGlvbktpbmQSKwoLaG9sZGVyX2tpbmQYCSABKA4yFi5xdW9yYXRlLnYxLkhvbGRlcktpbmQSDgoGaG9sZGVyGAogASgJEgwKBGl0ZW0YCyABKAkSJAoEc2VlbhgMIAEoDjIWLnF1b3JhdGUudjEuVGVuYW50c1NlZRIOCgZyZWFzb24YDSABKAkSEgoKbmV2ZXJfZml0cxgOIAEoCBIOCgZleGNlc3MYDyABKAMSEwoLYWx0ZXJuYXRpdmUYECABKAUi8wIKCkxldmVsQ2hlY2sSDAoEdHJlZRgBIAEoCRIMCgRub2RlGAIgASgJEhAKCHJlc291cmNlGAMgASgJEicKBGtpbmQYBCABKA4yGS5xdW9yYXRlLnYxLlZpb2xhdGlvbktpbmQSKwoLaG9sZGVyX2tpbmQYBSABKA4yFi5xdW9yYXRlLnYxLkhvbGRlcktpbmQSDgoGaG9sZGVyGAYgASgJEgwKBGl0ZW0YByABKAkSEwoLYWx0ZXJuYXRpdmUYCCABKAUSEgoFbGltaXQYCSABKANIAIgBARIQCghhZHZpc29yeRgKIAEoCBIMCgR1c2VkGAsgASgDEhEKCXJlcXVlc3RlZBgMIAEoAxIMCgRsZWZ0GA0gASgDEikKB3ZlcmRpY3QYDiABKA4yGC5xdW9yYXRlLnYxLkxldmVsVmVyZGljdBIkCgRzZWVuGA8gASgOMhYucXVvcmF0ZS52MS5UZW5hbnRzU2VlQggKBl9saW1pdCK9AQoHUHJvYmxlbRIOCgZyZWFzb24YASABKAkSDQoFZmllbGQYAiABKAkSJAoIYnJlYWNoZXMYAyADKAsyEi5xdW9yYXRlLnYxLkJyZWFjaBITCgtub3RfYXBwbGllZBgEIAEoCBIUCgxtaXNzaW5nX3ZlcmIYBSABKAkSFAoMbWlzc2luZ190cmVlGAYgASgJEhQKDG1pc3Npbmdfbm9kZRgHIAEoCRIWCg5vdGhlcl9icmVhY2hlcxgIIAEoBSJUCgZCcmVhY2gSDAoEdHJlZRgBIAEoCRIMCgRub2RlGAIgASgJEg4KBnBvbGljeRgDIAEoCRIQCghyZXNvdXJjZRgEIAEoCRIMCgR0ZXh0GAUgASgJKmAKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhMKD09VVENPTUVfR1JBTlRFRBABEhIKDk9VVENPTUVfREVOSUVEEAISEwoPT1VUQ09NRV9XQUlUSU5HEAMqoQEKDUVuZFJlYXNvbktpbmQSHwobRU5EX1JFQVNPTl9LSU5EX1VOU1BFQ0lGSUVEEAASHAoYRU5EX1JFQVNPTl9LSU5EX1BSSU9SSVRZEAESGQoVRU5EX1JFQVNPTl9LSU5EX1NIQVJFEAISGQoVRU5EX1JFQVNPTl9LSU5EX0RSQUlOEAMSGwoXRU5EX1JFQVNPTl9LSU5EX1JFTEVBU0UQBCpsCgpIb2xkZXJLaW5kEhsKF0hPTERFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQSE9MREVSX0tJTkRfTk9ERRABEhQKEEhPTERFUl9LSU5EX1VTRVIQAhIVChFIT0xERVJfS0lORF9HUk9VUBADKtgBCg1WaW9sYXRpb25LaW5kEh4KGlZJT0xBVElPTl9LSU5EX1VOU1BFQ0lGSUVEEAASGwoXVklPTEFUSU9OX0tJTkRfUkVTT1VSQ0UQARIfChtWSU9MQVRJT05fS0lORF9BUFBMSUNBVElPTlMQAhIcChhWSU9MQVRJT05fS0lORF9CT1JST1dJTkcQAxIYChRWSU9MQVRJT05fS0lORF9JVEVNUxAEEhgKFFZJT0xBVElPTl9LSU5EX1FVRVVFEAUSFwoTVklPTEFUSU9OX0tJTkRfSE9MRBAGKrcBCgxMZXZlbFZlcmRpY3QSHQoZTEVWRUxfVkVSRElDVF9VTlNQRUNJRklFRBAAEhYKEkxFVkVMX1ZFUkRJQ1RfRklUUxABEhoKFkxFVkVMX1ZFUkRJQ1RfRVhDRUVERUQQAhIZChVMRVZFTF9WRVJESUNUX0JPUlJPV1MQAxIcChhMRVZFTF9WRVJESUNUX01BS0VTX1JPT00QBBIbChdMRVZFTF9WRVJESUNUX1VOQ0hFQ0tFRBAFYgZwcm90bzM", [file_google_protobuf_timestamp, file_quorate_v1_common]);
 
 /**
  * Decision is the answer to a request with its reasons. The same type serves grants, denials and explanations.
@@ -92,7 +92,7 @@ export type Decision = Message<"quorate.v1.Decision"> & {
    * For a denial or a waiting request, computed only by Explain, by ListWaiting with name_blockers, and for denied
    * requests with name_holders: who is in the way now, at most one entry for each violation, in their order.
    *
-   * @generated from field: repeated quorate.v1.LevelHolders holders = 70;
+   * @generated from field: repeated quorate.v1.LevelHolders holders = 9;
    */
   holders: LevelHolders[];
 
@@ -100,28 +100,28 @@ export type Decision = Message<"quorate.v1.Decision"> & {
    * The number of the alternative in any_of that is granted, from 1; 0 if the request has none or is not granted. The
    * violations of other decisions have their own.
    *
-   * @generated from field: int32 alternative = 90;
+   * @generated from field: int32 alternative = 10;
    */
   alternative: number;
 
   /**
    * The number of violations that are not listed.
    *
-   * @generated from field: int32 other_violations = 91;
+   * @generated from field: int32 other_violations = 11;
    */
   otherViolations: number;
 
   /**
    * The number of entries of holders that are left out; not 0 only in errors over gRPC.
    *
-   * @generated from field: int32 other_holders = 92;
+   * @generated from field: int32 other_holders = 12;
    */
   otherHolders: number;
 
   /**
    * The number of entries of preempted that are left out; not 0 only in errors over gRPC.
    *
-   * @generated from field: int32 other_preempted = 93;
+   * @generated from field: int32 other_preempted = 13;
    */
   otherPreempted: number;
 };
@@ -265,31 +265,38 @@ export type Blocker = Message<"quorate.v1.Blocker"> & {
   id: string;
 
   /**
+   * The namespace of the id.
+   *
+   * @generated from field: string namespace = 2;
+   */
+  namespace: string;
+
+  /**
    * The node where it is counted, with the larger part of several claims, or where the request asks for it; empty for the
    * root.
    *
-   * @generated from field: string node = 2;
+   * @generated from field: string node = 3;
    */
   node: string;
 
   /**
    * The user of the request; empty for none.
    *
-   * @generated from field: string user = 3;
+   * @generated from field: string user = 4;
    */
   user: string;
 
   /**
    * The application of the request; empty for none.
    *
-   * @generated from field: string application = 4;
+   * @generated from field: string application = 5;
    */
   application: string;
 
   /**
    * The owner of the allocation; empty for none.
    *
-   * @generated from field: string owner = 5;
+   * @generated from field: string owner = 6;
    */
   owner: string;
 
@@ -297,21 +304,21 @@ export type Blocker = Message<"quorate.v1.Blocker"> & {
    * What it holds of the limit, or what the request needs at least, in base units, and a number for applications. 0 for a
    * request that waits for several resources at once.
    *
-   * @generated from field: int64 amount = 6;
+   * @generated from field: int64 amount = 7;
    */
   amount: bigint;
 
   /**
    * Ledger time of the grant, or of the arrival of the request.
    *
-   * @generated from field: int64 began_ledger_ms = 7;
+   * @generated from field: int64 began_ledger_ms = 8;
    */
   beganLedgerMs: bigint;
 
   /**
    * The same as wall-clock time on the leader; for people only.
    *
-   * @generated from field: google.protobuf.Timestamp began_at = 8;
+   * @generated from field: google.protobuf.Timestamp began_at = 9;
    */
   beganAt?: Timestamp | undefined;
 
@@ -319,30 +326,23 @@ export type Blocker = Message<"quorate.v1.Blocker"> & {
    * Ledger time at which the allocation ends, or the request leaves the queue, unless its caller renews, confirms or
    * repeats it; 0 if it is held until it is released.
    *
-   * @generated from field: int64 expires_ledger_ms = 9;
+   * @generated from field: int64 expires_ledger_ms = 10;
    */
   expiresLedgerMs: bigint;
 
   /**
    * The place of the request in the queue, from 1; 0 for an allocation, and where the caller may not see the total.
    *
-   * @generated from field: int64 position = 10;
+   * @generated from field: int64 position = 11;
    */
   position: bigint;
 
   /**
    * The number of the alternative of the request that waits there, from 1; 0 if it has none.
    *
-   * @generated from field: int32 alternative = 11;
+   * @generated from field: int32 alternative = 12;
    */
   alternative: number;
-
-  /**
-   * The namespace of the id.
-   *
-   * @generated from field: string namespace = 12;
-   */
-  namespace: string;
 };
 
 /**
@@ -431,7 +431,7 @@ export type Placement = Message<"quorate.v1.Placement"> & {
   /**
    * What is given of ranges, by resource in base units. Other amounts are those of the request.
    *
-   * @generated from field: map<string, int64> range_amounts = 40;
+   * @generated from field: map<string, int64> range_amounts = 4;
    */
   rangeAmounts: { [key: string]: bigint };
 };
@@ -457,32 +457,32 @@ export type Preempted = Message<"quorate.v1.Preempted"> & {
   id: string;
 
   /**
+   * The namespace of the id.
+   *
+   * @generated from field: string namespace = 2;
+   */
+  namespace: string;
+
+  /**
    * The tree in which it was preempted.
    *
-   * @generated from field: string tree = 2;
+   * @generated from field: string tree = 3;
    */
   tree: string;
 
   /**
    * The node of that tree where it was counted.
    *
-   * @generated from field: string node = 3;
+   * @generated from field: string node = 4;
    */
   node: string;
 
   /**
    * Why it was chosen.
    *
-   * @generated from field: quorate.v1.EndReason reason = 110;
+   * @generated from field: quorate.v1.EndReason reason = 5;
    */
   reason?: EndReason | undefined;
-
-  /**
-   * The namespace of the id.
-   *
-   * @generated from field: string namespace = 4;
-   */
-  namespace: string;
 };
 
 /**
@@ -714,7 +714,7 @@ export type Remedy = Message<"quorate.v1.Remedy"> & {
   /**
    * The number of the alternative in any_of that it would admit, from 1; 0 if the request has none.
    *
-   * @generated from field: int32 alternative = 90;
+   * @generated from field: int32 alternative = 3;
    */
   alternative: number;
 };
@@ -918,7 +918,7 @@ export type Violation = Message<"quorate.v1.Violation"> & {
   /**
    * For a hold: its reason. Empty if seen is set.
    *
-   * @generated from field: string reason = 30;
+   * @generated from field: string reason = 13;
    */
   reason: string;
 
@@ -926,7 +926,7 @@ export type Violation = Message<"quorate.v1.Violation"> & {
    * True when the request is larger than this limit on its own, so that no release helps: it cannot fit until the limit
    * is raised, or the request asks for less.
    *
-   * @generated from field: bool never_fits = 13;
+   * @generated from field: bool never_fits = 14;
    */
   neverFits: boolean;
 
@@ -934,14 +934,14 @@ export type Violation = Message<"quorate.v1.Violation"> & {
    * For one that never fits: by how much less the request must ask for here, to fit when nothing else is held. 0 if the
    * numbers are not shown, and for a limit that several nodes share by borrowing.
    *
-   * @generated from field: int64 excess = 14;
+   * @generated from field: int64 excess = 15;
    */
   excess: bigint;
 
   /**
    * The number of the alternative in any_of that would break the limit, from 1; 0 if the request has none.
    *
-   * @generated from field: int32 alternative = 90;
+   * @generated from field: int32 alternative = 16;
    */
   alternative: number;
 };

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/limit_request.proto.
  */
 export const file_quorate_v1_limit_request: GenFile = /*@__PURE__*/
-  fileDesc("Ch5xdW9yYXRlL3YxL2xpbWl0X3JlcXVlc3QucHJvdG8SCnF1b3JhdGUudjEipwUKDExpbWl0UmVxdWVzdBIKCgJpZBgBIAEoBBIMCgR0cmVlGAIgASgJEgwKBG5vZGUYEiABKAkSNAoGbGltaXRzGAMgAygLMiQucXVvcmF0ZS52MS5MaW1pdFJlcXVlc3QuTGltaXRzRW50cnkSDQoFYXNrZXIYBCABKAkSDgoGcmVhc29uGAUgASgJEisKB21hZGVfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB2VuZHNfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCWFwcHJvdmFscxgIIAMoCzIZLnF1b3JhdGUudjEuTGltaXRBcHByb3ZhbBIYChBhcHByb3ZhbHNfbmVlZGVkGAkgASgFEiwKBXN0YXRlGAogASgOMh0ucXVvcmF0ZS52MS5MaW1pdFJlcXVlc3RTdGF0ZRItCgljbG9zZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWNsb3NlZF9ieRgMIAEoCRIVCg1jbG9zZWRfcmVhc29uGA0gASgJEhAKCHJldmlzaW9uGA4gASgEEjYKB3ByZXNlbnQYDyADKAsyJS5xdW9yYXRlLnYxLkxpbWl0UmVxdWVzdC5QcmVzZW50RW50cnkSDgoGZGlnZXN0GBAgASgJEhIKCm1heV9kZWNpZGUYESABKAgaQAoLTGltaXRzRW50cnkSCwoDa2V5GAEgASgJEiAKBXZhbHVlGAIgASgLMhEucXVvcmF0ZS52MS5MaW1pdDoCOAEaQQoMUHJlc2VudEVudHJ5EgsKA2tleRgBIAEoCRIgCgV2YWx1ZRgCIAEoCzIRLnF1b3JhdGUudjEuTGltaXQ6AjgBIksKDUxpbWl0QXBwcm92YWwSDAoEdXNlchgBIAEoCRIsCghnaXZlbl9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi0wEKFFJlcXVlc3RMaW1pdHNSZXF1ZXN0EgwKBHRyZWUYASABKAkSDAoEbm9kZRgFIAEoCRI8CgZsaW1pdHMYAiADKAsyLC5xdW9yYXRlLnYxLlJlcXVlc3RMaW1pdHNSZXF1ZXN0LkxpbWl0c0VudHJ5Eg4KBnJlYXNvbhgDIAEoCRIPCgdvcGVuX21zGAQgASgDGkAKC0xpbWl0c0VudHJ5EgsKA2tleRgBIAEoCRIgCgV2YWx1ZRgCIAEoCzIRLnF1b3JhdGUudjEuTGltaXQ6AjgBIn0KFVJlcXVlc3RMaW1pdHNSZXNwb25zZRIpCgdyZXF1ZXN0GAEgASgLMhgucXVvcmF0ZS52MS5MaW1pdFJlcXVlc3QSEwoLbm90X2J5X3J1bGUYBCABKAkSJAoFd3JpdGUYAiABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyLDAQoTTGlzdFJlcXVlc3RzUmVxdWVzdBINCgVhZnRlchgBIAEoBBIRCglwYWdlX3NpemUYAiABKAUSLAoFc3RhdGUYAyABKA4yHS5xdW9yYXRlLnYxLkxpbWl0UmVxdWVzdFN0YXRlEgwKBHRyZWUYBCABKAkSDAoEbm9kZRgIIAEoCRINCgVhc2tlchgFIAEoCRIKCgJpZBgGIAEoBBIlCgRyZWFkGAcgASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucyJ0ChRMaXN0UmVxdWVzdHNSZXNwb25zZRIqCghyZXF1ZXN0cxgBIAMoCzIYLnF1b3JhdGUudjEuTGltaXRSZXF1ZXN0EgwKBG5leHQYAiABKAQSIgoEcmVhZBgDIAEoCzIULnF1b3JhdGUudjEuUmVhZEluZm8iRAoVQXBwcm92ZVJlcXVlc3RSZXF1ZXN0EgoKAmlkGAEgASgEEg4KBmRpZ2VzdBgCIAEoCRIPCgdkcnlfcnVuGAMgASgIIpoBChZBcHByb3ZlUmVxdWVzdFJlc3BvbnNlEikKB3JlcXVlc3QYASABKAsyGC5xdW9yYXRlLnYxLkxpbWl0UmVxdWVzdBIvCgZyZXN1bHQYAiABKAsyHy5xdW9yYXRlLnYxLkNvbmZpZ3VyYXRpb25SZXN1bHQSJAoFd3JpdGUYAyABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyIyChRSZWplY3RSZXF1ZXN0UmVxdWVzdBIKCgJpZBgBIAEoBBIOCgZyZWFzb24YAiABKAkiaAoVUmVqZWN0UmVxdWVzdFJlc3BvbnNlEikKB3JlcXVlc3QYASABKAsyGC5xdW9yYXRlLnYxLkxpbWl0UmVxdWVzdBIkCgV3cml0ZRgCIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvIiQKFldpdGhkcmF3UmVxdWVzdFJlcXVlc3QSCgoCaWQYASABKAQiagoXV2l0aGRyYXdSZXF1ZXN0UmVzcG9uc2USKQoHcmVxdWVzdBgBIAEoCzIYLnF1b3JhdGUudjEuTGltaXRSZXF1ZXN0EiQKBXdyaXRlGAIgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8q/AEKEUxpbWl0UmVxdWVzdFN0YXRlEiMKH0xJTUlUX1JFUVVFU1RfU1RBVEVfVU5TUEVDSUZJRUQQABIcChhMSU1JVF9SRVFVRVNUX1NUQVRFX09QRU4QARIfChtMSU1JVF9SRVFVRVNUX1NUQVRFX0FQUExJRUQQAhIgChxMSU1JVF9SRVFVRVNUX1NUQVRFX1JFSkVDVEVEEAMSIQodTElNSVRfUkVRVUVTVF9TVEFURV9XSVRIRFJBV04QBBIdChlMSU1JVF9SRVFVRVNUX1NUQVRFX1NUQUxFEAUSHwobTElNSVRfUkVRVUVTVF9TVEFURV9FWFBJUkVEEAYyzgMKE0xpbWl0UmVxdWVzdFNlcnZpY2USVAoNUmVxdWVzdExpbWl0cxIgLnF1b3JhdGUudjEuUmVxdWVzdExpbWl0c1JlcXVlc3QaIS5xdW9yYXRlLnYxLlJlcXVlc3RMaW1pdHNSZXNwb25zZRJWCgxMaXN0UmVxdWVzdHMSHy5xdW9yYXRlLnYxLkxpc3RSZXF1ZXN0c1JlcXVlc3QaIC5xdW9yYXRlLnYxLkxpc3RSZXF1ZXN0c1Jlc3BvbnNlIgOQAgESVwoOQXBwcm92ZVJlcXVlc3QSIS5xdW9yYXRlLnYxLkFwcHJvdmVSZXF1ZXN0UmVxdWVzdBoiLnF1b3JhdGUudjEuQXBwcm92ZVJlcXVlc3RSZXNwb25zZRJUCg1SZWplY3RSZXF1ZXN0EiAucXVvcmF0ZS52MS5SZWplY3RSZXF1ZXN0UmVxdWVzdBohLnF1b3JhdGUudjEuUmVqZWN0UmVxdWVzdFJlc3BvbnNlEloKD1dpdGhkcmF3UmVxdWVzdBIiLnF1b3JhdGUudjEuV2l0aGRyYXdSZXF1ZXN0UmVxdWVzdBojLnF1b3JhdGUudjEuV2l0aGRyYXdSZXF1ZXN0UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp, file_quorate_v1_common, file_quorate_v1_tree]);
+  fileDesc("Ch5xdW9yYXRlL3YxL2xpbWl0X3JlcXVlc3QucHJvdG8SCnF1b3JhdGUudjEipwUKDExpbWl0UmVxdWVzdBIKCgJpZBgBIAEoBBIMCgR0cmVlGAIgASgJEgwKBG5vZGUYAyABKAkSNAoGbGltaXRzGAQgAygLMiQucXVvcmF0ZS52MS5MaW1pdFJlcXVlc3QuTGltaXRzRW50cnkSDQoFYXNrZXIYBSABKAkSDgoGcmVhc29uGAYgASgJEisKB21hZGVfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB2VuZHNfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCWFwcHJvdmFscxgJIAMoCzIZLnF1b3JhdGUudjEuTGltaXRBcHByb3ZhbBIYChBhcHByb3ZhbHNfbmVlZGVkGAogASgFEiwKBXN0YXRlGAsgASgOMh0ucXVvcmF0ZS52MS5MaW1pdFJlcXVlc3RTdGF0ZRItCgljbG9zZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWNsb3NlZF9ieRgNIAEoCRIVCg1jbG9zZWRfcmVhc29uGA4gASgJEhAKCHJldmlzaW9uGA8gASgEEjYKB3ByZXNlbnQYECADKAsyJS5xdW9yYXRlLnYxLkxpbWl0UmVxdWVzdC5QcmVzZW50RW50cnkSDgoGZGlnZXN0GBEgASgJEhIKCm1heV9kZWNpZGUYEiABKAgaQAoLTGltaXRzRW50cnkSCwoDa2V5GAEgASgJEiAKBXZhbHVlGAIgASgLMhEucXVvcmF0ZS52MS5MaW1pdDoCOAEaQQoMUHJlc2VudEVudHJ5EgsKA2tleRgBIAEoCRIgCgV2YWx1ZRgCIAEoCzIRLnF1b3JhdGUudjEuTGltaXQ6AjgBIksKDUxpbWl0QXBwcm92YWwSDAoEdXNlchgBIAEoCRIsCghnaXZlbl9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi0wEKFFJlcXVlc3RMaW1pdHNSZXF1ZXN0EgwKBHRyZWUYASABKAkSDAoEbm9kZRgCIAEoCRI8CgZsaW1pdHMYAyADKAsyLC5xdW9yYXRlLnYxLlJlcXVlc3RMaW1pdHNSZXF1ZXN0LkxpbWl0c0VudHJ5Eg4KBnJlYXNvbhgEIAEoCRIPCgdvcGVuX21zGAUgASgDGkAKC0xpbWl0c0VudHJ5EgsKA2tleRgBIAEoCRIgCgV2YWx1ZRgCIAEoCzIRLnF1b3JhdGUudjEuTGltaXQ6AjgBIn0KFVJlcXVlc3RMaW1pdHNSZXNwb25zZRIpCgdyZXF1ZXN0GAEgASgLMhgucXVvcmF0ZS52MS5MaW1pdFJlcXVlc3QSEwoLbm90X2J5X3J1bGUYAiABKAkSJAoFd3JpdGUYAyABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyLDAQoTTGlzdFJlcXVlc3RzUmVxdWVzdBINCgVhZnRlchgBIAEoBBIRCglwYWdlX3NpemUYAiABKAUSLAoFc3RhdGUYAyABKA4yHS5xdW9yYXRlLnYxLkxpbWl0UmVxdWVzdFN0YXRlEgwKBHRyZWUYBCABKAkSDAoEbm9kZRgFIAEoCRINCgVhc2tlchgGIAEoCRIKCgJpZBgHIAEoBBIlCgRyZWFkGAggASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucyJ0ChRMaXN0UmVxdWVzdHNSZXNwb25zZRIqCghyZXF1ZXN0cxgBIAMoCzIYLnF1b3JhdGUudjEuTGltaXRSZXF1ZXN0EgwKBG5leHQYAiABKAQSIgoEcmVhZBgDIAEoCzIULnF1b3JhdGUudjEuUmVhZEluZm8iRAoVQXBwcm92ZVJlcXVlc3RSZXF1ZXN0EgoKAmlkGAEgASgEEg4KBmRpZ2VzdBgCIAEoCRIPCgdkcnlfcnVuGAMgASgIIpoBChZBcHByb3ZlUmVxdWVzdFJlc3BvbnNlEikKB3JlcXVlc3QYASABKAsyGC5xdW9yYXRlLnYxLkxpbWl0UmVxdWVzdBIvCgZyZXN1bHQYAiABKAsyHy5xdW9yYXRlLnYxLkNvbmZpZ3VyYXRpb25SZXN1bHQSJAoFd3JpdGUYAyABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyIyChRSZWplY3RSZXF1ZXN0UmVxdWVzdBIKCgJpZBgBIAEoBBIOCgZyZWFzb24YAiABKAkiaAoVUmVqZWN0UmVxdWVzdFJlc3BvbnNlEikKB3JlcXVlc3QYASABKAsyGC5xdW9yYXRlLnYxLkxpbWl0UmVxdWVzdBIkCgV3cml0ZRgCIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvIiQKFldpdGhkcmF3UmVxdWVzdFJlcXVlc3QSCgoCaWQYASABKAQiagoXV2l0aGRyYXdSZXF1ZXN0UmVzcG9uc2USKQoHcmVxdWVzdBgBIAEoCzIYLnF1b3JhdGUudjEuTGltaXRSZXF1ZXN0EiQKBXdyaXRlGAIgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8q/AEKEUxpbWl0UmVxdWVzdFN0YXRlEiMKH0xJTUlUX1JFUVVFU1RfU1RBVEVfVU5TUEVDSUZJRUQQABIcChhMSU1JVF9SRVFVRVNUX1NUQVRFX09QRU4QARIfChtMSU1JVF9SRVFVRVNUX1NUQVRFX0FQUExJRUQQAhIgChxMSU1JVF9SRVFVRVNUX1NUQVRFX1JFSkVDVEVEEAMSIQodTElNSVRfUkVRVUVTVF9TVEFURV9XSVRIRFJBV04QBBIdChlMSU1JVF9SRVFVRVNUX1NUQVRFX1NUQUxFEAUSHwobTElNSVRfUkVRVUVTVF9TVEFURV9FWFBJUkVEEAYyzgMKE0xpbWl0UmVxdWVzdFNlcnZpY2USVAoNUmVxdWVzdExpbWl0cxIgLnF1b3JhdGUudjEuUmVxdWVzdExpbWl0c1JlcXVlc3QaIS5xdW9yYXRlLnYxLlJlcXVlc3RMaW1pdHNSZXNwb25zZRJWCgxMaXN0UmVxdWVzdHMSHy5xdW9yYXRlLnYxLkxpc3RSZXF1ZXN0c1JlcXVlc3QaIC5xdW9yYXRlLnYxLkxpc3RSZXF1ZXN0c1Jlc3BvbnNlIgOQAgESVwoOQXBwcm92ZVJlcXVlc3QSIS5xdW9yYXRlLnYxLkFwcHJvdmVSZXF1ZXN0UmVxdWVzdBoiLnF1b3JhdGUudjEuQXBwcm92ZVJlcXVlc3RSZXNwb25zZRJUCg1SZWplY3RSZXF1ZXN0EiAucXVvcmF0ZS52MS5SZWplY3RSZXF1ZXN0UmVxdWVzdBohLnF1b3JhdGUudjEuUmVqZWN0UmVxdWVzdFJlc3BvbnNlEloKD1dpdGhkcmF3UmVxdWVzdBIiLnF1b3JhdGUudjEuV2l0aGRyYXdSZXF1ZXN0UmVxdWVzdBojLnF1b3JhdGUudjEuV2l0aGRyYXdSZXF1ZXN0UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp, file_quorate_v1_common, file_quorate_v1_tree]);
 
 /**
  * LimitRequest is a request for other limits of a node.
@@ -41,112 +41,112 @@ export type LimitRequest = Message<"quorate.v1.LimitRequest"> & {
   /**
    * The node; empty for the root.
    *
-   * @generated from field: string node = 18;
+   * @generated from field: string node = 3;
    */
   node: string;
 
   /**
    * The limits that are asked for, by resource.
    *
-   * @generated from field: map<string, quorate.v1.Limit> limits = 3;
+   * @generated from field: map<string, quorate.v1.Limit> limits = 4;
    */
   limits: { [key: string]: Limit };
 
   /**
    * The user who asked.
    *
-   * @generated from field: string asker = 4;
+   * @generated from field: string asker = 5;
    */
   asker: string;
 
   /**
    * Why.
    *
-   * @generated from field: string reason = 5;
+   * @generated from field: string reason = 6;
    */
   reason: string;
 
   /**
    * Wall-clock time of the request.
    *
-   * @generated from field: google.protobuf.Timestamp made_at = 6;
+   * @generated from field: google.protobuf.Timestamp made_at = 7;
    */
   madeAt?: Timestamp | undefined;
 
   /**
    * When the request expires, by the clock of the leader.
    *
-   * @generated from field: google.protobuf.Timestamp ends_at = 7;
+   * @generated from field: google.protobuf.Timestamp ends_at = 8;
    */
   endsAt?: Timestamp | undefined;
 
   /**
    * Approvals of the request as it is now, in the order in which they were given.
    *
-   * @generated from field: repeated quorate.v1.LimitApproval approvals = 8;
+   * @generated from field: repeated quorate.v1.LimitApproval approvals = 9;
    */
   approvals: LimitApproval[];
 
   /**
    * Of an open request: how many approvals the tree wants.
    *
-   * @generated from field: int32 approvals_needed = 9;
+   * @generated from field: int32 approvals_needed = 10;
    */
   approvalsNeeded: number;
 
   /**
    * What became of it.
    *
-   * @generated from field: quorate.v1.LimitRequestState state = 10;
+   * @generated from field: quorate.v1.LimitRequestState state = 11;
    */
   state: LimitRequestState;
 
   /**
    * Of a closed request: wall-clock time of its end.
    *
-   * @generated from field: google.protobuf.Timestamp closed_at = 11;
+   * @generated from field: google.protobuf.Timestamp closed_at = 12;
    */
   closedAt?: Timestamp | undefined;
 
   /**
    * Of a closed request: the user whose call closed it, or "system/auto-approve" if a rule approved it; empty if it expired or the cluster closed it.
    *
-   * @generated from field: string closed_by = 12;
+   * @generated from field: string closed_by = 13;
    */
   closedBy: string;
 
   /**
    * Of a closed request: why it was rejected, or why it cannot be carried out.
    *
-   * @generated from field: string closed_reason = 13;
+   * @generated from field: string closed_reason = 14;
    */
   closedReason: string;
 
   /**
    * Of an applied request: the revision of the configuration that has its limits.
    *
-   * @generated from field: uint64 revision = 14;
+   * @generated from field: uint64 revision = 15;
    */
   revision: bigint;
 
   /**
    * Of an open request: the present limits of the node for the resources that it names; unset if it has none.
    *
-   * @generated from field: map<string, quorate.v1.Limit> present = 15;
+   * @generated from field: map<string, quorate.v1.Limit> present = 16;
    */
   present: { [key: string]: Limit };
 
   /**
    * Of an open request: the digest of the request and of the present limits, for an approval.
    *
-   * @generated from field: string digest = 16;
+   * @generated from field: string digest = 17;
    */
   digest: string;
 
   /**
    * True if the caller may decide about it.
    *
-   * @generated from field: bool may_decide = 17;
+   * @generated from field: bool may_decide = 18;
    */
   mayDecide: boolean;
 };
@@ -202,28 +202,28 @@ export type RequestLimitsRequest = Message<"quorate.v1.RequestLimitsRequest"> & 
   /**
    * The node; empty for the root.
    *
-   * @generated from field: string node = 5;
+   * @generated from field: string node = 2;
    */
   node: string;
 
   /**
    * New limits; resources that are not named keep theirs.
    *
-   * @generated from field: map<string, quorate.v1.Limit> limits = 2;
+   * @generated from field: map<string, quorate.v1.Limit> limits = 3;
    */
   limits: { [key: string]: Limit };
 
   /**
    * Why; up to 512 bytes.
    *
-   * @generated from field: string reason = 3;
+   * @generated from field: string reason = 4;
    */
   reason: string;
 
   /**
    * How long the request stays open, in milliseconds of ledger time: up to 90 days; 0 means 14 days.
    *
-   * @generated from field: int64 open_ms = 4;
+   * @generated from field: int64 open_ms = 5;
    */
   openMs: bigint;
 };
@@ -251,14 +251,14 @@ export type RequestLimitsResponse = Message<"quorate.v1.RequestLimitsResponse"> 
   /**
    * Why the rule auto-approve of the parent has not approved the request; empty if it has, or if there is none.
    *
-   * @generated from field: string not_by_rule = 4;
+   * @generated from field: string not_by_rule = 2;
    */
   notByRule: string;
 
   /**
    * The write; a repetition if an equal request was open already, or had been approved by the rule of the parent.
    *
-   * @generated from field: quorate.v1.WriteInfo write = 2;
+   * @generated from field: quorate.v1.WriteInfo write = 3;
    */
   write?: WriteInfo | undefined;
 };
@@ -307,28 +307,28 @@ export type ListRequestsRequest = Message<"quorate.v1.ListRequestsRequest"> & {
   /**
    * With tree: only those for this node or a node below it; empty for the whole tree.
    *
-   * @generated from field: string node = 8;
+   * @generated from field: string node = 5;
    */
   node: string;
 
   /**
    * Only requests of this user.
    *
-   * @generated from field: string asker = 5;
+   * @generated from field: string asker = 6;
    */
   asker: string;
 
   /**
    * Only the request of this id.
    *
-   * @generated from field: uint64 id = 6;
+   * @generated from field: uint64 id = 7;
    */
   id: bigint;
 
   /**
    * Freshness of the answer; linearizable by default.
    *
-   * @generated from field: quorate.v1.ReadOptions read = 7;
+   * @generated from field: quorate.v1.ReadOptions read = 8;
    */
   read?: ReadOptions | undefined;
 };

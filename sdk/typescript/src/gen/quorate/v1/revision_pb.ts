@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/revision.proto.
  */
 export const file_quorate_v1_revision: GenFile = /*@__PURE__*/
-  fileDesc("ChlxdW9yYXRlL3YxL3JldmlzaW9uLnByb3RvEgpxdW9yYXRlLnYxIngKBkNoYW5nZRIkCgRraW5kGAEgASgOMhYucXVvcmF0ZS52MS5DaGFuZ2VLaW5kEgwKBHRyZWUYAiABKAkSDAoEbm9kZRgDIAEoCRINCgVmaWVsZBgEIAEoCRIOCgZiZWZvcmUYBSABKAkSDQoFYWZ0ZXIYBiABKAkihAIKCFJldmlzaW9uEhAKCHJldmlzaW9uGAEgASgEEg0KBWFjdG9yGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIuCgphcHBsaWVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIjCgdjaGFuZ2VzGAUgAygLMhIucXVvcmF0ZS52MS5DaGFuZ2USFAoMY2hhbmdlX2NvdW50GAYgASgFEhIKCnJlcXVlc3RfaWQYByABKAkSDAoEdHJlZRgIIAEoCRIMCgRub2RlGAogASgJEiwKB3JlcXVlc3QYCSABKAsyGy5xdW9yYXRlLnYxLkFwcHJvdmVkUmVxdWVzdCI/Cg9BcHByb3ZlZFJlcXVlc3QSCgoCaWQYASABKAQSDQoFYXNrZXIYAiABKAkSEQoJYXBwcm92ZXJzGAMgAygJKnIKCkNoYW5nZUtpbmQSGwoXQ0hBTkdFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFDSEFOR0VfS0lORF9BRERFRBABEhcKE0NIQU5HRV9LSU5EX0NIQU5HRUQQAhIXChNDSEFOR0VfS0lORF9SRU1PVkVEEANiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChlxdW9yYXRlL3YxL3JldmlzaW9uLnByb3RvEgpxdW9yYXRlLnYxIngKBkNoYW5nZRIkCgRraW5kGAEgASgOMhYucXVvcmF0ZS52MS5DaGFuZ2VLaW5kEgwKBHRyZWUYAiABKAkSDAoEbm9kZRgDIAEoCRINCgVmaWVsZBgEIAEoCRIOCgZiZWZvcmUYBSABKAkSDQoFYWZ0ZXIYBiABKAkihAIKCFJldmlzaW9uEhAKCHJldmlzaW9uGAEgASgEEg0KBWFjdG9yGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIuCgphcHBsaWVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIjCgdjaGFuZ2VzGAUgAygLMhIucXVvcmF0ZS52MS5DaGFuZ2USFAoMY2hhbmdlX2NvdW50GAYgASgFEhIKCnJlcXVlc3RfaWQYByABKAkSDAoEdHJlZRgIIAEoCRIMCgRub2RlGAkgASgJEiwKB3JlcXVlc3QYCiABKAsyGy5xdW9yYXRlLnYxLkFwcHJvdmVkUmVxdWVzdCI/Cg9BcHByb3ZlZFJlcXVlc3QSCgoCaWQYASABKAQSDQoFYXNrZXIYAiABKAkSEQoJYXBwcm92ZXJzGAMgAygJKnIKCkNoYW5nZUtpbmQSGwoXQ0hBTkdFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFDSEFOR0VfS0lORF9BRERFRBABEhcKE0NIQU5HRV9LSU5EX0NIQU5HRUQQAhIXChNDSEFOR0VfS0lORF9SRU1PVkVEEANiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * Change is one difference between two configurations.
@@ -138,14 +138,14 @@ export type Revision = Message<"quorate.v1.Revision"> & {
   /**
    * The node at the top of that subtree; empty for the root.
    *
-   * @generated from field: string node = 10;
+   * @generated from field: string node = 9;
    */
   node: string;
 
   /**
    * The request for limits that the change carried out; absent if it carried out none.
    *
-   * @generated from field: quorate.v1.ApprovedRequest request = 9;
+   * @generated from field: quorate.v1.ApprovedRequest request = 10;
    */
   request?: ApprovedRequest | undefined;
 };

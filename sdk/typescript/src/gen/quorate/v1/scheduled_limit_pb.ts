@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/scheduled_limit.proto.
  */
 export const file_quorate_v1_scheduled_limit: GenFile = /*@__PURE__*/
-  fileDesc("CiBxdW9yYXRlL3YxL3NjaGVkdWxlZF9saW1pdC5wcm90bxIKcXVvcmF0ZS52MSJHCg9MaW1pdEFkanVzdG1lbnQSDQoDc2V0GAEgASgDSAASDQoDYWRkGAIgASgDSAASDQoDY2FwGAMgASgDSABCBwoFdmFsdWUiowQKDlNjaGVkdWxlZExpbWl0EgoKAmlkGAEgASgJEgwKBHRyZWUYAiABKAkSDAoEbm9kZRgDIAEoCRJACgthZGp1c3RtZW50cxgEIAMoCzIrLnF1b3JhdGUudjEuU2NoZWR1bGVkTGltaXQuQWRqdXN0bWVudHNFbnRyeRItCgliZWdpbnNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB2VuZHNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAcgASgJEg4KBnJlYXNvbhgIIAEoCRIQCghpbl9mb3JjZRgJIAEoCBINCgVldmVyeRhkIAEoCRIyCg5ydWxlX2JlZ2luc19hdBhlIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMcnVsZV9lbmRzX2F0GGYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgd3aW5kb3dzGGcgAygLMhcucXVvcmF0ZS52MS5DaXZpbFdpbmRvdxIqCgdza2lwcGVkGGggAygLMhkucXVvcmF0ZS52MS5Ta2lwcGVkV2luZG93Gk8KEEFkanVzdG1lbnRzRW50cnkSCwoDa2V5GAEgASgJEioKBXZhbHVlGAIgASgLMhsucXVvcmF0ZS52MS5MaW1pdEFkanVzdG1lbnQ6AjgBImkKC0NpdmlsV2luZG93Ei0KCWJlZ2luc19hdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHZW5kc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiewoNU2tpcHBlZFdpbmRvdxItCgliZWdpbnNfYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB2VuZHNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgDIAEoCSJnChNTY2hlZHVsZWRMaW1pdEV2ZW50EikKBWxpbWl0GAEgASgLMhoucXVvcmF0ZS52MS5TY2hlZHVsZWRMaW1pdBIlCghvdmVydXNlcxgCIAMoCzITLnF1b3JhdGUudjEuT3ZlcnVzZSLPAQoHT3ZlcnVzZRIMCgR0cmVlGAEgASgJEgwKBG5vZGUYAiABKAkSEAoIcmVzb3VyY2UYAyABKAkSDQoFbGltaXQYBCABKAMSDAoEdXNlZBgFIAEoAxInCgRraW5kGAYgASgOMhkucXVvcmF0ZS52MS5WaW9sYXRpb25LaW5kEisKC2hvbGRlcl9raW5kGAcgASgOMhYucXVvcmF0ZS52MS5Ib2xkZXJLaW5kEg4KBmhvbGRlchgIIAEoCRITCgtpc19hZHZpc29yeRhQIAEoCGIGcHJvdG8z", [file_google_protobuf_timestamp, file_quorate_v1_decision]);
+  fileDesc("CiBxdW9yYXRlL3YxL3NjaGVkdWxlZF9saW1pdC5wcm90bxIKcXVvcmF0ZS52MSJHCg9MaW1pdEFkanVzdG1lbnQSDQoDc2V0GAEgASgDSAASDQoDYWRkGAIgASgDSAASDQoDY2FwGAMgASgDSABCBwoFdmFsdWUiowQKDlNjaGVkdWxlZExpbWl0EgoKAmlkGAEgASgJEgwKBHRyZWUYAiABKAkSDAoEbm9kZRgDIAEoCRJACgthZGp1c3RtZW50cxgEIAMoCzIrLnF1b3JhdGUudjEuU2NoZWR1bGVkTGltaXQuQWRqdXN0bWVudHNFbnRyeRItCgliZWdpbnNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB2VuZHNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAcgASgJEg4KBnJlYXNvbhgIIAEoCRIQCghpbl9mb3JjZRgJIAEoCBINCgVldmVyeRgKIAEoCRIyCg5ydWxlX2JlZ2luc19hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMcnVsZV9lbmRzX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIoCgd3aW5kb3dzGA0gAygLMhcucXVvcmF0ZS52MS5DaXZpbFdpbmRvdxIqCgdza2lwcGVkGA4gAygLMhkucXVvcmF0ZS52MS5Ta2lwcGVkV2luZG93Gk8KEEFkanVzdG1lbnRzRW50cnkSCwoDa2V5GAEgASgJEioKBXZhbHVlGAIgASgLMhsucXVvcmF0ZS52MS5MaW1pdEFkanVzdG1lbnQ6AjgBImkKC0NpdmlsV2luZG93Ei0KCWJlZ2luc19hdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHZW5kc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiewoNU2tpcHBlZFdpbmRvdxItCgliZWdpbnNfYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB2VuZHNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgDIAEoCSJnChNTY2hlZHVsZWRMaW1pdEV2ZW50EikKBWxpbWl0GAEgASgLMhoucXVvcmF0ZS52MS5TY2hlZHVsZWRMaW1pdBIlCghvdmVydXNlcxgCIAMoCzITLnF1b3JhdGUudjEuT3ZlcnVzZSLPAQoHT3ZlcnVzZRIMCgR0cmVlGAEgASgJEgwKBG5vZGUYAiABKAkSEAoIcmVzb3VyY2UYAyABKAkSDQoFbGltaXQYBCABKAMSDAoEdXNlZBgFIAEoAxInCgRraW5kGAYgASgOMhkucXVvcmF0ZS52MS5WaW9sYXRpb25LaW5kEisKC2hvbGRlcl9raW5kGAcgASgOMhYucXVvcmF0ZS52MS5Ib2xkZXJLaW5kEg4KBmhvbGRlchgIIAEoCRITCgtpc19hZHZpc29yeRgJIAEoCGIGcHJvdG8z", [file_google_protobuf_timestamp, file_quorate_v1_decision]);
 
 /**
  * LimitAdjustment is what a scheduled limit does to the limit of one resource.
@@ -133,28 +133,28 @@ export type ScheduledLimit = Message<"quorate.v1.ScheduledLimit"> & {
   /**
    * The rule of a recurring one, with its time zone.
    *
-   * @generated from field: string every = 100;
+   * @generated from field: string every = 10;
    */
   every: string;
 
   /**
    * Civil time at which the rule begins; left out if that was when it was scheduled.
    *
-   * @generated from field: google.protobuf.Timestamp rule_begins_at = 101;
+   * @generated from field: google.protobuf.Timestamp rule_begins_at = 11;
    */
   ruleBeginsAt?: Timestamp | undefined;
 
   /**
    * Civil time at which the rule ends; left out for never.
    *
-   * @generated from field: google.protobuf.Timestamp rule_ends_at = 102;
+   * @generated from field: google.protobuf.Timestamp rule_ends_at = 12;
    */
   ruleEndsAt?: Timestamp | undefined;
 
   /**
    * The next windows of a recurring one, in order; the first is that of from and until. At most 64.
    *
-   * @generated from field: repeated quorate.v1.CivilWindow windows = 103;
+   * @generated from field: repeated quorate.v1.CivilWindow windows = 13;
    */
   windows: CivilWindow[];
 
@@ -162,7 +162,7 @@ export type ScheduledLimit = Message<"quorate.v1.ScheduledLimit"> & {
    * Windows of a recurring one in which it will not be in force, because a policy did not allow it when they were added.
    * In order; with the windows at most 64.
    *
-   * @generated from field: repeated quorate.v1.SkippedWindow skipped = 104;
+   * @generated from field: repeated quorate.v1.SkippedWindow skipped = 14;
    */
   skipped: SkippedWindow[];
 };
@@ -332,7 +332,7 @@ export type Overuse = Message<"quorate.v1.Overuse"> & {
   /**
    * True if the limit is advisory, which denies nothing.
    *
-   * @generated from field: bool is_advisory = 80;
+   * @generated from field: bool is_advisory = 9;
    */
   isAdvisory: boolean;
 };

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/upkeep.proto.
  */
 export const file_quorate_v1_upkeep: GenFile = /*@__PURE__*/
-  fileDesc("ChdxdW9yYXRlL3YxL3Vwa2VlcC5wcm90bxIKcXVvcmF0ZS52MSIRCg9HZXRMZXZlbFJlcXVlc3QiMwoQR2V0TGV2ZWxSZXNwb25zZRINCgVsZXZlbBgBIAEoDRIQCghwb3NzaWJsZRgCIAEoDSITChFSYWlzZUxldmVsUmVxdWVzdCJJChJSYWlzZUxldmVsUmVzcG9uc2USDQoFbGV2ZWwYASABKA0SJAoFd3JpdGUYAiABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyITChFDaGVja3BvaW50UmVxdWVzdCI6ChJDaGVja3BvaW50UmVzcG9uc2USJAoFd3JpdGUYASABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyITChFHZXREaWdlc3RzUmVxdWVzdCI/ChJHZXREaWdlc3RzUmVzcG9uc2USKQoHbWVtYmVycxgBIAMoCzIYLnF1b3JhdGUudjEuTWVtYmVyRGlnZXN0Il8KDE1lbWJlckRpZ2VzdBIKCgJpZBgBIAEoCRINCgVpbmRleBgCIAEoBBIOCgZkaWdlc3QYAyABKAkSJAoHZmluZGluZxgEIAEoDjITLnF1b3JhdGUudjEuRmluZGluZyphCgdGaW5kaW5nEhcKE0ZJTkRJTkdfVU5TUEVDSUZJRUQQABISCg5GSU5ESU5HX0FHUkVFUxABEhMKD0ZJTkRJTkdfRElGRkVSUxACEhQKEEZJTkRJTkdfRElTUFVURUQQA2IGcHJvdG8z", [file_quorate_v1_common]);
+  fileDesc("ChdxdW9yYXRlL3YxL3Vwa2VlcC5wcm90bxIKcXVvcmF0ZS52MSIRCg9HZXRMZXZlbFJlcXVlc3QiMwoQR2V0TGV2ZWxSZXNwb25zZRINCgVsZXZlbBgBIAEoDRIQCghwb3NzaWJsZRgCIAEoDSITChFSYWlzZUxldmVsUmVxdWVzdCJJChJSYWlzZUxldmVsUmVzcG9uc2USDQoFbGV2ZWwYASABKA0SJAoFd3JpdGUYAiABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyITChFDaGVja3BvaW50UmVxdWVzdCI6ChJDaGVja3BvaW50UmVzcG9uc2USJAoFd3JpdGUYASABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyITChFHZXREaWdlc3RzUmVxdWVzdCI/ChJHZXREaWdlc3RzUmVzcG9uc2USKQoHbWVtYmVycxgBIAMoCzIYLnF1b3JhdGUudjEuTWVtYmVyRGlnZXN0Il8KDE1lbWJlckRpZ2VzdBIKCgJpZBgBIAEoCRINCgVpbmRleBgCIAEoBBIOCgZkaWdlc3QYAyABKAkSJAoHZmluZGluZxgEIAEoDjITLnF1b3JhdGUudjEuRmluZGluZyp2CgdGaW5kaW5nEhcKE0ZJTkRJTkdfVU5TUEVDSUZJRUQQABITCg9GSU5ESU5HX1BFTkRJTkcQARISCg5GSU5ESU5HX0FHUkVFUxACEhMKD0ZJTkRJTkdfRElGRkVSUxADEhQKEEZJTkRJTkdfRElTUFVURUQQBGIGcHJvdG8z", [file_quorate_v1_common]);
 
 /**
  * GetLevelRequest asks any node.
@@ -221,32 +221,39 @@ export const MemberDigestSchema: GenMessage<MemberDigest> = /*@__PURE__*/
  */
 export enum Finding {
   /**
-   * None yet: too few members have reported this checkpoint.
+   * Never sent.
    *
    * @generated from enum value: FINDING_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
+   * None yet: too few members have reported this checkpoint.
+   *
+   * @generated from enum value: FINDING_PENDING = 1;
+   */
+  PENDING = 1,
+
+  /**
    * A majority of the voters holds the same state.
    *
-   * @generated from enum value: FINDING_AGREES = 1;
+   * @generated from enum value: FINDING_AGREES = 2;
    */
-  AGREES = 1,
+  AGREES = 2,
 
   /**
    * A majority of the voters holds a different state: the member is in quarantine and serves nothing.
    *
-   * @generated from enum value: FINDING_DIFFERS = 2;
+   * @generated from enum value: FINDING_DIFFERS = 3;
    */
-  DIFFERS = 2,
+  DIFFERS = 3,
 
   /**
    * The states differ and none has a majority.
    *
-   * @generated from enum value: FINDING_DISPUTED = 3;
+   * @generated from enum value: FINDING_DISPUTED = 4;
    */
-  DISPUTED = 3,
+  DISPUTED = 4,
 }
 
 /**
