@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/verify"
 )
 
@@ -36,13 +37,14 @@ func smallRequests() map[string]smallRequest {
 	inside := func(content []byte) []byte {
 		return append(varint.AppendUvarint([]byte{1<<3 | 2}, uint64(len(content))), content...)
 	}
+	claims := byte((&quoratev1.AllocateRequest{}).ProtoReflect().Descriptor().Fields().ByName("claims").Number())
 	text := func(before, after string) []byte {
 		return []byte(before + strings.Repeat("{},", elementCount) + "{}" + after)
 	}
 	return map[string]smallRequest{
 		"Allocate": {
 			"AllocationService/Allocate", "claims: must contain no more than 32 items",
-			list(2, elementCount), text(`{"claims":[`, `]}`),
+			list(claims, elementCount), text(`{"claims":[`, `]}`),
 		},
 		"BatchAllocate": {
 			"AllocationService/BatchAllocate", "requests: must contain no more than 1000 items",
@@ -50,7 +52,7 @@ func smallRequests() map[string]smallRequest {
 		},
 		"a request in a batch": {
 			"AllocationService/BatchAllocate", "more than",
-			inside(list(2, elementCount)), text(`{"requests":[{"claims":[`, `]}]}`),
+			inside(list(claims, elementCount)), text(`{"requests":[{"claims":[`, `]}]}`),
 		},
 		"ApplyTrees": {
 			"TreeService/ApplyTrees", "trees[0].nodes: must contain no more than 20000 items",

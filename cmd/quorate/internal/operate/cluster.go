@@ -63,7 +63,8 @@ func healthRows(answer *quoratev1.ListMembersResponse) [][]string {
 			healthy, since = "yes", m.GetStableSinceAt().AsTime().Format(time.RFC3339)
 		}
 		if m.LastContactMs != nil {
-			contact, behind = (time.Duration(m.GetLastContactMs()) * time.Millisecond).String(), strconv.FormatUint(m.GetTrailingLogs(), 10)
+			contact, behind = (time.Duration(m.GetLastContactMs()) * time.Millisecond).String(),
+				strconv.FormatUint(m.GetTrailingLogs(), 10)
 			clock = fmt.Sprintf("%+dms", m.GetClockOffsetMs())
 		}
 		rows = append(rows, []string{
