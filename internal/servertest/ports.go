@@ -27,8 +27,8 @@ type ports struct {
 }
 
 // The range, 16000 to 27999, is above the ports that "quorate server dev" searches, also with --demo, because tests
-// start it too, and below those of tools/bench/compare and of outgoing connections: each could take a port between the search
-// and its use.
+// start it too, and below those of tools/bench/compare and of outgoing connections: each could take a port between the
+// search and its use.
 const (
 	lowestPort = 16_000
 	blockCount = 240
