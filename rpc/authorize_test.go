@@ -18,6 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/authn"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/rpc/observe"
+	"github.com/quorate/quorate/rpc/procedures"
 )
 
 // as is an HTTP client that sends the token of one caller; the empty one is anonymous.
@@ -163,7 +164,7 @@ func TestMethodsThatAskTheClusterRefuseStrangers(t *testing.T) {
 	d := accessNode(t, access.Guarded)
 	asked := 0
 	for path, known := range d.procedures {
-		if known.Rule.Scope != quoratev1.RuleScope_RULE_SCOPE_CLUSTER {
+		if known.Rule.Scope != procedures.ScopeCluster {
 			continue
 		}
 		asked++

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/rpc/procedures"
@@ -105,8 +104,8 @@ func TestStrangersWriteNothing(t *testing.T) {
 		}
 		bodies := append([]string{"{}"}, strangersBodies[path]...)
 		scope := known.Rule.Scope
-		isRefusedByRule := scope == quoratev1.RuleScope_RULE_SCOPE_CLUSTER ||
-			scope == quoratev1.RuleScope_RULE_SCOPE_AUTHENTICATED
+		isRefusedByRule := scope == procedures.ScopeCluster ||
+			scope == procedures.ScopeAuthenticated
 		if len(bodies) == 1 && !isRefusedByRule {
 			t.Errorf("add requests of %s to strangersBodies", path)
 		}

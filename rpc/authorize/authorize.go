@@ -15,7 +15,6 @@ import (
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/rpc/pipeline"
@@ -94,7 +93,7 @@ func (a *Authorizer) AuthorizeCall(x *pipeline.Exchange) bool {
 // AuthorizeScrape is the step before metrics are shown.
 func (a *Authorizer) AuthorizeScrape(x *pipeline.Exchange) bool {
 	err := a.checkRule(x.Request.Context(),
-		procedures.Rule{Scope: quoratev1.RuleScope_RULE_SCOPE_CLUSTER, Verb: access.MetricsRead})
+		procedures.Rule{Scope: procedures.ScopeCluster, Verb: access.MetricsRead})
 	if err != nil {
 		a.config.WriteError(x.Writer, x.Request, err)
 	}
@@ -109,7 +108,7 @@ func (a *Authorizer) checkRule(ctx context.Context, rule procedures.Rule) error 
 		label = rule.Verb.String()
 	}
 	book := a.config.Books.Book()
-	if rule.Scope == quoratev1.RuleScope_RULE_SCOPE_CLUSTER {
+	if rule.Scope == procedures.ScopeCluster {
 		if err := a.closedFor(ctx, book); err != nil {
 			return err
 		}
@@ -129,14 +128,13 @@ func (a *Authorizer) checkRule(ctx context.Context, rule procedures.Rule) error 
 // askRule decides a rule as if the cluster were guarded.
 func (a *Authorizer) askRule(ctx context.Context, book *access.Book, rule procedures.Rule) error {
 	switch rule.Scope {
-	case quoratev1.RuleScope_RULE_SCOPE_PUBLIC, quoratev1.RuleScope_RULE_SCOPE_LEDGER,
-		quoratev1.RuleScope_RULE_SCOPE_ANSWER, quoratev1.RuleScope_RULE_SCOPE_NODE:
+	case procedures.ScopePublic, procedures.ScopeLedger,
+		procedures.ScopeAnswer, procedures.ScopeNode:
 		return nil
-	case quoratev1.RuleScope_RULE_SCOPE_AUTHENTICATED:
+	case procedures.ScopeAuthenticated:
 		return a.askIdentity(ctx, book)
-	case quoratev1.RuleScope_RULE_SCOPE_CLUSTER:
+	case procedures.ScopeCluster:
 		return a.askCluster(ctx, book, rule.Verb)
-	case quoratev1.RuleScope_RULE_SCOPE_UNSPECIFIED: // no server starts with it
 	}
 	return connect.NewError(connect.CodePermissionDenied, errors.New("the method has no rule that says who may call it"))
 }
@@ -202,7 +200,7 @@ func (a *Authorizer) ShowsCluster(ctx context.Context, verb access.Verb) bool {
 // RequireCluster refuses a call whose caller does not have a verb on the cluster, by the book of this node. Before the
 // cluster is guarded it refuses none; in the mode watching it counts what it would refuse.
 func (a *Authorizer) RequireCluster(ctx context.Context, verb access.Verb) error {
-	return a.checkRule(ctx, procedures.Rule{Scope: quoratev1.RuleScope_RULE_SCOPE_CLUSTER, Verb: verb})
+	return a.checkRule(ctx, procedures.Rule{Scope: procedures.ScopeCluster, Verb: verb})
 }
 
 // RequireClusterIn is RequireCluster by the book of a state that was read, so that a linearizable read is as fresh in

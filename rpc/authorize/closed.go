@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/rpc/procedures"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
@@ -28,8 +29,8 @@ func (a *Authorizer) closedFor(ctx context.Context, book *access.Book) error {
 
 // checkClosed refuses calls to a server that serves no open cluster. The status is for everyone, and shows only a part
 // then.
-func (a *Authorizer) checkClosed(ctx context.Context, path string, scope quoratev1.RuleScope) error {
-	if scope == quoratev1.RuleScope_RULE_SCOPE_PUBLIC || scope == quoratev1.RuleScope_RULE_SCOPE_NODE ||
+func (a *Authorizer) checkClosed(ctx context.Context, path string, scope procedures.Scope) error {
+	if scope == procedures.ScopePublic || scope == procedures.ScopeNode ||
 		path == quoratev1connect.ClusterServiceGetStatusProcedure {
 		return nil
 	}

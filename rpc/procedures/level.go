@@ -3,20 +3,28 @@ package procedures
 import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
-// LevelOf is the feature level that a request needs, by the option field_level of the fields that are set in it; 0 if
-// it needs none. A server of an earlier version would leave such fields out without an error, unless the request is
-// JSON.
-func LevelOf(request proto.Message) uint32 { return levelOf(request.ProtoReflect()) }
+// methodLevels has the feature level that a method needs, by its full name. A server does not pass a call on to a
+// leader of an earlier version, which does not know the method.
+var methodLevels = map[protoreflect.FullName]uint32{}
+
+// fieldLevels has the feature level that a field of a request needs if it is set. A leader of an earlier version would
+// leave it out without an error, unless the request is JSON.
+var fieldLevels = map[protoreflect.FullName]uint32{}
+
+// LevelOf is the feature level that a request needs, by the fields that are set in it; 0 if it needs none.
+func LevelOf(request proto.Message) uint32 {
+	if len(fieldLevels) == 0 {
+		return 0
+	}
+	return levelOf(request.ProtoReflect())
+}
 
 func levelOf(m protoreflect.Message) uint32 {
 	level := uint32(0)
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		stated, _ := proto.GetExtension(f.Options(), quoratev1.E_FieldLevel).(uint32)
-		level = max(level, stated, levelInside(f, v))
+		level = max(level, fieldLevels[f.FullName()], levelInside(f, v))
 		return true
 	})
 	return level
@@ -44,10 +52,4 @@ func levelInside(f protoreflect.FieldDescriptor, v protoreflect.Value) uint32 {
 		return level
 	}
 	return levelOf(v.Message())
-}
-
-// methodLevel is the feature level that a method needs, by its option method_level; 0 if it needs none.
-func methodLevel(m protoreflect.MethodDescriptor) uint32 {
-	level, _ := proto.GetExtension(m.Options(), quoratev1.E_MethodLevel).(uint32)
-	return level
 }

@@ -16,8 +16,6 @@ import (
 // requestOfNextVersion is a message with itself in a field, a list and a map, and a field that needs feature level 2.
 func requestOfNextVersion(t *testing.T) protoreflect.MessageDescriptor {
 	t.Helper()
-	needsNext := &descriptorpb.FieldOptions{}
-	proto.SetExtension(needsNext, quoratev1.E_FieldLevel, uint32(2))
 	type kinds = descriptorpb.FieldDescriptorProto_Type
 	field := func(name string, number int32, kind kinds) *descriptorpb.FieldDescriptorProto {
 		return &descriptorpb.FieldDescriptorProto{
@@ -29,7 +27,7 @@ func requestOfNextVersion(t *testing.T) protoreflect.MessageDescriptor {
 	text, message := descriptorpb.FieldDescriptorProto_TYPE_STRING, descriptorpb.FieldDescriptorProto_TYPE_MESSAGE
 	old, added, inner, list, byName := field("old", 1, text), field("added", 2, text), field("inner", 3, message),
 		field("list", 4, message), field("by_name", 5, message)
-	added.Options, added.Proto3Optional, added.OneofIndex = needsNext, new(true), new(int32(0))
+	added.Proto3Optional, added.OneofIndex = new(true), new(int32(0))
 	inner.TypeName, list.TypeName, byName.TypeName = new(".next.M"), new(".next.M"),
 		new(".next.M.ByNameEntry")
 	list.Label, byName.Label = repeated, repeated
@@ -55,6 +53,8 @@ func requestOfNextVersion(t *testing.T) protoreflect.MessageDescriptor {
 // TestLevelOf: the level of a field counts wherever it is in a request, also if its value is empty.
 func TestLevelOf(t *testing.T) {
 	m := requestOfNextVersion(t)
+	fieldLevels["next.M.added"] = 2
+	defer delete(fieldLevels, "next.M.added")
 	field := func(name protoreflect.Name) protoreflect.FieldDescriptor { return m.Fields().ByName(name) }
 	set := func(fill func(*dynamicpb.Message)) proto.Message {
 		request := dynamicpb.NewMessage(m)

@@ -14,8 +14,8 @@ import (
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 )
 
-// Table is what the descriptors say about each method, by its path ("/quorate.v1.TreeService/GetTree"). A new
-// method needs no entry here.
+// Table is what the descriptors and methodRules say about each method, by its path
+// ("/quorate.v1.TreeService/GetTree").
 type Table map[string]Info
 
 // Info is what is known of one procedure.
@@ -51,12 +51,12 @@ const (
 // server is healthy is for everyone.
 var toolStreams = map[string]Rule{
 	"/" + grpcreflect.ReflectV1ServiceName + "/ServerReflectionInfo": {
-		Scope: quoratev1.RuleScope_RULE_SCOPE_AUTHENTICATED,
+		Scope: ScopeAuthenticated,
 	},
 	"/" + grpcreflect.ReflectV1AlphaServiceName + "/ServerReflectionInfo": {
-		Scope: quoratev1.RuleScope_RULE_SCOPE_AUTHENTICATED,
+		Scope: ScopeAuthenticated,
 	},
-	"/" + grpchealth.HealthV1ServiceName + "/Watch": {Scope: quoratev1.RuleScope_RULE_SCOPE_PUBLIC},
+	"/" + grpchealth.HealthV1ServiceName + "/Watch": {Scope: ScopePublic},
 }
 
 // PublicFiles hold the services for clients. Peers ask one certain node, so their calls are never relayed.
@@ -75,22 +75,22 @@ func PublicFiles() []protoreflect.FileDescriptor {
 // New reads the descriptors of all services. It is an error if a method has no rule, or one that contradicts itself: a
 // method that was forgotten must not be open to every caller.
 func New() (Table, error) {
-	return newTable(PublicFiles(), []protoreflect.FileDescriptor{peerv1.File_quorate_peer_v1_peer_proto})
+	return newTable(PublicFiles(), []protoreflect.FileDescriptor{peerv1.File_quorate_peer_v1_peer_proto}, methodRules)
 }
 
-func newTable(public, peers []protoreflect.FileDescriptor) (Table, error) {
+func newTable(public, peers []protoreflect.FileDescriptor, rules map[string]map[string]Rule) (Table, error) {
 	known := Table{}
 	for _, file := range public {
-		if err := known.addServices(file, true); err != nil {
+		if err := known.addServices(file, true, rules); err != nil {
 			return nil, err
 		}
 	}
 	for _, file := range peers {
-		if err := known.addServices(file, false); err != nil {
+		if err := known.addServices(file, false, rules); err != nil {
 			return nil, err
 		}
 	}
-	everyone := Rule{Scope: quoratev1.RuleScope_RULE_SCOPE_PUBLIC}
+	everyone := Rule{Scope: ScopePublic}
 	known["/"+grpchealth.HealthV1ServiceName+"/Check"] = Info{Kind: ServesHealth, Rule: everyone}
 	for path, rule := range toolStreams {
 		known[path] = Info{Kind: ServesTools, Rule: rule, Streams: true, Uploads: true}
@@ -98,7 +98,9 @@ func newTable(public, peers []protoreflect.FileDescriptor) (Table, error) {
 	return known, nil
 }
 
-func (p Table) addServices(file protoreflect.FileDescriptor, public bool) error {
+func (p Table) addServices(
+	file protoreflect.FileDescriptor, public bool, rules map[string]map[string]Rule,
+) error {
 	kind := ServesMembers
 	if public {
 		kind = ServesClients
@@ -108,8 +110,8 @@ func (p Table) addServices(file protoreflect.FileDescriptor, public bool) error 
 		methods := services.Get(i).Methods()
 		for j := range methods.Len() {
 			m := methods.Get(j)
-			rule, err := ruleOf(m, public)
-			if err != nil {
+			rule := rules[string(services.Get(i).FullName())][string(m.Name())]
+			if err := rule.check(m, public); err != nil {
 				return err
 			}
 			options, _ := m.Options().(*descriptorpb.MethodOptions)
@@ -117,7 +119,7 @@ func (p Table) addServices(file protoreflect.FileDescriptor, public bool) error 
 			p["/"+string(services.Get(i).FullName())+"/"+string(m.Name())] = Info{
 				Kind: kind, Rule: rule, ChangesState: public && !harmless && !m.IsStreamingClient(),
 				Streams: m.IsStreamingClient() || m.IsStreamingServer(), Uploads: m.IsStreamingClient(),
-				Input: m.Input(), Level: methodLevel(m),
+				Input: m.Input(), Level: methodLevels[m.FullName()],
 			}
 		}
 	}

@@ -3,56 +3,73 @@ package procedures
 import (
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
 )
 
+// Scope says where the right of a caller is decided. The zero value is not a scope.
+type Scope uint8
+
+// The scopes of rules.
+const (
+	// ScopePublic lets every caller call the method.
+	ScopePublic Scope = iota + 1
+	// ScopeCluster asks the verb on the cluster before the method begins.
+	ScopeCluster
+	// ScopeLedger leaves it to the ledger, which asks while it applies the command: the verb, and others that depend on
+	// the command.
+	ScopeLedger
+	// ScopeAnswer lets the answer have only what the caller may see. The verb is that which is asked for a record, a node,
+	// or the part of the answer that not every caller sees.
+	ScopeAnswer
+	// ScopeNode is for nodes of the cluster only.
+	ScopeNode
+	// ScopeAuthenticated lets every caller with an identity call the method, whatever it may do.
+	ScopeAuthenticated
+)
+
+var scopeNames = [...]string{"none", "public", "cluster", "ledger", "answer", "node", "authenticated"}
+
+// String is the name of the scope.
+func (s Scope) String() string {
+	if int(s) < len(scopeNames) {
+		return scopeNames[s]
+	}
+	return "unknown"
+}
+
 // Rule says who may call a procedure, and where that is decided. The zero value is not a rule.
 type Rule struct {
-	Scope quoratev1.RuleScope
+	Scope Scope
 	// Verb is 0 if the rule names none.
 	Verb access.Verb
 }
 
-// ruleOf reads the rule of a method and refuses one that contradicts itself.
-func ruleOf(m protoreflect.MethodDescriptor, public bool) (Rule, error) {
-	stated, _ := proto.GetExtension(m.Options(), quoratev1.E_Rule).(*quoratev1.Rule)
-	rule := Rule{Scope: stated.GetScope()}
-	wrong := func(format string, args ...any) (Rule, error) {
-		return Rule{}, fmt.Errorf("the method %s %s; see quorate.v1.Rule", m.FullName(), fmt.Sprintf(format, args...))
+// check refuses a rule that contradicts itself.
+func (r Rule) check(m protoreflect.MethodDescriptor, public bool) error {
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("the method %s %s; see methodRules", m.FullName(), fmt.Sprintf(format, args...))
 	}
-	if stated.GetVerb() != "" {
-		verb, err := access.ParseVerb(stated.GetVerb())
-		if err != nil {
-			return wrong("has a rule with a wrong verb: %v", err)
-		}
-		rule.Verb = verb
+	if isForNodes := r.Scope == ScopeNode; isForNodes == public && r.Scope != 0 {
+		return wrong("has the scope %s in a service for other callers", r.Scope)
 	}
-	if isForNodes := rule.Scope == quoratev1.RuleScope_RULE_SCOPE_NODE; isForNodes == public && rule.Scope != 0 {
-		return wrong("has the scope %s in a service for other callers", rule.Scope)
-	}
-	switch rule.Scope {
-	case quoratev1.RuleScope_RULE_SCOPE_PUBLIC, quoratev1.RuleScope_RULE_SCOPE_NODE,
-		quoratev1.RuleScope_RULE_SCOPE_AUTHENTICATED:
-		if rule.Verb != 0 {
-			return wrong("has the scope %s, which asks no verb, and the verb %s", rule.Scope, rule.Verb)
+	switch r.Scope {
+	case ScopePublic, ScopeNode, ScopeAuthenticated:
+		if r.Verb != 0 {
+			return wrong("has the scope %s, which asks no verb, and the verb %s", r.Scope, r.Verb)
 		}
-	case quoratev1.RuleScope_RULE_SCOPE_CLUSTER:
-		if !access.ClusterVerbs.Has(rule.Verb) {
-			return wrong("has the scope %s and no verb of the cluster", rule.Scope)
+	case ScopeCluster:
+		if !access.ClusterVerbs.Has(r.Verb) {
+			return wrong("has the scope %s and no verb of the cluster", r.Scope)
 		}
-	case quoratev1.RuleScope_RULE_SCOPE_ANSWER:
-		if rule.Verb == 0 {
-			return wrong("has the scope %s and no verb", rule.Scope)
+	case ScopeAnswer:
+		if r.Verb == 0 {
+			return wrong("has the scope %s and no verb", r.Scope)
 		}
-	case quoratev1.RuleScope_RULE_SCOPE_LEDGER:
-	case quoratev1.RuleScope_RULE_SCOPE_UNSPECIFIED:
-		fallthrough
-	default: // of a newer schema
+	case ScopeLedger:
+	default:
 		return wrong("has no rule that says who may call it")
 	}
-	return rule, nil
+	return nil
 }

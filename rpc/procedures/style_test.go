@@ -163,7 +163,7 @@ func faultsOfMethod(m protoreflect.MethodDescriptor) []string {
 }
 
 func isRead(m protoreflect.MethodDescriptor) bool {
-	known, err := newTable([]protoreflect.FileDescriptor{m.ParentFile()}, nil)
+	known, err := newTable([]protoreflect.FileDescriptor{m.ParentFile()}, nil, methodRules)
 	if err != nil {
 		return false
 	}

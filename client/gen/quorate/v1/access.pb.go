@@ -3232,7 +3232,7 @@ var File_quorate_v1_access_proto protoreflect.FileDescriptor
 const file_quorate_v1_access_proto_rawDesc = "" +
 	"\n" +
 	"\x17quorate/v1/access.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\xf8\x01\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\"\xf8\x01\n" +
 	"\aBinding\x12\x1d\n" +
 	"\x04role\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04role\x12#\n" +
 	"\x02to\x18\x02 \x03(\tB\x13\xbaH\x10\x92\x01\r\b\x01\x10d\"\ar\x05\x10\x01(\xac\x02R\x02to\x12!\n" +
@@ -3463,26 +3463,26 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\x12REFUSED_KIND_TOKEN\x10\x01\x12\x15\n" +
 	"\x11REFUSED_KIND_USER\x10\x02\x12\x1c\n" +
 	"\x18REFUSED_KIND_CERTIFICATE\x10\x03\x12\x14\n" +
-	"\x10REFUSED_KIND_JTI\x10\x042\xe9\r\n" +
-	"\rAccessService\x12J\n" +
-	"\x06WhoAmI\x12\x19.quorate.v1.WhoAmIRequest\x1a\x1a.quorate.v1.WhoAmIResponse\"\t\xa2\xa0\x19\x02\b\x01\x90\x02\x01\x12D\n" +
-	"\x04CanI\x12\x17.quorate.v1.CanIRequest\x1a\x18.quorate.v1.CanIResponse\"\t\xa2\xa0\x19\x02\b\x01\x90\x02\x01\x12W\n" +
-	"\x06WhoCan\x12\x19.quorate.v1.WhoCanRequest\x1a\x1a.quorate.v1.WhoCanResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vaccess.read\x90\x02\x01\x12P\n" +
-	"\tBootstrap\x12\x1c.quorate.v1.BootstrapRequest\x1a\x1d.quorate.v1.BootstrapResponse\"\x06\xa2\xa0\x19\x02\b\x01\x12k\n" +
-	"\rCreateAccount\x12 .quorate.v1.CreateAccountRequest\x1a!.quorate.v1.CreateAccountResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12k\n" +
-	"\rUpdateAccount\x12 .quorate.v1.UpdateAccountRequest\x1a!.quorate.v1.UpdateAccountResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12k\n" +
-	"\rDeleteAccount\x12 .quorate.v1.DeleteAccountRequest\x1a!.quorate.v1.DeleteAccountResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12i\n" +
-	"\fListAccounts\x12\x1f.quorate.v1.ListAccountsRequest\x1a .quorate.v1.ListAccountsResponse\"\x16\xa2\xa0\x19\x0f\b\x02\x12\vaccess.read\x90\x02\x01\x12e\n" +
-	"\vCreateToken\x12\x1e.quorate.v1.CreateTokenRequest\x1a\x1f.quorate.v1.CreateTokenResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12e\n" +
-	"\vRotateToken\x12\x1e.quorate.v1.RotateTokenRequest\x1a\x1f.quorate.v1.RotateTokenResponse\"\x15\xa2\xa0\x19\x11\b\x03\x12\raccess.manage\x12e\n" +
-	"\vRevokeToken\x12\x1e.quorate.v1.RevokeTokenRequest\x1a\x1f.quorate.v1.RevokeTokenResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12c\n" +
+	"\x10REFUSED_KIND_JTI\x10\x042\xa6\v\n" +
+	"\rAccessService\x12D\n" +
+	"\x06WhoAmI\x12\x19.quorate.v1.WhoAmIRequest\x1a\x1a.quorate.v1.WhoAmIResponse\"\x03\x90\x02\x01\x12>\n" +
+	"\x04CanI\x12\x17.quorate.v1.CanIRequest\x1a\x18.quorate.v1.CanIResponse\"\x03\x90\x02\x01\x12D\n" +
+	"\x06WhoCan\x12\x19.quorate.v1.WhoCanRequest\x1a\x1a.quorate.v1.WhoCanResponse\"\x03\x90\x02\x01\x12H\n" +
+	"\tBootstrap\x12\x1c.quorate.v1.BootstrapRequest\x1a\x1d.quorate.v1.BootstrapResponse\x12T\n" +
+	"\rCreateAccount\x12 .quorate.v1.CreateAccountRequest\x1a!.quorate.v1.CreateAccountResponse\x12T\n" +
+	"\rUpdateAccount\x12 .quorate.v1.UpdateAccountRequest\x1a!.quorate.v1.UpdateAccountResponse\x12T\n" +
+	"\rDeleteAccount\x12 .quorate.v1.DeleteAccountRequest\x1a!.quorate.v1.DeleteAccountResponse\x12V\n" +
+	"\fListAccounts\x12\x1f.quorate.v1.ListAccountsRequest\x1a .quorate.v1.ListAccountsResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\vCreateToken\x12\x1e.quorate.v1.CreateTokenRequest\x1a\x1f.quorate.v1.CreateTokenResponse\x12N\n" +
+	"\vRotateToken\x12\x1e.quorate.v1.RotateTokenRequest\x1a\x1f.quorate.v1.RotateTokenResponse\x12N\n" +
+	"\vRevokeToken\x12\x1e.quorate.v1.RevokeTokenRequest\x1a\x1f.quorate.v1.RevokeTokenResponse\x12P\n" +
 	"\n" +
-	"ListTokens\x12\x1d.quorate.v1.ListTokensRequest\x1a\x1e.quorate.v1.ListTokensResponse\"\x16\xa2\xa0\x19\x0f\b\x02\x12\vaccess.read\x90\x02\x01\x12t\n" +
-	"\x10RefuseCredential\x12#.quorate.v1.RefuseCredentialRequest\x1a$.quorate.v1.RefuseCredentialResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12q\n" +
-	"\x0fAllowCredential\x12\".quorate.v1.AllowCredentialRequest\x1a#.quorate.v1.AllowCredentialResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12\x87\x01\n" +
-	"\x16ListRefusedCredentials\x12).quorate.v1.ListRefusedCredentialsRequest\x1a*.quorate.v1.ListRefusedCredentialsResponse\"\x16\xa2\xa0\x19\x0f\b\x02\x12\vaccess.read\x90\x02\x01\x12k\n" +
-	"\rSetAccessMode\x12 .quorate.v1.SetAccessModeRequest\x1a!.quorate.v1.SetAccessModeResponse\"\x15\xa2\xa0\x19\x11\b\x02\x12\raccess.manage\x12o\n" +
-	"\x0eGetGuardReport\x12!.quorate.v1.GetGuardReportRequest\x1a\".quorate.v1.GetGuardReportResponse\"\x16\xa2\xa0\x19\x0f\b\x02\x12\vaccess.read\x90\x02\x01B\xa2\x01\n" +
+	"ListTokens\x12\x1d.quorate.v1.ListTokensRequest\x1a\x1e.quorate.v1.ListTokensResponse\"\x03\x90\x02\x01\x12]\n" +
+	"\x10RefuseCredential\x12#.quorate.v1.RefuseCredentialRequest\x1a$.quorate.v1.RefuseCredentialResponse\x12Z\n" +
+	"\x0fAllowCredential\x12\".quorate.v1.AllowCredentialRequest\x1a#.quorate.v1.AllowCredentialResponse\x12t\n" +
+	"\x16ListRefusedCredentials\x12).quorate.v1.ListRefusedCredentialsRequest\x1a*.quorate.v1.ListRefusedCredentialsResponse\"\x03\x90\x02\x01\x12T\n" +
+	"\rSetAccessMode\x12 .quorate.v1.SetAccessModeRequest\x1a!.quorate.v1.SetAccessModeResponse\x12\\\n" +
+	"\x0eGetGuardReport\x12!.quorate.v1.GetGuardReportRequest\x1a\".quorate.v1.GetGuardReportResponse\"\x03\x90\x02\x01B\xa2\x01\n" +
 	"\x0ecom.quorate.v1B\vAccessProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -3663,7 +3663,6 @@ func file_quorate_v1_access_proto_init() {
 		return
 	}
 	file_quorate_v1_common_proto_init()
-	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_access_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -436,7 +436,7 @@ var File_quorate_v1_activity_proto protoreflect.FileDescriptor
 const file_quorate_v1_activity_proto_rawDesc = "" +
 	"\n" +
 	"\x19quorate/v1/activity.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\x1a\x15quorate/v1/tree.proto\"\xf5\x01\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/tree.proto\"\xf5\x01\n" +
 	"\x12GetActivityRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12#\n" +
@@ -473,10 +473,9 @@ const file_quorate_v1_activity_proto_rawDesc = "" +
 	"\x13GetActivityResponse\x12.\n" +
 	"\x05steps\x18\x01 \x03(\v2\x18.quorate.v1.ActivityStepR\x05steps\x12(\n" +
 	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x122\n" +
-	"\x06series\x18\x03 \x03(\v2\x1a.quorate.v1.ActivitySeriesR\x06series2x\n" +
-	"\x0fActivityService\x12e\n" +
-	"\vGetActivity\x12\x1e.quorate.v1.GetActivityRequest\x1a\x1f.quorate.v1.GetActivityResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
-	"usage.read\x90\x02\x01B\xa4\x01\n" +
+	"\x06series\x18\x03 \x03(\v2\x1a.quorate.v1.ActivitySeriesR\x06series2f\n" +
+	"\x0fActivityService\x12S\n" +
+	"\vGetActivity\x12\x1e.quorate.v1.GetActivityRequest\x1a\x1f.quorate.v1.GetActivityResponse\"\x03\x90\x02\x01B\xa4\x01\n" +
 	"\x0ecom.quorate.v1B\rActivityProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -535,7 +534,6 @@ func file_quorate_v1_activity_proto_init() {
 		return
 	}
 	file_quorate_v1_common_proto_init()
-	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_tree_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -5348,7 +5348,7 @@ var File_quorate_v1_allocation_proto protoreflect.FileDescriptor
 const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"\x1bquorate/v1/allocation.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/item.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\x1a quorate/v1/scheduled_limit.proto\"\x81\x01\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/item.proto\x1a\x19quorate/v1/revision.proto\x1a quorate/v1/scheduled_limit.proto\"\x81\x01\n" +
 	"\tPrincipal\x12\x1c\n" +
 	"\x04user\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x04user\x12*\n" +
 	"\x06groups\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x02\"\ar\x05\x10\x01(\x80\x02R\x06groups\x12*\n" +
@@ -5861,28 +5861,28 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x16EVENT_KIND_LIMIT_ENDED\x10\r\x12\x1e\n" +
 	"\x1aEVENT_KIND_LIMIT_SCHEDULED\x10\x0e\x12\x1c\n" +
 	"\x18EVENT_KIND_LIMIT_SKIPPED\x10\x0f\x12\x1b\n" +
-	"\x17EVENT_KIND_DECLARED_END\x10\x102\xa4\r\n" +
-	"\x11AllocationService\x12S\n" +
-	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12b\n" +
-	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12J\n" +
-	"\x05Renew\x12\x18.quorate.v1.RenewRequest\x1a\x19.quorate.v1.RenewResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12Y\n" +
+	"\x17EVENT_KIND_DECLARED_END\x10\x102\x8c\v\n" +
+	"\x11AllocationService\x12E\n" +
+	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\x12T\n" +
+	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\x12<\n" +
+	"\x05Renew\x12\x18.quorate.v1.RenewRequest\x1a\x19.quorate.v1.RenewResponse\x12K\n" +
 	"\n" +
-	"BatchRenew\x12\x1d.quorate.v1.BatchRenewRequest\x1a\x1e.quorate.v1.BatchRenewResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12P\n" +
-	"\aRelease\x12\x1a.quorate.v1.ReleaseRequest\x1a\x1b.quorate.v1.ReleaseResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12_\n" +
-	"\fBatchRelease\x12\x1f.quorate.v1.BatchReleaseRequest\x1a .quorate.v1.BatchReleaseResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12i\n" +
-	"\x0eAllocateStream\x12!.quorate.v1.AllocateStreamRequest\x1a\".quorate.v1.AllocateStreamResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold(\x010\x01\x12g\n" +
-	"\vListWaiting\x12\x1e.quorate.v1.ListWaitingRequest\x1a\x1f.quorate.v1.ListWaitingResponse\"\x17\xa2\xa0\x19\x10\b\x04\x12\fholders.read\x90\x02\x01\x12x\n" +
-	"\x10WatchAllocations\x12#.quorate.v1.WatchAllocationsRequest\x1a$.quorate.v1.WatchAllocationsResponse\"\x17\xa2\xa0\x19\x10\b\x04\x12\fholders.read\x90\x02\x010\x01\x12P\n" +
-	"\aConfirm\x12\x1a.quorate.v1.ConfirmRequest\x1a\x1b.quorate.v1.ConfirmResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12M\n" +
-	"\x06Cancel\x12\x19.quorate.v1.CancelRequest\x1a\x1a.quorate.v1.CancelResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12M\n" +
-	"\x06Resize\x12\x19.quorate.v1.ResizeRequest\x1a\x1a.quorate.v1.ResizeResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12S\n" +
-	"\bTransfer\x12\x1b.quorate.v1.TransferRequest\x1a\x1c.quorate.v1.TransferResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12J\n" +
-	"\x05Split\x12\x18.quorate.v1.SplitRequest\x1a\x19.quorate.v1.SplitResponse\"\f\xa2\xa0\x19\b\b\x03\x12\x04hold\x12S\n" +
-	"\aExplain\x12\x1a.quorate.v1.ExplainRequest\x1a\x1b.quorate.v1.ExplainResponse\"\x0f\xa2\xa0\x19\b\b\x04\x12\x04hold\x90\x02\x01\x12d\n" +
+	"BatchRenew\x12\x1d.quorate.v1.BatchRenewRequest\x1a\x1e.quorate.v1.BatchRenewResponse\x12B\n" +
+	"\aRelease\x12\x1a.quorate.v1.ReleaseRequest\x1a\x1b.quorate.v1.ReleaseResponse\x12Q\n" +
+	"\fBatchRelease\x12\x1f.quorate.v1.BatchReleaseRequest\x1a .quorate.v1.BatchReleaseResponse\x12[\n" +
+	"\x0eAllocateStream\x12!.quorate.v1.AllocateStreamRequest\x1a\".quorate.v1.AllocateStreamResponse(\x010\x01\x12S\n" +
+	"\vListWaiting\x12\x1e.quorate.v1.ListWaitingRequest\x1a\x1f.quorate.v1.ListWaitingResponse\"\x03\x90\x02\x01\x12d\n" +
+	"\x10WatchAllocations\x12#.quorate.v1.WatchAllocationsRequest\x1a$.quorate.v1.WatchAllocationsResponse\"\x03\x90\x02\x010\x01\x12B\n" +
+	"\aConfirm\x12\x1a.quorate.v1.ConfirmRequest\x1a\x1b.quorate.v1.ConfirmResponse\x12?\n" +
+	"\x06Cancel\x12\x19.quorate.v1.CancelRequest\x1a\x1a.quorate.v1.CancelResponse\x12?\n" +
+	"\x06Resize\x12\x19.quorate.v1.ResizeRequest\x1a\x1a.quorate.v1.ResizeResponse\x12E\n" +
+	"\bTransfer\x12\x1b.quorate.v1.TransferRequest\x1a\x1c.quorate.v1.TransferResponse\x12<\n" +
+	"\x05Split\x12\x18.quorate.v1.SplitRequest\x1a\x19.quorate.v1.SplitResponse\x12G\n" +
+	"\aExplain\x12\x1a.quorate.v1.ExplainRequest\x1a\x1b.quorate.v1.ExplainResponse\"\x03\x90\x02\x01\x12P\n" +
 	"\n" +
-	"ListEvents\x12\x1d.quorate.v1.ListEventsRequest\x1a\x1e.quorate.v1.ListEventsResponse\"\x17\xa2\xa0\x19\x10\b\x04\x12\fholders.read\x90\x02\x01\x12m\n" +
-	"\rGetAllocation\x12 .quorate.v1.GetAllocationRequest\x1a!.quorate.v1.GetAllocationResponse\"\x17\xa2\xa0\x19\x10\b\x04\x12\fholders.read\x90\x02\x01\x12s\n" +
-	"\x0fListAllocations\x12\".quorate.v1.ListAllocationsRequest\x1a#.quorate.v1.ListAllocationsResponse\"\x17\xa2\xa0\x19\x10\b\x04\x12\fholders.read\x90\x02\x01B\xa6\x01\n" +
+	"ListEvents\x12\x1d.quorate.v1.ListEventsRequest\x1a\x1e.quorate.v1.ListEventsResponse\"\x03\x90\x02\x01\x12Y\n" +
+	"\rGetAllocation\x12 .quorate.v1.GetAllocationRequest\x1a!.quorate.v1.GetAllocationResponse\"\x03\x90\x02\x01\x12_\n" +
+	"\x0fListAllocations\x12\".quorate.v1.ListAllocationsRequest\x1a#.quorate.v1.ListAllocationsResponse\"\x03\x90\x02\x01B\xa6\x01\n" +
 	"\x0ecom.quorate.v1B\x0fAllocationProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -6170,7 +6170,6 @@ func file_quorate_v1_allocation_proto_init() {
 	file_quorate_v1_decision_proto_init()
 	file_quorate_v1_item_proto_init()
 	file_quorate_v1_revision_proto_init()
-	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_scheduled_limit_proto_init()
 	file_quorate_v1_allocation_proto_msgTypes[1].OneofWrappers = []any{}
 	file_quorate_v1_allocation_proto_msgTypes[13].OneofWrappers = []any{

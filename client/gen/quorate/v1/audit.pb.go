@@ -679,7 +679,7 @@ var File_quorate_v1_audit_proto protoreflect.FileDescriptor
 const file_quorate_v1_audit_proto_rawDesc = "" +
 	"\n" +
 	"\x16quorate/v1/audit.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\xac\x03\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\"\xac\x03\n" +
 	"\x12ListRecordsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
@@ -742,10 +742,9 @@ const file_quorate_v1_audit_proto_rawDesc = "" +
 	"\vAuditSource\x12\x1c\n" +
 	"\x18AUDIT_SOURCE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13AUDIT_SOURCE_LEDGER\x10\x01\x12\x17\n" +
-	"\x13AUDIT_SOURCE_SERVER\x10\x022u\n" +
-	"\fAuditService\x12e\n" +
-	"\vListRecords\x12\x1e.quorate.v1.ListRecordsRequest\x1a\x1f.quorate.v1.ListRecordsResponse\"\x15\xa2\xa0\x19\x0e\b\x02\x12\n" +
-	"audit.read\x90\x02\x01B\xa1\x01\n" +
+	"\x13AUDIT_SOURCE_SERVER\x10\x022c\n" +
+	"\fAuditService\x12S\n" +
+	"\vListRecords\x12\x1e.quorate.v1.ListRecordsRequest\x1a\x1f.quorate.v1.ListRecordsResponse\"\x03\x90\x02\x01B\xa1\x01\n" +
 	"\x0ecom.quorate.v1B\n" +
 	"AuditProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
@@ -801,7 +800,6 @@ func file_quorate_v1_audit_proto_init() {
 	}
 	file_quorate_v1_access_proto_init()
 	file_quorate_v1_common_proto_init()
-	file_quorate_v1_rule_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

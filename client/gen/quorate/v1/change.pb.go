@@ -319,7 +319,7 @@ var File_quorate_v1_change_proto protoreflect.FileDescriptor
 const file_quorate_v1_change_proto_rawDesc = "" +
 	"\n" +
 	"\x17quorate/v1/change.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x15quorate/v1/rule.proto\"`\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\"`\n" +
 	"\x13WatchChangesRequest\x12\x1f\n" +
 	"\vafter_index\x18\x01 \x01(\x04R\n" +
 	"afterIndex\x12(\n" +
@@ -345,10 +345,9 @@ const file_quorate_v1_change_proto_rawDesc = "" +
 	"\x05nodes\x18\x02 \x03(\tR\x05nodes\x12\x12\n" +
 	"\x04many\x18\x03 \x01(\bR\x04many\x12\x14\n" +
 	"\x05queue\x18\x04 \x01(\bR\x05queue\x12\x14\n" +
-	"\x05items\x18\x05 \x03(\tR\x05items2{\n" +
-	"\rChangeService\x12j\n" +
-	"\fWatchChanges\x12\x1f.quorate.v1.WatchChangesRequest\x1a .quorate.v1.WatchChangesResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
-	"usage.read\x90\x02\x010\x01B\xa2\x01\n" +
+	"\x05items\x18\x05 \x03(\tR\x05items2i\n" +
+	"\rChangeService\x12X\n" +
+	"\fWatchChanges\x12\x1f.quorate.v1.WatchChangesRequest\x1a .quorate.v1.WatchChangesResponse\"\x03\x90\x02\x010\x01B\xa2\x01\n" +
 	"\x0ecom.quorate.v1B\vChangeProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -387,7 +386,6 @@ func file_quorate_v1_change_proto_init() {
 	if File_quorate_v1_change_proto != nil {
 		return
 	}
-	file_quorate_v1_rule_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

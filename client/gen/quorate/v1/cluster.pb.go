@@ -1406,7 +1406,7 @@ var File_quorate_v1_cluster_proto protoreflect.FileDescriptor
 const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"\x18quorate/v1/cluster.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\x1a\x17quorate/v1/upkeep.proto\"(\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x17quorate/v1/upkeep.proto\"(\n" +
 	"\x10GetStatusRequest\x12\x14\n" +
 	"\x05local\x18\x01 \x01(\bR\x05local\"\xb1\x05\n" +
 	"\x06Member\x12\x0e\n" +
@@ -1514,23 +1514,23 @@ const file_quorate_v1_cluster_proto_rawDesc = "" +
 	"SEAT_VOTER\x10\x02\x12\x12\n" +
 	"\x0eSEAT_NON_VOTER\x10\x03\x12\x10\n" +
 	"\fSEAT_WAITING\x10\x04\x12\r\n" +
-	"\tSEAT_NONE\x10\x052\x8d\t\n" +
-	"\x0eClusterService\x12a\n" +
-	"\tGetStatus\x12\x1c.quorate.v1.GetStatusRequest\x1a\x1d.quorate.v1.GetStatusResponse\"\x17\xa2\xa0\x19\x10\b\x04\x12\fcluster.read\x90\x02\x01\x12^\n" +
-	"\bGetLevel\x12\x1b.quorate.v1.GetLevelRequest\x1a\x1c.quorate.v1.GetLevelResponse\"\x17\xa2\xa0\x19\x10\b\x02\x12\fcluster.read\x90\x02\x01\x12d\n" +
+	"\tSEAT_NONE\x10\x052\x8e\a\n" +
+	"\x0eClusterService\x12M\n" +
+	"\tGetStatus\x12\x1c.quorate.v1.GetStatusRequest\x1a\x1d.quorate.v1.GetStatusResponse\"\x03\x90\x02\x01\x12J\n" +
+	"\bGetLevel\x12\x1b.quorate.v1.GetLevelRequest\x1a\x1c.quorate.v1.GetLevelResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\n" +
-	"RaiseLevel\x12\x1d.quorate.v1.RaiseLevelRequest\x1a\x1e.quorate.v1.RaiseLevelResponse\"\x17\xa2\xa0\x19\x13\b\x02\x12\x0fcluster.operate\x12d\n" +
+	"RaiseLevel\x12\x1d.quorate.v1.RaiseLevelRequest\x1a\x1e.quorate.v1.RaiseLevelResponse\x12K\n" +
 	"\n" +
-	"Checkpoint\x12\x1d.quorate.v1.CheckpointRequest\x1a\x1e.quorate.v1.CheckpointResponse\"\x17\xa2\xa0\x19\x13\b\x02\x12\x0fcluster.operate\x12d\n" +
+	"Checkpoint\x12\x1d.quorate.v1.CheckpointRequest\x1a\x1e.quorate.v1.CheckpointResponse\x12P\n" +
 	"\n" +
-	"GetDigests\x12\x1d.quorate.v1.GetDigestsRequest\x1a\x1e.quorate.v1.GetDigestsResponse\"\x17\xa2\xa0\x19\x10\b\x02\x12\fcluster.read\x90\x02\x01\x12g\n" +
-	"\vListMembers\x12\x1e.quorate.v1.ListMembersRequest\x1a\x1f.quorate.v1.ListMembersResponse\"\x17\xa2\xa0\x19\x10\b\x04\x12\fcluster.read\x90\x02\x01\x12d\n" +
+	"GetDigests\x12\x1d.quorate.v1.GetDigestsRequest\x1a\x1e.quorate.v1.GetDigestsResponse\"\x03\x90\x02\x01\x12S\n" +
+	"\vListMembers\x12\x1e.quorate.v1.ListMembersRequest\x1a\x1f.quorate.v1.ListMembersResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\n" +
-	"JoinMember\x12\x1d.quorate.v1.JoinMemberRequest\x1a\x1e.quorate.v1.JoinMemberResponse\"\x17\xa2\xa0\x19\x13\b\x02\x12\x0fcluster.operate\x12m\n" +
-	"\rPromoteMember\x12 .quorate.v1.PromoteMemberRequest\x1a!.quorate.v1.PromoteMemberResponse\"\x17\xa2\xa0\x19\x13\b\x02\x12\x0fcluster.operate\x12j\n" +
-	"\fDemoteMember\x12\x1f.quorate.v1.DemoteMemberRequest\x1a .quorate.v1.DemoteMemberResponse\"\x17\xa2\xa0\x19\x13\b\x02\x12\x0fcluster.operate\x12j\n" +
-	"\fRemoveMember\x12\x1f.quorate.v1.RemoveMemberRequest\x1a .quorate.v1.RemoveMemberResponse\"\x17\xa2\xa0\x19\x13\b\x02\x12\x0fcluster.operate\x12p\n" +
-	"\x0eTransferLeader\x12!.quorate.v1.TransferLeaderRequest\x1a\".quorate.v1.TransferLeaderResponse\"\x17\xa2\xa0\x19\x13\b\x02\x12\x0fcluster.operateB\xa3\x01\n" +
+	"JoinMember\x12\x1d.quorate.v1.JoinMemberRequest\x1a\x1e.quorate.v1.JoinMemberResponse\x12T\n" +
+	"\rPromoteMember\x12 .quorate.v1.PromoteMemberRequest\x1a!.quorate.v1.PromoteMemberResponse\x12Q\n" +
+	"\fDemoteMember\x12\x1f.quorate.v1.DemoteMemberRequest\x1a .quorate.v1.DemoteMemberResponse\x12Q\n" +
+	"\fRemoveMember\x12\x1f.quorate.v1.RemoveMemberRequest\x1a .quorate.v1.RemoveMemberResponse\x12W\n" +
+	"\x0eTransferLeader\x12!.quorate.v1.TransferLeaderRequest\x1a\".quorate.v1.TransferLeaderResponseB\xa3\x01\n" +
 	"\x0ecom.quorate.v1B\fClusterProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -1629,7 +1629,6 @@ func file_quorate_v1_cluster_proto_init() {
 		return
 	}
 	file_quorate_v1_common_proto_init()
-	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_upkeep_proto_init()
 	file_quorate_v1_cluster_proto_msgTypes[1].OneofWrappers = []any{}
 	file_quorate_v1_cluster_proto_msgTypes[4].OneofWrappers = []any{}

@@ -201,7 +201,7 @@ var File_quorate_v1_debug_proto protoreflect.FileDescriptor
 const file_quorate_v1_debug_proto_rawDesc = "" +
 	"\n" +
 	"\x16quorate/v1/debug.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x15quorate/v1/rule.proto\"8\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\"8\n" +
 	"\x15GetDiagnosticsRequest\x12\x1f\n" +
 	"\x06member\x18\x01 \x01(\tB\a\xbaH\x04r\x02(@R\x06member\"r\n" +
 	"\n" +
@@ -212,9 +212,9 @@ const file_quorate_v1_debug_proto_rawDesc = "" +
 	"\amissing\x18\x04 \x01(\tR\amissing\"j\n" +
 	"\x16GetDiagnosticsResponse\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x128\n" +
-	"\vdiagnostics\x18\x02 \x03(\v2\x16.quorate.v1.DiagnosticR\vdiagnostics2\x81\x01\n" +
-	"\fDebugService\x12q\n" +
-	"\x0eGetDiagnostics\x12!.quorate.v1.GetDiagnosticsRequest\x1a\".quorate.v1.GetDiagnosticsResponse\"\x18\xa2\xa0\x19\x11\b\x02\x12\rcluster.debug\x90\x02\x01B\xa1\x01\n" +
+	"\vdiagnostics\x18\x02 \x03(\v2\x16.quorate.v1.DiagnosticR\vdiagnostics2l\n" +
+	"\fDebugService\x12\\\n" +
+	"\x0eGetDiagnostics\x12!.quorate.v1.GetDiagnosticsRequest\x1a\".quorate.v1.GetDiagnosticsResponse\"\x03\x90\x02\x01B\xa1\x01\n" +
 	"\x0ecom.quorate.v1B\n" +
 	"DebugProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
@@ -254,7 +254,6 @@ func file_quorate_v1_debug_proto_init() {
 	if File_quorate_v1_debug_proto != nil {
 		return
 	}
-	file_quorate_v1_rule_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -1170,7 +1170,7 @@ var File_quorate_v1_item_proto protoreflect.FileDescriptor
 const file_quorate_v1_item_proto_rawDesc = "" +
 	"\n" +
 	"\x15quorate/v1/item.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\xbb\x01\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\"\xbb\x01\n" +
 	"\bItemPick\x12%\n" +
 	"\bresource\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\bresource\x12 \n" +
 	"\x05count\x18\x02 \x01(\x03B\n" +
@@ -1279,16 +1279,14 @@ const file_quorate_v1_item_proto_rawDesc = "" +
 	"\x11updated_ledger_ms\x18\x04 \x01(\x03R\x0fupdatedLedgerMs\"n\n" +
 	"\x12ResetItemsResponse\x12+\n" +
 	"\x05items\x18\x01 \x03(\v2\x15.quorate.v1.ResetItemR\x05items\x12+\n" +
-	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write2\x99\x03\n" +
-	"\vItemService\x12_\n" +
-	"\tListItems\x12\x1c.quorate.v1.ListItemsRequest\x1a\x1d.quorate.v1.ListItemsResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
-	"usage.read\x90\x02\x01\x12b\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write2\xcb\x02\n" +
+	"\vItemService\x12M\n" +
+	"\tListItems\x12\x1c.quorate.v1.ListItemsRequest\x1a\x1d.quorate.v1.ListItemsResponse\"\x03\x90\x02\x01\x12P\n" +
 	"\n" +
-	"CountItems\x12\x1d.quorate.v1.CountItemsRequest\x1a\x1e.quorate.v1.CountItemsResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
-	"usage.read\x90\x02\x01\x12c\n" +
-	"\vUpdateItems\x12\x1e.quorate.v1.UpdateItemsRequest\x1a\x1f.quorate.v1.UpdateItemsResponse\"\x13\xa2\xa0\x19\x0f\b\x03\x12\vitems.clean\x12`\n" +
+	"CountItems\x12\x1d.quorate.v1.CountItemsRequest\x1a\x1e.quorate.v1.CountItemsResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\vUpdateItems\x12\x1e.quorate.v1.UpdateItemsRequest\x1a\x1f.quorate.v1.UpdateItemsResponse\x12K\n" +
 	"\n" +
-	"ResetItems\x12\x1d.quorate.v1.ResetItemsRequest\x1a\x1e.quorate.v1.ResetItemsResponse\"\x13\xa2\xa0\x19\x0f\b\x03\x12\vitems.resetB\xa0\x01\n" +
+	"ResetItems\x12\x1d.quorate.v1.ResetItemsRequest\x1a\x1e.quorate.v1.ResetItemsResponseB\xa0\x01\n" +
 	"\x0ecom.quorate.v1B\tItemProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -1378,7 +1376,6 @@ func file_quorate_v1_item_proto_init() {
 		return
 	}
 	file_quorate_v1_common_proto_init()
-	file_quorate_v1_rule_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -1009,7 +1009,7 @@ var File_quorate_v1_limit_request_proto protoreflect.FileDescriptor
 const file_quorate_v1_limit_request_proto_rawDesc = "" +
 	"\n" +
 	"\x1equorate/v1/limit_request.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\x1a\x15quorate/v1/tree.proto\"\xe1\x06\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/tree.proto\"\xe1\x06\n" +
 	"\fLimitRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -1097,16 +1097,13 @@ const file_quorate_v1_limit_request_proto_rawDesc = "" +
 	"\x1cLIMIT_REQUEST_STATE_REJECTED\x10\x03\x12!\n" +
 	"\x1dLIMIT_REQUEST_STATE_WITHDRAWN\x10\x04\x12\x1d\n" +
 	"\x19LIMIT_REQUEST_STATE_STALE\x10\x05\x12\x1f\n" +
-	"\x1bLIMIT_REQUEST_STATE_EXPIRED\x10\x062\xa8\x04\n" +
-	"\x13LimitRequestService\x12l\n" +
-	"\rRequestLimits\x12 .quorate.v1.RequestLimitsRequest\x1a!.quorate.v1.RequestLimitsResponse\"\x16\xa2\xa0\x19\x12\b\x03\x12\x0elimits.request\x12h\n" +
-	"\fListRequests\x12\x1f.quorate.v1.ListRequestsRequest\x1a .quorate.v1.ListRequestsResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
-	"limits.set\x90\x02\x01\x12k\n" +
-	"\x0eApproveRequest\x12!.quorate.v1.ApproveRequestRequest\x1a\".quorate.v1.ApproveRequestResponse\"\x12\xa2\xa0\x19\x0e\b\x03\x12\n" +
-	"limits.set\x12h\n" +
-	"\rRejectRequest\x12 .quorate.v1.RejectRequestRequest\x1a!.quorate.v1.RejectRequestResponse\"\x12\xa2\xa0\x19\x0e\b\x03\x12\n" +
-	"limits.set\x12b\n" +
-	"\x0fWithdrawRequest\x12\".quorate.v1.WithdrawRequestRequest\x1a#.quorate.v1.WithdrawRequestResponse\"\x06\xa2\xa0\x19\x02\b\x03B\xa8\x01\n" +
+	"\x1bLIMIT_REQUEST_STATE_EXPIRED\x10\x062\xce\x03\n" +
+	"\x13LimitRequestService\x12T\n" +
+	"\rRequestLimits\x12 .quorate.v1.RequestLimitsRequest\x1a!.quorate.v1.RequestLimitsResponse\x12V\n" +
+	"\fListRequests\x12\x1f.quorate.v1.ListRequestsRequest\x1a .quorate.v1.ListRequestsResponse\"\x03\x90\x02\x01\x12W\n" +
+	"\x0eApproveRequest\x12!.quorate.v1.ApproveRequestRequest\x1a\".quorate.v1.ApproveRequestResponse\x12T\n" +
+	"\rRejectRequest\x12 .quorate.v1.RejectRequestRequest\x1a!.quorate.v1.RejectRequestResponse\x12Z\n" +
+	"\x0fWithdrawRequest\x12\".quorate.v1.WithdrawRequestRequest\x1a#.quorate.v1.WithdrawRequestResponseB\xa8\x01\n" +
 	"\x0ecom.quorate.v1B\x11LimitRequestProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -1199,7 +1196,6 @@ func file_quorate_v1_limit_request_proto_init() {
 	}
 	file_quorate_v1_access_proto_init()
 	file_quorate_v1_common_proto_init()
-	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_tree_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

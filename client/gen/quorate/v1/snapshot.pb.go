@@ -471,7 +471,7 @@ var File_quorate_v1_snapshot_proto protoreflect.FileDescriptor
 const file_quorate_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"\x19quorate/v1/snapshot.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\":\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17quorate/v1/common.proto\":\n" +
 	"\vSaveRequest\x12+\n" +
 	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"f\n" +
 	"\fSaveResponse\x12\x16\n" +
@@ -499,10 +499,10 @@ const file_quorate_v1_snapshot_proto_rawDesc = "" +
 	"\x05fence\x18\x03 \x01(\x04R\x05fence\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\x04R\brevision\x12$\n" +
 	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\x12\x1b\n" +
-	"\tserved_by\x18\x06 \x01(\tR\bservedBy2\xc8\x01\n" +
-	"\x0fSnapshotService\x12U\n" +
-	"\x04Save\x12\x17.quorate.v1.SaveRequest\x1a\x18.quorate.v1.SaveResponse\"\x18\xa2\xa0\x19\x11\b\x02\x12\rsnapshot.save\x90\x02\x010\x01\x12^\n" +
-	"\aRestore\x12\x1a.quorate.v1.RestoreRequest\x1a\x1b.quorate.v1.RestoreResponse\"\x18\xa2\xa0\x19\x14\b\x02\x12\x10snapshot.restore(\x01B\xa4\x01\n" +
+	"\tserved_by\x18\x06 \x01(\tR\bservedBy2\x99\x01\n" +
+	"\x0fSnapshotService\x12@\n" +
+	"\x04Save\x12\x17.quorate.v1.SaveRequest\x1a\x18.quorate.v1.SaveResponse\"\x03\x90\x02\x010\x01\x12D\n" +
+	"\aRestore\x12\x1a.quorate.v1.RestoreRequest\x1a\x1b.quorate.v1.RestoreResponse(\x01B\xa4\x01\n" +
 	"\x0ecom.quorate.v1B\rSnapshotProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -550,7 +550,6 @@ func file_quorate_v1_snapshot_proto_init() {
 		return
 	}
 	file_quorate_v1_common_proto_init()
-	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_snapshot_proto_msgTypes[1].OneofWrappers = []any{
 		(*SaveResponse_Chunk)(nil),
 		(*SaveResponse_Summary)(nil),

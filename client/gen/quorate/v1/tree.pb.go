@@ -5378,7 +5378,7 @@ var File_quorate_v1_tree_proto protoreflect.FileDescriptor
 const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"\x15quorate/v1/tree.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x19quorate/v1/revision.proto\x1a\x15quorate/v1/rule.proto\x1a quorate/v1/scheduled_limit.proto\"\xd6\x03\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x19quorate/v1/revision.proto\x1a quorate/v1/scheduled_limit.proto\"\xd6\x03\n" +
 	"\bItemSpec\x12\x1f\n" +
 	"\x05names\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05names\x12\x1c\n" +
 	"\x03min\x18\x02 \x01(\x03B\n" +
@@ -5896,35 +5896,29 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bQueueing\x12\x18\n" +
 	"\x14QUEUEING_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fQUEUEING_STRICT\x10\x01\x12\x18\n" +
-	"\x14QUEUEING_BEST_EFFORT\x10\x022\xad\x0e\n" +
-	"\vTreeService\x12S\n" +
+	"\x14QUEUEING_BEST_EFFORT\x10\x022\xef\v\n" +
+	"\vTreeService\x12K\n" +
 	"\n" +
-	"ApplyTrees\x12\x1d.quorate.v1.ApplyTreesRequest\x1a\x1e.quorate.v1.ApplyTreesResponse\"\x06\xa2\xa0\x19\x02\b\x03\x12\\\n" +
-	"\tSetLimits\x12\x1c.quorate.v1.SetLimitsRequest\x1a\x1d.quorate.v1.SetLimitsResponse\"\x12\xa2\xa0\x19\x0e\b\x03\x12\n" +
-	"limits.set\x12[\n" +
-	"\bMoveNode\x12\x1b.quorate.v1.MoveNodeRequest\x1a\x1c.quorate.v1.MoveNodeResponse\"\x14\xa2\xa0\x19\x10\b\x03\x12\fnodes.manage\x12[\n" +
-	"\bHoldNode\x12\x1b.quorate.v1.HoldNodeRequest\x1a\x1c.quorate.v1.HoldNodeResponse\"\x14\xa2\xa0\x19\x10\b\x03\x12\fnodes.cordon\x12a\n" +
+	"ApplyTrees\x12\x1d.quorate.v1.ApplyTreesRequest\x1a\x1e.quorate.v1.ApplyTreesResponse\x12H\n" +
+	"\tSetLimits\x12\x1c.quorate.v1.SetLimitsRequest\x1a\x1d.quorate.v1.SetLimitsResponse\x12E\n" +
+	"\bMoveNode\x12\x1b.quorate.v1.MoveNodeRequest\x1a\x1c.quorate.v1.MoveNodeResponse\x12E\n" +
+	"\bHoldNode\x12\x1b.quorate.v1.HoldNodeRequest\x1a\x1c.quorate.v1.HoldNodeResponse\x12K\n" +
 	"\n" +
-	"ResumeNode\x12\x1d.quorate.v1.ResumeNodeRequest\x1a\x1e.quorate.v1.ResumeNodeResponse\"\x14\xa2\xa0\x19\x10\b\x03\x12\fnodes.cordon\x12_\n" +
-	"\tListHolds\x12\x1c.quorate.v1.ListHoldsRequest\x1a\x1d.quorate.v1.ListHoldsResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
-	"usage.read\x90\x02\x01\x12M\n" +
-	"\bRollBack\x12\x1b.quorate.v1.RollBackRequest\x1a\x1c.quorate.v1.RollBackResponse\"\x06\xa2\xa0\x19\x02\b\x03\x12u\n" +
-	"\x10GetConfiguration\x12#.quorate.v1.GetConfigurationRequest\x1a$.quorate.v1.GetConfigurationResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12_\n" +
-	"\rParseManifest\x12 .quorate.v1.ParseManifestRequest\x1a!.quorate.v1.ParseManifestResponse\"\t\xa2\xa0\x19\x02\b\x06\x90\x02\x01\x12n\n" +
-	"\x0eListPrincipals\x12!.quorate.v1.ListPrincipalsRequest\x1a\".quorate.v1.ListPrincipalsResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
-	"usage.read\x90\x02\x01\x12`\n" +
+	"ResumeNode\x12\x1d.quorate.v1.ResumeNodeRequest\x1a\x1e.quorate.v1.ResumeNodeResponse\x12M\n" +
+	"\tListHolds\x12\x1c.quorate.v1.ListHoldsRequest\x1a\x1d.quorate.v1.ListHoldsResponse\"\x03\x90\x02\x01\x12E\n" +
+	"\bRollBack\x12\x1b.quorate.v1.RollBackRequest\x1a\x1c.quorate.v1.RollBackResponse\x12b\n" +
+	"\x10GetConfiguration\x12#.quorate.v1.GetConfigurationRequest\x1a$.quorate.v1.GetConfigurationResponse\"\x03\x90\x02\x01\x12Y\n" +
+	"\rParseManifest\x12 .quorate.v1.ParseManifestRequest\x1a!.quorate.v1.ParseManifestResponse\"\x03\x90\x02\x01\x12\\\n" +
+	"\x0eListPrincipals\x12!.quorate.v1.ListPrincipalsRequest\x1a\".quorate.v1.ListPrincipalsResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\n" +
-	"DeleteTree\x12\x1d.quorate.v1.DeleteTreeRequest\x1a\x1e.quorate.v1.DeleteTreeResponse\"\x13\xa2\xa0\x19\x0f\b\x03\x12\vtree.create\x12Z\n" +
-	"\aGetTree\x12\x1a.quorate.v1.GetTreeRequest\x1a\x1b.quorate.v1.GetTreeResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12`\n" +
-	"\tListTrees\x12\x1c.quorate.v1.ListTreesRequest\x1a\x1d.quorate.v1.ListTreesResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12\\\n" +
-	"\bGetUsage\x12\x1b.quorate.v1.GetUsageRequest\x1a\x1c.quorate.v1.GetUsageResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
-	"usage.read\x90\x02\x01\x12k\n" +
-	"\x0eScheduleLimits\x12!.quorate.v1.ScheduleLimitsRequest\x1a\".quorate.v1.ScheduleLimitsResponse\"\x12\xa2\xa0\x19\x0e\b\x03\x12\n" +
-	"limits.set\x12}\n" +
-	"\x14CancelScheduledLimit\x12'.quorate.v1.CancelScheduledLimitRequest\x1a(.quorate.v1.CancelScheduledLimitResponse\"\x12\xa2\xa0\x19\x0e\b\x03\x12\n" +
-	"limits.set\x12~\n" +
-	"\x13ListScheduledLimits\x12&.quorate.v1.ListScheduledLimitsRequest\x1a'.quorate.v1.ListScheduledLimitsResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01\x12l\n" +
-	"\rListRevisions\x12 .quorate.v1.ListRevisionsRequest\x1a!.quorate.v1.ListRevisionsResponse\"\x16\xa2\xa0\x19\x0f\b\x04\x12\vconfig.read\x90\x02\x01B\xa0\x01\n" +
+	"DeleteTree\x12\x1d.quorate.v1.DeleteTreeRequest\x1a\x1e.quorate.v1.DeleteTreeResponse\x12G\n" +
+	"\aGetTree\x12\x1a.quorate.v1.GetTreeRequest\x1a\x1b.quorate.v1.GetTreeResponse\"\x03\x90\x02\x01\x12M\n" +
+	"\tListTrees\x12\x1c.quorate.v1.ListTreesRequest\x1a\x1d.quorate.v1.ListTreesResponse\"\x03\x90\x02\x01\x12J\n" +
+	"\bGetUsage\x12\x1b.quorate.v1.GetUsageRequest\x1a\x1c.quorate.v1.GetUsageResponse\"\x03\x90\x02\x01\x12W\n" +
+	"\x0eScheduleLimits\x12!.quorate.v1.ScheduleLimitsRequest\x1a\".quorate.v1.ScheduleLimitsResponse\x12i\n" +
+	"\x14CancelScheduledLimit\x12'.quorate.v1.CancelScheduledLimitRequest\x1a(.quorate.v1.CancelScheduledLimitResponse\x12k\n" +
+	"\x13ListScheduledLimits\x12&.quorate.v1.ListScheduledLimitsRequest\x1a'.quorate.v1.ListScheduledLimitsResponse\"\x03\x90\x02\x01\x12Y\n" +
+	"\rListRevisions\x12 .quorate.v1.ListRevisionsRequest\x1a!.quorate.v1.ListRevisionsResponse\"\x03\x90\x02\x01B\xa0\x01\n" +
 	"\x0ecom.quorate.v1B\tTreeProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -6213,7 +6207,6 @@ func file_quorate_v1_tree_proto_init() {
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
 	file_quorate_v1_revision_proto_init()
-	file_quorate_v1_rule_proto_init()
 	file_quorate_v1_scheduled_limit_proto_init()
 	file_quorate_v1_tree_proto_msgTypes[11].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[17].OneofWrappers = []any{}

@@ -815,7 +815,7 @@ var File_quorate_v1_webhook_proto protoreflect.FileDescriptor
 const file_quorate_v1_webhook_proto_rawDesc = "" +
 	"\n" +
 	"\x18quorate/v1/webhook.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/rule.proto\"\x81\x02\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\"\x81\x02\n" +
 	"\vWebhookSpec\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04name\x12\x1c\n" +
 	"\x03url\x18\x02 \x01(\tB\n" +
@@ -872,14 +872,13 @@ const file_quorate_v1_webhook_proto_rawDesc = "" +
 	"\fWebhookState\x12\x1d\n" +
 	"\x19WEBHOOK_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14WEBHOOK_STATE_ACTIVE\x10\x01\x12\x16\n" +
-	"\x12WEBHOOK_STATE_DEAD\x10\x022\xb8\x03\n" +
-	"\x0eWebhookService\x12h\n" +
-	"\fListWebhooks\x12\x1f.quorate.v1.ListWebhooksRequest\x1a .quorate.v1.ListWebhooksResponse\"\x15\xa2\xa0\x19\x0e\b\x04\x12\n" +
-	"audit.read\x90\x02\x01\x12b\n" +
+	"\x12WEBHOOK_STATE_DEAD\x10\x022\xe1\x02\n" +
+	"\x0eWebhookService\x12V\n" +
+	"\fListWebhooks\x12\x1f.quorate.v1.ListWebhooksRequest\x1a .quorate.v1.ListWebhooksResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\n" +
-	"SetWebhook\x12\x1d.quorate.v1.SetWebhookRequest\x1a\x1e.quorate.v1.SetWebhookResponse\"\x15\xa2\xa0\x19\x11\b\x03\x12\raccess.manage\x12k\n" +
-	"\rRemoveWebhook\x12 .quorate.v1.RemoveWebhookRequest\x1a!.quorate.v1.RemoveWebhookResponse\"\x15\xa2\xa0\x19\x11\b\x03\x12\raccess.manage\x12k\n" +
-	"\rResumeWebhook\x12 .quorate.v1.ResumeWebhookRequest\x1a!.quorate.v1.ResumeWebhookResponse\"\x15\xa2\xa0\x19\x11\b\x03\x12\raccess.manageB\xa3\x01\n" +
+	"SetWebhook\x12\x1d.quorate.v1.SetWebhookRequest\x1a\x1e.quorate.v1.SetWebhookResponse\x12T\n" +
+	"\rRemoveWebhook\x12 .quorate.v1.RemoveWebhookRequest\x1a!.quorate.v1.RemoveWebhookResponse\x12T\n" +
+	"\rResumeWebhook\x12 .quorate.v1.ResumeWebhookRequest\x1a!.quorate.v1.ResumeWebhookResponseB\xa3\x01\n" +
 	"\x0ecom.quorate.v1B\fWebhookProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -953,7 +952,6 @@ func file_quorate_v1_webhook_proto_init() {
 		return
 	}
 	file_quorate_v1_common_proto_init()
-	file_quorate_v1_rule_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -7,7 +7,6 @@
 package peerv1
 
 import (
-	_ "github.com/quorate/quorate/client/gen/quorate/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -917,7 +916,7 @@ var File_quorate_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x1aquorate/peer/v1/peer.proto\x12\x0fquorate.peer.v1\x1a\x15quorate/v1/rule.proto\"+\n" +
+	"\x1aquorate/peer/v1/peer.proto\x12\x0fquorate.peer.v1\"+\n" +
 	"\x10ReadIndexRequest\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\"O\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
@@ -985,13 +984,13 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\x06status\x18\x02 \x01(\rR\x06status\x12\x18\n" +
 	"\aheaders\x18\x03 \x01(\tR\aheaders\x12\x12\n" +
 	"\x04body\x18\x04 \x01(\fR\x04body\x12\x1a\n" +
-	"\btrailers\x18\x05 \x01(\tR\btrailers2\x81\x03\n" +
-	"\vPeerService\x12Z\n" +
-	"\tReadIndex\x12!.quorate.peer.v1.ReadIndexRequest\x1a\".quorate.peer.v1.ReadIndexResponse\"\x06\xa2\xa0\x19\x02\b\x05\x12`\n" +
-	"\vGetStanding\x12#.quorate.peer.v1.GetStandingRequest\x1a$.quorate.peer.v1.GetStandingResponse\"\x06\xa2\xa0\x19\x02\b\x05\x12Q\n" +
-	"\x06Notify\x12\x1e.quorate.peer.v1.NotifyRequest\x1a\x1f.quorate.peer.v1.NotifyResponse\"\x06\xa2\xa0\x19\x02\b\x05\x12a\n" +
+	"\btrailers\x18\x05 \x01(\tR\btrailers2\xe1\x02\n" +
+	"\vPeerService\x12R\n" +
+	"\tReadIndex\x12!.quorate.peer.v1.ReadIndexRequest\x1a\".quorate.peer.v1.ReadIndexResponse\x12X\n" +
+	"\vGetStanding\x12#.quorate.peer.v1.GetStandingRequest\x1a$.quorate.peer.v1.GetStandingResponse\x12I\n" +
+	"\x06Notify\x12\x1e.quorate.peer.v1.NotifyRequest\x1a\x1f.quorate.peer.v1.NotifyResponse\x12Y\n" +
 	"\n" +
-	"RelayCalls\x12\".quorate.peer.v1.RelayCallsRequest\x1a#.quorate.peer.v1.RelayCallsResponse\"\x06\xa2\xa0\x19\x02\b\x05(\x010\x01B\xb5\x01\n" +
+	"RelayCalls\x12\".quorate.peer.v1.RelayCallsRequest\x1a#.quorate.peer.v1.RelayCallsResponse(\x010\x01B\xb5\x01\n" +
 	"\x13com.quorate.peer.v1B\tPeerProtoP\x01Z5github.com/quorate/quorate/gen/quorate/peer/v1;peerv1\xa2\x02\x03QPX\xaa\x02\x0fQuorate.Peer.V1\xca\x02\x0fQuorate\\Peer\\V1\xe2\x02\x1bQuorate\\Peer\\V1\\GPBMetadata\xea\x02\x11Quorate::Peer::V1b\x06proto3"
 
 var (
