@@ -58,7 +58,7 @@ func TestTheLevelIsRaisedWhenAllMembersWereUpgradedForAWhile(t *testing.T) {
 		wantLevel(t, c, "soon after the last upgrade", 1)
 		if err := tryNext(t, c, "next"); cluster.ReasonOf(err) != cluster.NotUpgraded ||
 			!strings.Contains(err.Error(), "this needs feature level 2, and the cluster is at 1") ||
-			!strings.Contains(err.Error(), "--raise") {
+			!strings.Contains(err.Error(), "quorate level raise") {
 			t.Errorf("before the level was raised it is answered %v", err)
 		}
 		restartAs(c, old, nil) // it went back to the old version

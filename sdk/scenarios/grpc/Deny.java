@@ -59,7 +59,7 @@ final class Deny {
         for (int i = 0; i < count; i++) {
             claim[2 + i] = field(3, join(field(1, text("res" + i)), new byte[] {2 << 3, 5}));
         }
-        return join(field(1, text(id)), field(2, join(claim)));
+        return join(field(1, text(id)), field(3, join(claim)));
     }
 
     private static byte[] text(String s) {

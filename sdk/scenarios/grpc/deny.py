@@ -24,7 +24,7 @@ def request(name, count):
     claim = field(1, b"deep") + field(2, sys.argv[2].encode())
     for i in range(count):
         claim += field(3, field(1, b"res%d" % i) + varint(2 << 3) + varint(5))
-    return field(1, name.encode()) + field(2, claim)
+    return field(1, name.encode()) + field(3, claim)
 
 
 call = grpc.insecure_channel(sys.argv[1]).unary_unary(

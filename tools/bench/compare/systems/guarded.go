@@ -28,7 +28,8 @@ const (
 // account that is bound as holder at the top node.
 func NewGuardedQuorate(binary, name string) System {
 	return &quorate{
-		name: name, binary: binary, flags: []string{logStoreFlag, "wal"}, transport: newTransport(), guard: &guard{},
+		name: name, binary: binary, command: startCommand, flags: []string{logStoreFlag, "wal"},
+		transport: newTransport(), guard: &guard{},
 	}
 }
 

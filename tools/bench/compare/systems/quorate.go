@@ -33,6 +33,9 @@ type quorate struct {
 // logStoreFlag selects the log store of servers that have several.
 const logStoreFlag = "--log-store"
 
+// startCommand starts a server.
+var startCommand = []string{"server", "run"}
+
 // NewQuorate returns a system for each log store of the server in a file. Servers without a choice have "bolt". The
 // name of a system is the prefix and its log store.
 func NewQuorate(ctx context.Context, binary, prefix string) ([]System, error) {
@@ -40,7 +43,7 @@ func NewQuorate(ctx context.Context, binary, prefix string) ([]System, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s server run --help: %w: %s", binary, err, help)
 	}
-	command := []string{"server", "run"}
+	command := startCommand
 	if !strings.Contains(string(help), strings.Join(command, " ")) {
 		command = command[:1] // a revision from before this name
 	}
