@@ -25,6 +25,8 @@ type answerBuilder struct {
 	// wall is the time of wallMs.
 	wall   *timestamppb.Timestamp
 	wallMs int64
+	// written is the last write: all commands of a log entry have the same.
+	written *quoratev1.WriteInfo
 }
 
 // setClaims makes the messages of a record's claims, unless those of the last record fit.
@@ -55,6 +57,15 @@ func (b *answerBuilder) timestamp(ms int64) *timestamppb.Timestamp {
 	return b.wall
 }
 
+// write caches the last result too.
+func (b *answerBuilder) write(o ledger.Outcome, index uint64) *quoratev1.WriteInfo {
+	if w := b.written; w == nil || w.GetIndex() != index || w.GetLedgerTimeMs() != int64(o.Now) ||
+		w.GetRepetition() != o.Repeated {
+		b.written = fromWrite(o, index)
+	}
+	return b.written
+}
+
 // decision uses the places of the claims that were set last.
 func (b *answerBuilder) decision(d *quota.Decision) *quoratev1.Decision {
 	ordinary := d.Granted && len(d.Preempted) == 0 && d.Remedy == nil && len(d.Violations) == 0
@@ -80,7 +91,7 @@ func (b *answerBuilder) allocated(
 	case isDenied(o):
 		return nil, wire.DenialError(*o.Decision, index)
 	}
-	answer := &quoratev1.AllocateResponse{Write: fromWrite(o, index)}
+	answer := &quoratev1.AllocateResponse{Write: b.write(o, index)}
 	switch {
 	case o.Allocation == nil:
 		b.useClaims(o.Decision.Placements)
@@ -112,6 +123,6 @@ func (b *answerBuilder) released(o ledger.Outcome, index uint64) (*quoratev1.Rel
 	}
 	b.setClaims(o.Allocation)
 	return &quoratev1.ReleaseResponse{
-		Allocation: b.allocation(o.Allocation.InfoWithClaims(b.claims)), Write: fromWrite(o, index),
+		Allocation: b.allocation(o.Allocation.InfoWithClaims(b.claims)), Write: b.write(o, index),
 	}, nil
 }
