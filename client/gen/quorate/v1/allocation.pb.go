@@ -1619,10 +1619,10 @@ func (x *HeldClaim) GetRanges() []*AmountRange {
 	return nil
 }
 
-// AllocateResponse is a grant, or the positive answer of a dry run.
+// AllocateResponse is a grant, or a place in the queue.
 type AllocateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The allocation; unset in a dry run.
+	// The allocation.
 	Allocation *Allocation `protobuf:"bytes,1,opt,name=allocation,proto3" json:"allocation,omitempty"`
 	// The decision.
 	Decision *Decision `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`

@@ -1332,7 +1332,7 @@ type ApplyTreesRequest struct {
 	// nodes of the subtree, the node itself included, moves within it, and nothing else.
 	Subtree *Tree `protobuf:"bytes,13,opt,name=subtree,proto3" json:"subtree,omitempty"`
 	// Nodes and trees that exist keep their bindings, what tenants see and require_principal; the trees of the request
-	// have none of it. For texts of other systems, which cannot say it. Refused with at.
+	// have none of it. For texts of other systems, which cannot say it. Refused with tree.
 	KeepAccess    bool `protobuf:"varint,14,opt,name=keep_access,json=keepAccess,proto3" json:"keep_access,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4186,7 +4186,7 @@ type GetConfigurationRequest struct {
 	// With tree: the node at the top of the subtree; empty for the root.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The configuration as it was after this revision, as far as the history reaches back (ListRevisions, undoable);
-	// 0 for the present one. It needs config.read on the cluster, and does not go together with at. A node ignores it
+	// 0 for the present one. It needs config.read on the cluster, and does not go together with tree. A node ignores it
 	// until it runs a version that knows it, and then the revision of the answer is the present one.
 	Revision uint64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The answer has the field manifest in place of trees, policies and access.
@@ -4263,7 +4263,7 @@ func (x *GetConfigurationRequest) GetManifest() bool {
 // GetConfigurationResponse shows all trees, or one subtree.
 type GetConfigurationResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name; with the field at of the request one element, which is the text of that subtree.
+	// By name; with the field tree of the request one element, which is the text of that subtree.
 	Trees []*Tree `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
 	// The revision of this configuration: that of the request, or else the present one.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -4274,7 +4274,7 @@ type GetConfigurationResponse struct {
 	// The access section; absent for callers without access.read on the cluster, and while it is empty.
 	Access *AccessSection `protobuf:"bytes,5,opt,name=access,proto3" json:"access,omitempty"`
 	// With the field manifest of the request: all of this as the text of a manifest, which is the same for the same
-	// configuration. invalid_argument if it is too large for one manifest: ask for its trees with the field at.
+	// configuration. invalid_argument if it is too large for one manifest: ask for its trees one by one, with the field tree.
 	Manifest      string `protobuf:"bytes,6,opt,name=manifest,proto3" json:"manifest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4402,7 +4402,7 @@ func (x *ParseManifestRequest) GetText() string {
 // ParseManifestResponse is what a manifest says.
 type ParseManifestResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The request that applies it: trees, policies and access, or at and subtree. The caller adds the fields that say how,
+	// The request that applies it: trees, policies and access, or tree, node and subtree. The caller adds the fields that say how,
 	// such as dry_run. Absent if there are problems.
 	Request *ApplyTreesRequest `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
 	// Mistakes in the text, in its order: the first ten, and a last one without a position that counts the others.

@@ -565,10 +565,10 @@ class HeldClaim(Message):
 
 @dataclass
 class AllocateResponse(Message):
-    """AllocateResponse is a grant, or the positive answer of a dry run."""
+    """AllocateResponse is a grant, or a place in the queue."""
 
     allocation: Optional[Allocation] = None
-    """The allocation; unset in a dry run."""
+    """The allocation."""
 
     decision: Optional[Decision] = None
     """The decision."""

@@ -461,7 +461,7 @@ class ApplyTreesRequest(Message):
 
     keep_access: bool = False
     """Nodes and trees that exist keep their bindings, what tenants see and require_principal; the trees of the
-    request have none of it. For texts of other systems, which cannot say it. Refused with at.
+    request have none of it. For texts of other systems, which cannot say it. Refused with tree.
     """
 
 
@@ -1222,9 +1222,9 @@ class GetConfigurationRequest(Message):
 
     revision: int = 0
     """The configuration as it was after this revision, as far as the history reaches back (ListRevisions,
-    undoable); 0 for the present one. It needs config.read on the cluster, and does not go together with at. A
-    node ignores it until it runs a version that knows it, and then the revision of the answer is the present
-    one.
+    undoable); 0 for the present one. It needs config.read on the cluster, and does not go together with tree.
+    A node ignores it until it runs a version that knows it, and then the revision of the answer is the
+    present one.
     """
 
     manifest: bool = False
@@ -1236,7 +1236,7 @@ class GetConfigurationResponse(Message):
     """GetConfigurationResponse shows all trees, or one subtree."""
 
     trees: List[Tree] = _field(default_factory=list)
-    """By name; with the field at of the request one element, which is the text of that subtree."""
+    """By name; with the field tree of the request one element, which is the text of that subtree."""
 
     revision: int = 0
     """The revision of this configuration: that of the request, or else the present one."""
@@ -1252,8 +1252,8 @@ class GetConfigurationResponse(Message):
 
     manifest: str = ""
     """With the field manifest of the request: all of this as the text of a manifest, which is the same for the
-    same configuration. invalid_argument if it is too large for one manifest: ask for its trees with the field
-    at.
+    same configuration. invalid_argument if it is too large for one manifest: ask for its trees one by one,
+    with the field tree.
     """
 
 
@@ -1272,8 +1272,8 @@ class ParseManifestResponse(Message):
     """ParseManifestResponse is what a manifest says."""
 
     request: Optional[ApplyTreesRequest] = None
-    """The request that applies it: trees, policies and access, or at and subtree. The caller adds the fields
-    that say how, such as dry_run. Absent if there are problems.
+    """The request that applies it: trees, policies and access, or tree, node and subtree. The caller adds the
+    fields that say how, such as dry_run. Absent if there are problems.
     """
 
     problems: List[ManifestProblem] = _field(default_factory=list)

@@ -813,13 +813,13 @@ export const HeldClaimSchema: GenMessage<HeldClaim> = /*@__PURE__*/
   messageDesc(file_quorate_v1_allocation, 9);
 
 /**
- * AllocateResponse is a grant, or the positive answer of a dry run.
+ * AllocateResponse is a grant, or a place in the queue.
  *
  * @generated from message quorate.v1.AllocateResponse
  */
 export type AllocateResponse = Message<"quorate.v1.AllocateResponse"> & {
   /**
-   * The allocation; unset in a dry run.
+   * The allocation.
    *
    * @generated from field: quorate.v1.Allocation allocation = 1;
    */

@@ -873,7 +873,7 @@ export type ApplyTreesRequest = Message<"quorate.v1.ApplyTreesRequest"> & {
 
   /**
    * Nodes and trees that exist keep their bindings, what tenants see and require_principal; the trees of the request
-   * have none of it. For texts of other systems, which cannot say it. Refused with at.
+   * have none of it. For texts of other systems, which cannot say it. Refused with tree.
    *
    * @generated from field: bool keep_access = 14;
    */
@@ -2558,7 +2558,7 @@ export type GetConfigurationRequest = Message<"quorate.v1.GetConfigurationReques
 
   /**
    * The configuration as it was after this revision, as far as the history reaches back (ListRevisions, undoable);
-   * 0 for the present one. It needs config.read on the cluster, and does not go together with at. A node ignores it
+   * 0 for the present one. It needs config.read on the cluster, and does not go together with tree. A node ignores it
    * until it runs a version that knows it, and then the revision of the answer is the present one.
    *
    * @generated from field: uint64 revision = 4;
@@ -2587,7 +2587,7 @@ export const GetConfigurationRequestSchema: GenMessage<GetConfigurationRequest> 
  */
 export type GetConfigurationResponse = Message<"quorate.v1.GetConfigurationResponse"> & {
   /**
-   * By name; with the field at of the request one element, which is the text of that subtree.
+   * By name; with the field tree of the request one element, which is the text of that subtree.
    *
    * @generated from field: repeated quorate.v1.Tree trees = 1;
    */
@@ -2623,7 +2623,7 @@ export type GetConfigurationResponse = Message<"quorate.v1.GetConfigurationRespo
 
   /**
    * With the field manifest of the request: all of this as the text of a manifest, which is the same for the same
-   * configuration. invalid_argument if it is too large for one manifest: ask for its trees with the field at.
+   * configuration. invalid_argument if it is too large for one manifest: ask for its trees one by one, with the field tree.
    *
    * @generated from field: string manifest = 6;
    */
@@ -2666,7 +2666,7 @@ export const ParseManifestRequestSchema: GenMessage<ParseManifestRequest> = /*@_
  */
 export type ParseManifestResponse = Message<"quorate.v1.ParseManifestResponse"> & {
   /**
-   * The request that applies it: trees, policies and access, or at and subtree. The caller adds the fields that say how,
+   * The request that applies it: trees, policies and access, or tree, node and subtree. The caller adds the fields that say how,
    * such as dry_run. Absent if there are problems.
    *
    * @generated from field: quorate.v1.ApplyTreesRequest request = 1;
