@@ -9,7 +9,9 @@ import { raiseCommand, raiseObstacle, raiseText } from "./remedy";
 import { argumentWord, flagWord } from "./shell";
 
 const amount = (_tree: string, _resource: string, n: bigint) => exact(n, Unit.COUNT);
-const cores = { tree: "cern", node: "atlas", resource: "cores", limit: 10n, newLimit: 12n };
+const cores = {
+  tree: "cern", node: "atlas", resource: "cores", kind: ViolationKind.RESOURCE, limit: 10n, newLimit: 12n,
+};
 
 test("raises are commands to paste", () => {
   const cases: [MessageInitShape<typeof RaiseSchema>, string][] = [
