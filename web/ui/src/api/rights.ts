@@ -28,6 +28,6 @@ export function useRight(verb: string, places: RightAt[]): Rights {
 }
 
 function askAll(verb: string, places: RightAt[], read: Fresh, signal: AbortSignal): Promise<CanIResponse> {
-  const questions = places.slice(0, mostQuestions).map((place) => ({ verb, place }));
+  const questions = places.slice(0, mostQuestions).map((place) => ({ verb, ...place }));
   return api.access.canI({ questions, read }, { signal });
 }
