@@ -679,7 +679,7 @@ var File_quorate_v1_audit_proto protoreflect.FileDescriptor
 const file_quorate_v1_audit_proto_rawDesc = "" +
 	"\n" +
 	"\x16quorate/v1/audit.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\"\xac\x03\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\"\xac\x03\n" +
 	"\x12ListRecordsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
@@ -798,7 +798,6 @@ func file_quorate_v1_audit_proto_init() {
 	if File_quorate_v1_audit_proto != nil {
 		return
 	}
-	file_quorate_v1_access_proto_init()
 	file_quorate_v1_common_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

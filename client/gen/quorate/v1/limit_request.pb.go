@@ -1009,7 +1009,7 @@ var File_quorate_v1_limit_request_proto protoreflect.FileDescriptor
 const file_quorate_v1_limit_request_proto_rawDesc = "" +
 	"\n" +
 	"\x1equorate/v1/limit_request.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/access.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/tree.proto\"\xe1\x06\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x15quorate/v1/tree.proto\"\xe1\x06\n" +
 	"\fLimitRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -1194,7 +1194,6 @@ func file_quorate_v1_limit_request_proto_init() {
 	if File_quorate_v1_limit_request_proto != nil {
 		return
 	}
-	file_quorate_v1_access_proto_init()
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_tree_proto_init()
 	type x struct{}

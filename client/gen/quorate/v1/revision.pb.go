@@ -7,7 +7,6 @@
 package quoratev1
 
 import (
-	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -370,7 +369,7 @@ var File_quorate_v1_revision_proto protoreflect.FileDescriptor
 const file_quorate_v1_revision_proto_rawDesc = "" +
 	"\n" +
 	"\x19quorate/v1/revision.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa0\x01\n" +
+	"quorate.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa0\x01\n" +
 	"\x06Change\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.quorate.v1.ChangeKindR\x04kind\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
