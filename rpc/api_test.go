@@ -3,6 +3,7 @@ package rpc
 import (
 	"fmt"
 	"math"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -189,6 +190,25 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("got %v, want field %q", p, c.field)
 			}
 		})
+	}
+}
+
+// TestANodeNeedsItsTree: what is meant for one node is not done everywhere because its tree was forgotten.
+func TestANodeNeedsItsTree(t *testing.T) {
+	d := oneNode(t)
+	for path, more := range map[string]string{
+		"TreeService/ApplyTrees":           `"subtree":{"name":"cern","nodes":[{"path":"physics"}]},`,
+		"TreeService/GetConfiguration":     "",
+		"TreeService/ListRevisions":        "",
+		"TreeService/ListScheduledLimits":  "",
+		"LimitRequestService/ListRequests": "",
+		"AuditService/ListRecords":         "",
+		"AccessService/WhoCan":             `"verb":"limits.set",`,
+	} {
+		got := send(t, "POST", d.url+"/quorate.v1."+path, `{`+more+`"node":"physics"}`)
+		if got.status != http.StatusBadRequest || !strings.Contains(got.body, "node: it needs tree") {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
 	}
 }
 

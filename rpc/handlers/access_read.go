@@ -165,6 +165,9 @@ func (s AccessService) CanI(ctx context.Context, r *quoratev1.CanIRequest) (*quo
 // WhoCan lists the bindings that give a verb at a place, the nearest first.
 func (s AccessService) WhoCan(ctx context.Context, r *quoratev1.WhoCanRequest) (*quoratev1.WhoCanResponse, error) {
 	verb, err := wire.ToVerb("verb", r.GetVerb())
+	if err == nil {
+		err = wire.CheckNode(r)
+	}
 	if err != nil {
 		return nil, wire.ToError(err)
 	}

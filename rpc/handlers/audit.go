@@ -76,6 +76,9 @@ type AuditService struct {
 func (s AuditService) ListRecords(
 	ctx context.Context, r *quoratev1.ListRecordsRequest,
 ) (*quoratev1.ListRecordsResponse, error) {
+	if err := wire.CheckNode(r); err != nil {
+		return nil, wire.ToError(err)
+	}
 	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
 		return s.Access.RequireClusterIn(ctx, v.Book(), access.AuditRead)
 	})

@@ -54,6 +54,9 @@ func (s LimitRequestService) RequestLimits(
 func (s LimitRequestService) ListRequests(
 	ctx context.Context, r *quoratev1.ListRequestsRequest,
 ) (*quoratev1.ListRequestsResponse, error) {
+	if err := wire.CheckNode(r); err != nil {
+		return nil, wire.ToError(err)
+	}
 	answer := &quoratev1.ListRequestsResponse{}
 	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
 		page := v.LimitRequests(wire.ToLimitRequestFilter(r), r.GetAfter(),

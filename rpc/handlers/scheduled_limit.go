@@ -61,6 +61,9 @@ func (s TreeService) decideSchedule(
 func (s TreeService) ListScheduledLimits(
 	ctx context.Context, r *quoratev1.ListScheduledLimitsRequest,
 ) (*quoratev1.ListScheduledLimitsResponse, error) {
+	if err := wire.CheckNode(r); err != nil {
+		return nil, wire.ToError(err)
+	}
 	answer := &quoratev1.ListScheduledLimitsResponse{}
 	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
 		list := v.ScheduledLimits(r.GetTree(), r.GetNode())

@@ -45,6 +45,9 @@ func (s TreeService) GetTree(ctx context.Context, r *quoratev1.GetTreeRequest) (
 func (s TreeService) GetConfiguration(
 	ctx context.Context, r *quoratev1.GetConfigurationRequest,
 ) (*quoratev1.GetConfigurationResponse, error) {
+	if err := wire.CheckNode(r); err != nil {
+		return nil, wire.ToError(err)
+	}
 	if r.GetTree() != "" && r.GetRevision() != 0 {
 		return nil, wire.InvalidField("revision",
 			"a past configuration is shown as a whole; leave out revision, or tree")
@@ -191,6 +194,9 @@ func countCost(v ledger.Reader, counts bool) int {
 func (s TreeService) ListRevisions(
 	ctx context.Context, r *quoratev1.ListRevisionsRequest,
 ) (*quoratev1.ListRevisionsResponse, error) {
+	if err := wire.CheckNode(r); err != nil {
+		return nil, wire.ToError(err)
+	}
 	answer := &quoratev1.ListRevisionsResponse{}
 	var revisions []quota.Revision
 	most := wire.PageSize(r.GetPageSize(), wire.DefaultRevisionPage)

@@ -154,6 +154,14 @@ type nodeNames interface {
 	GetNode() string
 }
 
+// CheckNode refuses a node without a tree: what is meant for a node would otherwise be done everywhere.
+func CheckNode(r nodeNames) error {
+	if r.GetTree() == "" && r.GetNode() != "" {
+		return InvalidField("node", "it needs tree: name the tree of %q", quota.Clip(r.GetNode()))
+	}
+	return nil
+}
+
 // ToSubtree is the subtree that a request names, or nil if it names no tree.
 func ToSubtree(r nodeNames) *quota.Subtree {
 	if r.GetTree() == "" {
@@ -192,6 +200,9 @@ func toSubtreeText(r *quoratev1.ApplyTreesRequest, command *quota.ApplyTrees, mo
 // ToApplyTrees also returns how the lists of the request were sorted.
 func ToApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, FieldPaths, error) {
 	moved := FieldPaths{}
+	if err := CheckNode(r); err != nil {
+		return quota.ApplyTrees{}, nil, err
+	}
 	meta, err := ToMeta(r, r.ExpectedRevision)
 	if err != nil {
 		return quota.ApplyTrees{}, nil, err
