@@ -106,8 +106,8 @@ func (g *Gossip) Start(self cluster.Peer) error {
 func (g *Gossip) memberlistConfig() (*memberlist.Config, error) {
 	c := memberlist.DefaultLANConfig()
 	c.Name = g.config.ID
-	c.Logger = g.log.StandardLogger(&hclog.StandardLoggerOptions{InferLevels: true})
-	c.Logger.SetOutput(&limitedLog{to: c.Logger.Writer()})
+	c.Logger = g.log.StandardLogger(nil)
+	c.Logger.SetOutput(&memberlistLog{log: g.log})
 	c.Delegate, c.Events, c.Alive, c.Merge, c.Conflict = delegate{g}, delegate{g}, delegate{g}, delegate{g}, delegate{g}
 	if g.config.Keys != nil {
 		// Unencrypted messages are neither sent nor accepted, unless the operator temporarily allows them.

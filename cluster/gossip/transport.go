@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"regexp"
 	"sync"
 	"time"
 
@@ -195,47 +194,6 @@ func (s *checkedStream) receiveMessage() ([]byte, error) {
 		return nil, errEmpty
 	}
 	return from.kept, checkState(plain[0], &memorySource{plain[1:]})
-}
-
-// limitedLog forwards memberlist's log, with at most maxLines warnings and errors per refusalInterval, because any
-// sender can cause them.
-type limitedLog struct {
-	to io.Writer
-
-	mu      sync.Mutex
-	since   time.Time
-	written int
-}
-
-// maxLines is the number of warnings and errors of memberlist that are logged per refusalInterval.
-const maxLines = 20
-
-// metadata matches the metadata of two versions of a node, which memberlist writes as lists of numbers.
-var metadata = regexp.MustCompile(` meta:\(\[[0-9 ]*\] VS \[[0-9 ]*\]\),`)
-
-// Write writes one line, or drops it.
-func (l *limitedLog) Write(line []byte) (int, error) {
-	size := len(line)
-	line = metadata.ReplaceAll(line, nil)
-	if n, err := l.writeLimited(line); err != nil {
-		return n, err
-	}
-	return size, nil
-}
-
-func (l *limitedLog) writeLimited(line []byte) (int, error) {
-	if !bytes.Contains(line, []byte("[WARN]")) && !bytes.Contains(line, []byte("[ERR")) {
-		return l.to.Write(line)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if time.Since(l.since) >= refusalInterval {
-		l.since, l.written = time.Now(), 0
-	}
-	if l.written++; l.written > maxLines {
-		return len(line), nil
-	}
-	return l.to.Write(line)
 }
 
 type refusalLog struct {

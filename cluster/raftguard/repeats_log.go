@@ -3,17 +3,10 @@ package raftguard
 import (
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
-)
 
-const (
-	// repeatInterval is how often one message of raft about one member is logged while it repeats.
-	repeatInterval = time.Minute
-	// maxRepeats is how many messages are remembered; with more, all begin anew.
-	maxRepeats = 256
+	"github.com/quorate/quorate/cluster/internal/repeats"
 )
 
 // repeatedMessages are those that raft logs at every attempt for as long as a member does not answer: up to ten lines a
@@ -28,18 +21,12 @@ var repeatedMessages = []string{
 type RepeatsLog struct {
 	hclog.Logger
 
-	mu   sync.Mutex
-	last map[string]*repeats
-}
-
-type repeats struct {
-	since   time.Time
-	omitted int
+	limiter *repeats.Limiter
 }
 
 // NewRepeatsLog returns a log in front of another one.
 func NewRepeatsLog(log hclog.Logger) *RepeatsLog {
-	return &RepeatsLog{Logger: log, last: map[string]*repeats{}}
+	return &RepeatsLog{Logger: log, limiter: &repeats.Limiter{}}
 }
 
 // Warn logs a warning, unless it repeats.
@@ -67,21 +54,9 @@ func (l *RepeatsLog) admit(msg string, args []any) ([]any, bool) {
 			parts = append(parts, args[i+1])
 		}
 	}
-	key := fmt.Sprintln(parts...)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	before := l.last[key]
-	if before != nil && now.Sub(before.since) < repeatInterval {
-		before.omitted++
-		return nil, false
+	omitted, ok := l.limiter.Admit(fmt.Sprintln(parts...))
+	if omitted > 0 {
+		args = append(slices.Clone(args), "repeated", omitted)
 	}
-	if before != nil && before.omitted > 0 {
-		args = append(slices.Clone(args), "repeated", before.omitted)
-	}
-	if len(l.last) >= maxRepeats {
-		clear(l.last)
-	}
-	l.last[key] = &repeats{since: now}
-	return args, true
+	return args, ok
 }

@@ -2,7 +2,6 @@ package raftguard
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -32,15 +31,4 @@ func TestRepeatsLog(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestRepeatsLogIsBounded: many members do not make it grow.
-func TestRepeatsLogIsBounded(t *testing.T) {
-	log := NewRepeatsLog(hclog.NewNullLogger())
-	for i := range 3 * maxRepeats {
-		log.Warn("failed to contact", "server-id", fmt.Sprint("n", i))
-	}
-	if len(log.last) > maxRepeats {
-		t.Errorf("it remembers %d messages", len(log.last))
-	}
 }
