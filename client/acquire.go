@@ -125,8 +125,8 @@ func (a *acquisition) prepareRequest(ctx context.Context, request *quoratev1.All
 	case quoratev1.Mode_MODE_RESERVE:
 		return errors.New("client: MODE_RESERVE makes no lease: leave the mode out, or call Allocations.Allocate")
 	}
-	if deadline, limited := ctx.Deadline(); limited && a.mayWait() && request.GetWaitMs() == 0 {
-		a.request.WaitMs = min(max(time.Until(deadline), time.Second), mostWait).Milliseconds()
+	if deadline, limited := ctx.Deadline(); limited && a.mayWait() && request.WaitMs == nil {
+		a.request.WaitMs = new(min(max(time.Until(deadline), time.Second), mostWait).Milliseconds())
 	}
 	return nil
 }

@@ -70,27 +70,6 @@ func (c *allocationsWithIDs) Explain(
 	return c.AllocationServiceClient.Explain(ctx, request)
 }
 
-func (c *allocationsWithIDs) ListEvents(
-	ctx context.Context, request *quoratev1.ListEventsRequest,
-) (*quoratev1.ListEventsResponse, error) {
-	if request.GetId() != "" {
-		request = withNamespace(request, c.namespace)
-	}
-	return c.AllocationServiceClient.ListEvents(ctx, request)
-}
-
-func (c *allocationsWithIDs) WatchAllocations(
-	ctx context.Context, request *quoratev1.WatchAllocationsRequest,
-) (*connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse], error) {
-	if c.namespace != "" && len(request.GetAllocations()) > 0 {
-		request = proto.CloneOf(request)
-		for i, a := range request.GetAllocations() {
-			request.Allocations[i] = withNamespace(a, c.namespace)
-		}
-	}
-	return c.AllocationServiceClient.WatchAllocations(ctx, request)
-}
-
 func (c *allocationsWithIDs) Renew(
 	ctx context.Context, request *quoratev1.RenewRequest,
 ) (*quoratev1.RenewResponse, error) {
@@ -137,6 +116,34 @@ func (c *allocationsWithIDs) GetAllocation(
 	ctx context.Context, request *quoratev1.GetAllocationRequest,
 ) (*quoratev1.GetAllocationResponse, error) {
 	return c.AllocationServiceClient.GetAllocation(ctx, withNamespace(request, c.namespace))
+}
+
+// eventsWithNamespace adds the namespace of the client to requests that name an id without one.
+type eventsWithNamespace struct {
+	quoratev1connect.EventServiceClient
+
+	namespace string // empty for that of the caller
+}
+
+func (c *eventsWithNamespace) ListEvents(
+	ctx context.Context, request *quoratev1.ListEventsRequest,
+) (*quoratev1.ListEventsResponse, error) {
+	if request.GetId() != "" {
+		request = withNamespace(request, c.namespace)
+	}
+	return c.EventServiceClient.ListEvents(ctx, request)
+}
+
+func (c *eventsWithNamespace) WatchEvents(
+	ctx context.Context, request *quoratev1.WatchEventsRequest,
+) (*connect.ServerStreamForClient[quoratev1.WatchEventsResponse], error) {
+	if c.namespace != "" && len(request.GetAllocations()) > 0 {
+		request = proto.CloneOf(request)
+		for i, a := range request.GetAllocations() {
+			request.Allocations[i] = withNamespace(a, c.namespace)
+		}
+	}
+	return c.EventServiceClient.WatchEvents(ctx, request)
 }
 
 func withID(request *quoratev1.AllocateRequest) *quoratev1.AllocateRequest {

@@ -11,7 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 )
 
 // backupChunk is how many bytes of a backup are in one message.
@@ -22,10 +22,10 @@ const backupChunk = 256 << 10
 // in out.
 func (c *Client) SaveBackup(
 	ctx context.Context,
-	request *quoratev1.SaveRequest,
+	request *adminv1.SaveRequest,
 	out io.Writer,
-) (*quoratev1.SaveSummary, error) {
-	var summary *quoratev1.SaveSummary
+) (*adminv1.SaveSummary, error) {
+	var summary *adminv1.SaveSummary
 	written := &countingWriter{out: out}
 	err := c.tryServers(ctx, func(ctx context.Context) (again bool, err error) {
 		summary, err = c.saveOnce(ctx, request, written)
@@ -48,9 +48,9 @@ func (c *countingWriter) Write(data []byte) (int, error) {
 
 func (c *Client) saveOnce(
 	ctx context.Context,
-	request *quoratev1.SaveRequest,
+	request *adminv1.SaveRequest,
 	out *countingWriter,
-) (*quoratev1.SaveSummary, error) {
+) (*adminv1.SaveSummary, error) {
 	stream, err := c.Snapshots.Save(ctx, request)
 	if err != nil {
 		return nil, err
@@ -83,9 +83,9 @@ func (c *Client) saveOnce(
 // while it is certain that nothing was done. If it returns an error, MayBeDone reports whether the state may have been
 // replaced nevertheless. Repeating a restore is safe.
 func (c *Client) RestoreBackup(
-	ctx context.Context, confirmation *quoratev1.RestoreConfirmation, file io.ReadSeeker,
-) (*quoratev1.RestoreResponse, error) {
-	var answer *quoratev1.RestoreResponse
+	ctx context.Context, confirmation *adminv1.RestoreConfirmation, file io.ReadSeeker,
+) (*adminv1.RestoreResponse, error) {
+	var answer *adminv1.RestoreResponse
 	err := c.tryServers(ctx, func(ctx context.Context) (again bool, err error) {
 		if _, err = file.Seek(0, io.SeekStart); err != nil {
 			return false, err
@@ -97,20 +97,20 @@ func (c *Client) RestoreBackup(
 }
 
 func (c *Client) restoreOnce(
-	ctx context.Context, confirmation *quoratev1.RestoreConfirmation, file io.Reader,
-) (*quoratev1.RestoreResponse, error) {
+	ctx context.Context, confirmation *adminv1.RestoreConfirmation, file io.Reader,
+) (*adminv1.RestoreResponse, error) {
 	stream, err := c.Snapshots.Restore(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = stream.Send(
-		&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{Confirmation: confirmation}},
+		&adminv1.RestoreRequest{Message: &adminv1.RestoreRequest_Confirmation{Confirmation: confirmation}},
 	)
 	chunk := make([]byte, backupChunk)
 	for err == nil {
 		var n int
 		if n, err = io.ReadFull(file, chunk); n > 0 {
-			sent := stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{Chunk: chunk[:n]}})
+			sent := stream.Send(&adminv1.RestoreRequest{Message: &adminv1.RestoreRequest_Chunk{Chunk: chunk[:n]}})
 			err = errors.Join(err, sent)
 		}
 	}

@@ -26,7 +26,9 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/client/gen/quorate/v1beta1/quoratev1beta1connect"
 )
 
 // maxResponse bounds the bytes of one answer; the largest that a server sends are pages of a thousand records.
@@ -42,27 +44,35 @@ type Client struct {
 	Trees quoratev1connect.TreeServiceClient
 	// Allocations grants, releases and shows allocations.
 	Allocations quoratev1connect.AllocationServiceClient
+	// Configuration shows, restores and parses whole configurations, and lists their history.
+	Configuration adminv1connect.ConfigurationServiceClient
+	// Cordons puts nodes on hold.
+	Cordons adminv1connect.CordonServiceClient
+	// Identity says who the caller is, and what it may do.
+	Identity quoratev1connect.IdentityServiceClient
+	// Events tells what happens; Watch is the convenient way to follow it.
+	Events quoratev1connect.EventServiceClient
 	// Items lists the items of itemized resources and changes items that are not held.
 	Items quoratev1connect.ItemServiceClient
 	// Access shows and changes who may do what: accounts, tokens, refused credentials, the mode. The calls that make
 	// tokens are repeated only while it is certain that they were not carried out.
-	Access quoratev1connect.AccessServiceClient
+	Access adminv1connect.AccessServiceClient
 	// Audit shows who changed what.
-	Audit quoratev1connect.AuditServiceClient
+	Audit adminv1connect.AuditServiceClient
 	// Requests asks for limits, and decides about such requests.
-	Requests quoratev1connect.LimitRequestServiceClient
+	Requests quoratev1beta1connect.LimitRequestServiceClient
 	// Webhooks configures where the cluster delivers its events.
-	Webhooks quoratev1connect.WebhookServiceClient
+	Webhooks quoratev1beta1connect.WebhookServiceClient
 	// Activity reads what happened in the last 24 hours, as recorded by the server that answers.
-	Activity quoratev1connect.ActivityServiceClient
+	Activity quoratev1beta1connect.ActivityServiceClient
 	// Changes tells what to read again; WatchChanges is the convenient way to use it.
 	Changes quoratev1connect.ChangeServiceClient
 	// Cluster reads the status of the cluster and changes its members.
-	Cluster quoratev1connect.ClusterServiceClient
+	Cluster adminv1connect.ClusterServiceClient
 	// Debug reads diagnostics of servers.
-	Debug quoratev1connect.DebugServiceClient
+	Debug adminv1connect.DebugServiceClient
 	// Snapshots saves and restores the whole state. SaveBackup and RestoreBackup are easier to use.
-	Snapshots quoratev1connect.SnapshotServiceClient
+	Snapshots adminv1connect.SnapshotServiceClient
 
 	settings
 	servers *servers
@@ -109,20 +119,29 @@ func New(servers []string, options ...Option) (*Client, error) {
 	calls := []connect.ClientOption{connect.WithInterceptors(interceptors...), encoding}
 	c := &Client{
 		Trees: &treesWithIDs{quoratev1connect.NewTreeServiceClient(sender, anyServer, calls...)},
+		Configuration: &configurationWithIDs{
+			adminv1connect.NewConfigurationServiceClient(sender, anyServer, calls...),
+		},
+		Cordons:  &cordonsWithIDs{adminv1connect.NewCordonServiceClient(sender, anyServer, calls...)},
+		Identity: quoratev1connect.NewIdentityServiceClient(sender, anyServer, calls...),
 		Allocations: &allocationsWithIDs{
 			AllocationServiceClient: quoratev1connect.NewAllocationServiceClient(sender, anyServer, calls...),
 			namespace:               s.namespace,
 		},
+		Events: &eventsWithNamespace{
+			EventServiceClient: quoratev1connect.NewEventServiceClient(sender, anyServer, calls...),
+			namespace:          s.namespace,
+		},
 		Items:     quoratev1connect.NewItemServiceClient(sender, anyServer, calls...),
-		Access:    quoratev1connect.NewAccessServiceClient(sender, anyServer, calls...),
-		Audit:     quoratev1connect.NewAuditServiceClient(sender, anyServer, calls...),
-		Requests:  quoratev1connect.NewLimitRequestServiceClient(sender, anyServer, calls...),
-		Webhooks:  quoratev1connect.NewWebhookServiceClient(sender, anyServer, calls...),
-		Activity:  quoratev1connect.NewActivityServiceClient(sender, anyServer, calls...),
+		Access:    adminv1connect.NewAccessServiceClient(sender, anyServer, calls...),
+		Audit:     adminv1connect.NewAuditServiceClient(sender, anyServer, calls...),
+		Requests:  quoratev1beta1connect.NewLimitRequestServiceClient(sender, anyServer, calls...),
+		Webhooks:  quoratev1beta1connect.NewWebhookServiceClient(sender, anyServer, calls...),
+		Activity:  quoratev1beta1connect.NewActivityServiceClient(sender, anyServer, calls...),
 		Changes:   quoratev1connect.NewChangeServiceClient(sender, anyServer, calls...),
-		Cluster:   quoratev1connect.NewClusterServiceClient(sender, anyServer, calls...),
-		Debug:     quoratev1connect.NewDebugServiceClient(sender, anyServer, calls...),
-		Snapshots: quoratev1connect.NewSnapshotServiceClient(sender, anyServer, calls...),
+		Cluster:   adminv1connect.NewClusterServiceClient(sender, anyServer, calls...),
+		Debug:     adminv1connect.NewDebugServiceClient(sender, anyServer, calls...),
+		Snapshots: adminv1connect.NewSnapshotServiceClient(sender, anyServer, calls...),
 		settings:  s,
 		servers:   known,
 		tokens:    tokens,

@@ -16,6 +16,8 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
@@ -23,22 +25,25 @@ import (
 // server answers with functions of the test; calls without a function are unimplemented.
 type server struct {
 	quoratev1connect.UnimplementedTreeServiceHandler
+	adminv1connect.UnimplementedConfigurationServiceHandler
+	adminv1connect.UnimplementedCordonServiceHandler
 	quoratev1connect.UnimplementedAllocationServiceHandler
+	quoratev1connect.UnimplementedEventServiceHandler
 	allocate func(context.Context, *quoratev1.AllocateRequest) (*quoratev1.AllocateResponse, error)
 	batch    func(context.Context, *quoratev1.BatchAllocateRequest) (*quoratev1.BatchAllocateResponse, error)
 	apply    func(context.Context, *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error)
 	limits   func(context.Context, *quoratev1.SetLimitsRequest) (*quoratev1.SetLimitsResponse, error)
 	remove   func(context.Context, *quoratev1.DeleteTreeRequest) (*quoratev1.DeleteTreeResponse, error)
 	move     func(context.Context, *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error)
-	hold     func(context.Context, *quoratev1.HoldNodeRequest) (*quoratev1.HoldNodeResponse, error)
-	resume   func(context.Context, *quoratev1.ResumeNodeRequest) (*quoratev1.ResumeNodeResponse, error)
-	back     func(context.Context, *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error)
+	hold     func(context.Context, *adminv1.CordonNodeRequest) (*adminv1.CordonNodeResponse, error)
+	resume   func(context.Context, *adminv1.UncordonNodeRequest) (*adminv1.UncordonNodeResponse, error)
+	back     func(context.Context, *adminv1.RollBackRequest) (*adminv1.RollBackResponse, error)
 	explain  func(context.Context, *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error)
 	watch    func() error
 }
 
-func (s *server) WatchAllocations(
-	context.Context, *quoratev1.WatchAllocationsRequest, *connect.ServerStream[quoratev1.WatchAllocationsResponse],
+func (s *server) WatchEvents(
+	context.Context, *quoratev1.WatchEventsRequest, *connect.ServerStream[quoratev1.WatchEventsResponse],
 ) error {
 	return s.watch()
 }
@@ -76,17 +81,17 @@ func (s *server) MoveNode(ctx context.Context, r *quoratev1.MoveNodeRequest) (*q
 	return s.move(ctx, r)
 }
 
-func (s *server) HoldNode(ctx context.Context, r *quoratev1.HoldNodeRequest) (*quoratev1.HoldNodeResponse, error) {
+func (s *server) CordonNode(ctx context.Context, r *adminv1.CordonNodeRequest) (*adminv1.CordonNodeResponse, error) {
 	return s.hold(ctx, r)
 }
 
-func (s *server) ResumeNode(
-	ctx context.Context, r *quoratev1.ResumeNodeRequest,
-) (*quoratev1.ResumeNodeResponse, error) {
+func (s *server) UncordonNode(
+	ctx context.Context, r *adminv1.UncordonNodeRequest,
+) (*adminv1.UncordonNodeResponse, error) {
 	return s.resume(ctx, r)
 }
 
-func (s *server) RollBack(ctx context.Context, r *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error) {
+func (s *server) RollBack(ctx context.Context, r *adminv1.RollBackRequest) (*adminv1.RollBackResponse, error) {
 	return s.back(ctx, r)
 }
 
@@ -102,7 +107,10 @@ func (s *server) start(t *testing.T) string {
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(quoratev1connect.NewTreeServiceHandler(s))
+	mux.Handle(adminv1connect.NewConfigurationServiceHandler(s))
+	mux.Handle(adminv1connect.NewCordonServiceHandler(s))
 	mux.Handle(quoratev1connect.NewAllocationServiceHandler(s))
+	mux.Handle(quoratev1connect.NewEventServiceHandler(s))
 	return mux
 }
 

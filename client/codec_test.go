@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
@@ -25,7 +26,7 @@ func codecMessages() []proto.Message {
 			{Outcome: &quoratev1.AllocateOutcome_Granted{Granted: granted}},
 			{Outcome: &quoratev1.AllocateOutcome_Failure{Failure: &quoratev1.Failure{Message: "full"}}},
 		}},
-		&quoratev1.GetStatusResponse{ServedBy: "n1", Term: 3},
+		&adminv1.GetStatusResponse{ServedBy: "n1", Term: 3},
 	}
 }
 

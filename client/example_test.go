@@ -161,6 +161,6 @@ func ExampleWithTokenFile() {
 		fmt.Println(err)
 		return
 	}
-	_, _ = c.Access.WhoAmI(context.Background(), &quoratev1.WhoAmIRequest{})
+	_, _ = c.Identity.WhoAmI(context.Background(), &quoratev1.WhoAmIRequest{})
 	// Output: client: token file: open /run/secrets/quorate/token: no such file or directory
 }

@@ -26,6 +26,7 @@ import (
 // runs in virtual time. Its ledger time is the time since its creation, less the time without a leader.
 type fakeCluster struct {
 	quoratev1connect.UnimplementedAllocationServiceHandler
+	quoratev1connect.UnimplementedEventServiceHandler
 
 	began time.Time
 
@@ -41,7 +42,7 @@ type fakeCluster struct {
 	lose    int           // number of answers to lose
 	calls   map[string]int
 	batches []int // sizes of renewals
-	changes []*quoratev1.WatchAllocationsResponse
+	changes []*quoratev1.WatchEventsResponse
 	changed chan struct{}
 	cuts    int // streams to abort
 }
@@ -75,6 +76,7 @@ func (p *fakeCluster) Do(r *http.Request) (*http.Response, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(quoratev1connect.NewAllocationServiceHandler(p))
+	mux.Handle(quoratev1connect.NewEventServiceHandler(p))
 	mux.Handle(quoratev1connect.NewChangeServiceHandler(p))
 	body, writer := io.Pipe()
 	context.AfterFunc(r.Context(), func() { _ = body.CloseWithError(r.Context().Err()) })
@@ -199,7 +201,7 @@ func (p *fakeCluster) grant(waiting *quoratev1.Allocation) {
 		a.ExpiresLedgerMs = p.now() + a.GetTtlMs()
 	}
 	p.held[a.GetId()] = a
-	p.tell(quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, a)
+	p.tell(quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_GRANTED, a)
 }
 
 func (p *fakeCluster) finish(id string, state quoratev1.AllocationState) {
@@ -208,12 +210,13 @@ func (p *fakeCluster) finish(id string, state quoratev1.AllocationState) {
 	p.ended[id] = state
 	delete(p.held, id)
 	p.queue = slices.DeleteFunc(p.queue, func(other string) bool { return other == id })
-	p.tell(quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED, a)
+	p.tell(quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_ENDED, a)
 }
 
-func (p *fakeCluster) tell(change quoratev1.AllocationChange, a *quoratev1.Allocation) {
-	p.changes = append(p.changes, &quoratev1.WatchAllocationsResponse{
-		Change: change, Allocation: a, Index: uint64(len(p.changes) + 1), Number: 1,
+func (p *fakeCluster) tell(change quoratev1.AllocationChangeKind, a *quoratev1.Allocation) {
+	p.changes = append(p.changes, &quoratev1.WatchEventsResponse{
+		Payload: &quoratev1.WatchEventsResponse_Change{Change: &quoratev1.AllocationChange{Kind: change, Allocation: a}},
+		Index:   uint64(len(p.changes) + 1), Number: 1,
 	})
 	close(p.changed)
 	p.changed = make(chan struct{})
@@ -425,14 +428,14 @@ func (p *fakeCluster) WatchChanges(
 	}
 }
 
-func (p *fakeCluster) WatchAllocations(
+func (p *fakeCluster) WatchEvents(
 	ctx context.Context,
-	r *quoratev1.WatchAllocationsRequest,
-	stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],
+	r *quoratev1.WatchEventsRequest,
+	stream *connect.ServerStream[quoratev1.WatchEventsResponse],
 ) error {
 	for at := r.GetAfterIndex(); ; {
 		p.mu.Lock()
-		p.calls["WatchAllocations"]++
+		p.calls["WatchEvents"]++
 		changes, changed, cut := p.changes[min(at, uint64(len(p.changes))):], p.changed, p.cuts > 0
 		if cut && len(changes) > 0 {
 			p.cuts--
@@ -451,7 +454,7 @@ func (p *fakeCluster) WatchAllocations(
 		select {
 		case <-changed:
 		case <-time.After(5 * time.Second):
-			if err := stream.Send(&quoratev1.WatchAllocationsResponse{Index: at, Number: 1}); err != nil {
+			if err := stream.Send(&quoratev1.WatchEventsResponse{Index: at, Number: 1}); err != nil {
 				return err
 			}
 		case <-ctx.Done():

@@ -258,7 +258,7 @@ func TestLongLeasesAreTold(t *testing.T) {
 					l.ID(), func(a *quoratev1.Allocation) {
 						a.RevokedBy, a.ExpiresLedgerMs = &quoratev1.AllocationRef{Id: "boss"}, p.now()+30_000
 					})
-				p.tell(quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, p.held[l.ID()])
+				p.tell(quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_REVOKED, p.held[l.ID()])
 			})
 			began := time.Now()
 			<-l.Revoked()
@@ -285,7 +285,7 @@ func TestAShortGraceIsTold(t *testing.T) {
 			p.change(l.ID(), func(a *quoratev1.Allocation) {
 				a.RevokedBy, a.ExpiresLedgerMs = &quoratev1.AllocationRef{Id: "boss"}, p.now()+4_000
 			})
-			p.tell(quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, p.held[l.ID()])
+			p.tell(quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_REVOKED, p.held[l.ID()])
 		})
 		<-l.Context().Done()
 		if left := time.Until(l.Ends()); left <= 3*time.Second || left > 4*time.Second {

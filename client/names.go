@@ -7,6 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
@@ -41,22 +43,32 @@ func (c *treesWithIDs) MoveNode(
 	return c.TreeServiceClient.MoveNode(ctx, withRequestID(request))
 }
 
-func (c *treesWithIDs) HoldNode(
-	ctx context.Context, request *quoratev1.HoldNodeRequest,
-) (*quoratev1.HoldNodeResponse, error) {
-	return c.TreeServiceClient.HoldNode(ctx, withRequestID(request))
+// configurationWithIDs does the same for this service.
+type configurationWithIDs struct {
+	adminv1connect.ConfigurationServiceClient
 }
 
-func (c *treesWithIDs) ResumeNode(
-	ctx context.Context, request *quoratev1.ResumeNodeRequest,
-) (*quoratev1.ResumeNodeResponse, error) {
-	return c.TreeServiceClient.ResumeNode(ctx, withRequestID(request))
+func (c *configurationWithIDs) RollBack(
+	ctx context.Context, request *adminv1.RollBackRequest,
+) (*adminv1.RollBackResponse, error) {
+	return c.ConfigurationServiceClient.RollBack(ctx, withRequestID(request))
 }
 
-func (c *treesWithIDs) RollBack(
-	ctx context.Context, request *quoratev1.RollBackRequest,
-) (*quoratev1.RollBackResponse, error) {
-	return c.TreeServiceClient.RollBack(ctx, withRequestID(request))
+// cordonsWithIDs does the same for this service.
+type cordonsWithIDs struct {
+	adminv1connect.CordonServiceClient
+}
+
+func (c *cordonsWithIDs) CordonNode(
+	ctx context.Context, request *adminv1.CordonNodeRequest,
+) (*adminv1.CordonNodeResponse, error) {
+	return c.CordonServiceClient.CordonNode(ctx, withRequestID(request))
+}
+
+func (c *cordonsWithIDs) UncordonNode(
+	ctx context.Context, request *adminv1.UncordonNodeRequest,
+) (*adminv1.UncordonNodeResponse, error) {
+	return c.CordonServiceClient.UncordonNode(ctx, withRequestID(request))
 }
 
 func withRequestID[M interface {

@@ -3,12 +3,14 @@ package client_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
@@ -42,14 +44,14 @@ func TestWritesAreNamedOnce(t *testing.T) {
 		move: func(_ context.Context, r *quoratev1.MoveNodeRequest) (*quoratev1.MoveNodeResponse, error) {
 			return &quoratev1.MoveNodeResponse{}, fail(r.GetRequestId())
 		},
-		hold: func(_ context.Context, r *quoratev1.HoldNodeRequest) (*quoratev1.HoldNodeResponse, error) {
-			return &quoratev1.HoldNodeResponse{}, fail(r.GetRequestId())
+		hold: func(_ context.Context, r *adminv1.CordonNodeRequest) (*adminv1.CordonNodeResponse, error) {
+			return &adminv1.CordonNodeResponse{}, fail(r.GetRequestId())
 		},
-		resume: func(_ context.Context, r *quoratev1.ResumeNodeRequest) (*quoratev1.ResumeNodeResponse, error) {
-			return &quoratev1.ResumeNodeResponse{}, fail(r.GetRequestId())
+		resume: func(_ context.Context, r *adminv1.UncordonNodeRequest) (*adminv1.UncordonNodeResponse, error) {
+			return &adminv1.UncordonNodeResponse{}, fail(r.GetRequestId())
 		},
-		back: func(_ context.Context, r *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error) {
-			return &quoratev1.RollBackResponse{}, fail(r.GetRequestId())
+		back: func(_ context.Context, r *adminv1.RollBackRequest) (*adminv1.RollBackResponse, error) {
+			return &adminv1.RollBackResponse{}, fail(r.GetRequestId())
 		},
 		explain: func(_ context.Context, r *quoratev1.ExplainRequest) (*quoratev1.ExplainResponse, error) {
 			return &quoratev1.ExplainResponse{}, fail(r.GetRequest().GetId())
@@ -87,19 +89,19 @@ func TestWritesAreNamedOnce(t *testing.T) {
 			_, err := c.Trees.MoveNode(t.Context(), r)
 			return r.GetRequestId(), err
 		},
-		"HoldNode": func(name string) (string, error) {
-			r := &quoratev1.HoldNodeRequest{RequestId: name}
-			_, err := c.Trees.HoldNode(t.Context(), r)
+		"CordonNode": func(name string) (string, error) {
+			r := &adminv1.CordonNodeRequest{RequestId: name}
+			_, err := c.Cordons.CordonNode(t.Context(), r)
 			return r.GetRequestId(), err
 		},
-		"ResumeNode": func(name string) (string, error) {
-			r := &quoratev1.ResumeNodeRequest{RequestId: name}
-			_, err := c.Trees.ResumeNode(t.Context(), r)
+		"UncordonNode": func(name string) (string, error) {
+			r := &adminv1.UncordonNodeRequest{RequestId: name}
+			_, err := c.Cordons.UncordonNode(t.Context(), r)
 			return r.GetRequestId(), err
 		},
 		"RollBack": func(name string) (string, error) {
-			r := &quoratev1.RollBackRequest{RequestId: name}
-			_, err := c.Trees.RollBack(t.Context(), r)
+			r := &adminv1.RollBackRequest{RequestId: name}
+			_, err := c.Configuration.RollBack(t.Context(), r)
 			return r.GetRequestId(), err
 		},
 		"Explain": func(name string) (string, error) {
@@ -132,7 +134,10 @@ func TestWritesAreNamedOnce(t *testing.T) {
 // methodsWithRequestID returns the methods of the public API whose request has a request id.
 func methodsWithRequestID() []string {
 	var found []string
-	protoregistry.GlobalFiles.RangeFilesByPackage("quorate.v1", func(file protoreflect.FileDescriptor) bool {
+	protoregistry.GlobalFiles.RangeFiles(func(file protoreflect.FileDescriptor) bool {
+		if !strings.HasPrefix(string(file.Package()), "quorate.") {
+			return true
+		}
 		for i := range file.Services().Len() {
 			methods := file.Services().Get(i).Methods()
 			for j := range methods.Len() {

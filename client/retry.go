@@ -16,8 +16,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // Pauses between attempts grow from the first to the longest, each randomized by half, so that the clients of a cluster
@@ -70,9 +70,9 @@ func (r *retrier) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 // unrepeatable are the methods that would do something else when they are repeated: make another token, or find the
 // secret spent.
 var unrepeatable = map[string]bool{
-	quoratev1connect.AccessServiceBootstrapProcedure:   true,
-	quoratev1connect.AccessServiceCreateTokenProcedure: true,
-	quoratev1connect.AccessServiceRotateTokenProcedure: true,
+	adminv1connect.AccessServiceBootstrapProcedure:   true,
+	adminv1connect.AccessServiceCreateTokenProcedure: true,
+	adminv1connect.AccessServiceRotateTokenProcedure: true,
 }
 
 func (r *retrier) callUntilAnswered(
@@ -114,6 +114,9 @@ func (r *retrier) callUntilAnswered(
 	default:
 		if len(refusing) == len(r.servers.urls) {
 			return nil, addTLSAdvice(failure, hopeless)
+		}
+		if attempts == 1 {
+			return nil, fmt.Errorf("no answer: %w", failure)
 		}
 		return nil, fmt.Errorf("no answer after %d attempts: %w", attempts, failure)
 	}

@@ -57,7 +57,7 @@ func (o *revocationWatcher) dropLease(l *Lease) {
 }
 
 func (o *revocationWatcher) watchLoop() {
-	w := newWatch(o.renewer.client, &quoratev1.WatchAllocationsRequest{}, o.handleChange, func(error) {})
+	w := newWatch(o.renewer.client, &quoratev1.WatchEventsRequest{}, o.handleChange, func(error) {})
 	for {
 		ctx, more := o.nextRequest(w.from)
 		if !more {
@@ -72,7 +72,7 @@ func (o *revocationWatcher) watchLoop() {
 }
 
 // nextRequest completes the request for the leases of now; false if there are none.
-func (o *revocationWatcher) nextRequest(request *quoratev1.WatchAllocationsRequest) (context.Context, bool) {
+func (o *revocationWatcher) nextRequest(request *quoratev1.WatchEventsRequest) (context.Context, bool) {
 	o.renewer.mu.Lock()
 	defer o.renewer.mu.Unlock()
 	if o.restartStream != nil {
@@ -99,16 +99,20 @@ func (o *revocationWatcher) nextRequest(request *quoratev1.WatchAllocationsReque
 }
 
 // handleChange makes the renewer renew a lease that was revoked, shrunk, resized or ended.
-func (o *revocationWatcher) handleChange(m *quoratev1.WatchAllocationsResponse) error {
-	switch m.GetChange() {
-	case quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED,
-		quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK, quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZED,
-		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_WAITING,
-		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_DROPPED:
-		o.renewer.renewNow(nameOf(m.GetAllocation()))
-	case quoratev1.AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED, quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
-		quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, quoratev1.AllocationChange_ALLOCATION_CHANGE_CONFIRMED,
-		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESTORED:
+func (o *revocationWatcher) handleChange(m *quoratev1.WatchEventsResponse) error {
+	switch m.GetChange().GetKind() {
+	case quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_REVOKED,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_ENDED,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_SHRUNK,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_RESIZED,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_RESIZE_WAITING,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_RESIZE_DROPPED:
+		o.renewer.renewNow(nameOf(m.GetChange().GetAllocation()))
+	case quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_UNSPECIFIED,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_WAITING,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_GRANTED,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_CONFIRMED,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_RESTORED:
 	}
 	return nil
 }

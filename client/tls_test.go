@@ -21,6 +21,7 @@ func tlsServer(t *testing.T, auth tls.ClientAuthType) (*httptest.Server, *tls.Co
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle(quoratev1connect.NewAllocationServiceHandler(newFakeCluster()))
+	mux.Handle(quoratev1connect.NewEventServiceHandler(newFakeCluster()))
 	server := httptest.NewUnstartedServer(mux)
 	server.TLS = &tls.Config{ClientAuth: auth, MinVersion: tls.VersionTLS12}
 	server.StartTLS()

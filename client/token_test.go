@@ -18,8 +18,9 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // secretToken is what no text may contain.
@@ -122,14 +123,14 @@ func TestTheTokenGoesWithEveryCall(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- c.Watch(ctx, &quoratev1.WatchAllocationsRequest{}, ignoreChange) }()
+		go func() { ended <- c.Watch(ctx, &quoratev1.WatchEventsRequest{}, ignoreChange) }()
 		time.Sleep(time.Hour)
 		cancel()
 		<-ended
 		closeShare(t, s)
 		seen, refused := g.counts()
 		joined, more := batches.counts()
-		for _, method := range []string{"Allocate", "BatchRenew", "WatchAllocations", "Release"} {
+		for _, method := range []string{"Allocate", "BatchRenew", "WatchEvents", "Release"} {
 			if seen[method] == 0 {
 				t.Errorf("%s was not called: %v", method, seen)
 			}
@@ -140,7 +141,7 @@ func TestTheTokenGoesWithEveryCall(t *testing.T) {
 	})
 }
 
-func ignoreChange(*quoratev1.WatchAllocationsResponse) error { return nil }
+func ignoreChange(*quoratev1.WatchEventsResponse) error { return nil }
 
 func TestTokensDoNotLeaveInPlainText(t *testing.T) {
 	token := client.WithTokenSource((&replaceableToken{token: "t"}).source)
@@ -273,29 +274,29 @@ func TestAStreamIsRefusedOnce(t *testing.T) {
 		return connectUnauthenticated()
 	}}
 	c := newClient(t, []string{s.start(t)}, client.WithTokenSource(v.source))
-	err := c.Watch(t.Context(), &quoratev1.WatchAllocationsRequest{}, ignoreChange)
+	err := c.Watch(t.Context(), &quoratev1.WatchEventsRequest{}, ignoreChange)
 	if connect.CodeOf(err) != connect.CodeUnauthenticated || streams != 2 {
 		t.Errorf("Watch = %v after %d streams, want 2", err, streams)
 	}
 }
 
 type snapshotServer struct {
-	quoratev1connect.UnimplementedSnapshotServiceHandler
+	adminv1connect.UnimplementedSnapshotServiceHandler
 }
 
 func (snapshotServer) Restore(
-	_ context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest],
-) (*quoratev1.RestoreResponse, error) {
+	_ context.Context, stream *connect.ClientStream[adminv1.RestoreRequest],
+) (*adminv1.RestoreResponse, error) {
 	if stream.RequestHeader().Get("Authorization") != "Bearer new" {
 		return nil, connectUnauthenticated()
 	}
-	return &quoratev1.RestoreResponse{}, nil
+	return &adminv1.RestoreResponse{}, nil
 }
 
 // TestARestoreFollowsTheToken: a restore that was refused for its token is sent again with the next one, once.
 func TestARestoreFollowsTheToken(t *testing.T) {
 	mux := http.NewServeMux()
-	mux.Handle(quoratev1connect.NewSnapshotServiceHandler(snapshotServer{}))
+	mux.Handle(adminv1connect.NewSnapshotServiceHandler(snapshotServer{}))
 	url := serve(t, mux)
 	for last, good := range map[string]bool{"new": true, "other": false} {
 		asked := 0
@@ -305,7 +306,7 @@ func TestARestoreFollowsTheToken(t *testing.T) {
 			}
 			return last, nil
 		}))
-		_, err := c.RestoreBackup(t.Context(), &quoratev1.RestoreConfirmation{}, strings.NewReader("state"))
+		_, err := c.RestoreBackup(t.Context(), &adminv1.RestoreConfirmation{}, strings.NewReader("state"))
 		if (err == nil) != good || asked > 4 {
 			t.Errorf("with %s after old: %v, the source was asked %d times", last, err, asked)
 		}
@@ -321,9 +322,9 @@ func TestWatchFollowsTheToken(t *testing.T) {
 		var seen []string
 		ended := make(chan error)
 		go func() {
-			ended <- c.Watch(t.Context(), &quoratev1.WatchAllocationsRequest{},
-				func(m *quoratev1.WatchAllocationsResponse) error {
-					seen = append(seen, m.GetAllocation().GetId())
+			ended <- c.Watch(t.Context(), &quoratev1.WatchEventsRequest{},
+				func(m *quoratev1.WatchEventsResponse) error {
+					seen = append(seen, m.GetChange().GetAllocation().GetId())
 					return nil
 				})
 		}()
@@ -395,7 +396,7 @@ func TestNoTextHasTheToken(t *testing.T) {
 		client.WithTokenSource((&replaceableToken{token: secretToken}).source), client.WithPatience(200*time.Millisecond),
 		client.WithNotice(func(err error) { texts = append(texts, fmt.Sprintf("%v %+v %#v", err, err, err)) }))
 	_, err := c.Allocations.Allocate(t.Context(), &quoratev1.AllocateRequest{Id: "a"})
-	watched := c.Watch(t.Context(), &quoratev1.WatchAllocationsRequest{}, ignoreChange)
+	watched := c.Watch(t.Context(), &quoratev1.WatchEventsRequest{}, ignoreChange)
 	for _, value := range []any{c, *c, err, watched, c.Allocations, c.Trees} {
 		texts = append(texts, fmt.Sprintf("%v %+v %#v", value, value, value))
 	}
@@ -412,7 +413,7 @@ func TestNoTextHasTheToken(t *testing.T) {
 // tokenServer makes tokens, and then does not answer in time.
 // tokenServer fails the first two calls.
 type tokenServer struct {
-	quoratev1connect.UnimplementedAccessServiceHandler
+	adminv1connect.UnimplementedAccessServiceHandler
 
 	failure error
 	made    atomic.Int32
@@ -426,13 +427,13 @@ func (s *tokenServer) fail() error {
 }
 
 func (s *tokenServer) CreateToken(
-	context.Context, *quoratev1.CreateTokenRequest,
-) (*quoratev1.CreateTokenResponse, error) {
-	return &quoratev1.CreateTokenResponse{}, s.fail()
+	context.Context, *adminv1.CreateTokenRequest,
+) (*adminv1.CreateTokenResponse, error) {
+	return &adminv1.CreateTokenResponse{}, s.fail()
 }
 
-func (s *tokenServer) ListTokens(context.Context, *quoratev1.ListTokensRequest) (*quoratev1.ListTokensResponse, error) {
-	return &quoratev1.ListTokensResponse{}, s.fail()
+func (s *tokenServer) ListTokens(context.Context, *adminv1.ListTokensRequest) (*adminv1.ListTokensResponse, error) {
+	return &adminv1.ListTokensResponse{}, s.fail()
 }
 
 // TestTokensAreMadeOnce: a call that makes a token is not repeated once the token may exist.
@@ -447,14 +448,14 @@ func TestTokensAreMadeOnce(t *testing.T) {
 	for name, failure := range map[string]*connect.Error{"doubtful": doubtful, "certain": certain} {
 		s := &tokenServer{failure: failure}
 		mux := http.NewServeMux()
-		mux.Handle(quoratev1connect.NewAccessServiceHandler(s))
+		mux.Handle(adminv1connect.NewAccessServiceHandler(s))
 		c := newClient(t, []string{serve(t, mux)}, client.WithPatience(time.Minute))
-		_, err := c.Access.CreateToken(t.Context(), &quoratev1.CreateTokenRequest{Account: "ci"})
+		_, err := c.Access.CreateToken(t.Context(), &adminv1.CreateTokenRequest{Account: "ci"})
 		made, mayBeDone := s.made.Swap(0), err != nil && client.MayBeDone(err)
 		if want := name == "doubtful"; (err != nil) != want || mayBeDone != want || (made == 1) != want {
 			t.Errorf("%s: %d calls, %v", name, made, err)
 		}
-		if _, err := c.Access.ListTokens(t.Context(), &quoratev1.ListTokensRequest{Account: "ci"}); err != nil {
+		if _, err := c.Access.ListTokens(t.Context(), &adminv1.ListTokensRequest{Account: "ci"}); err != nil {
 			t.Errorf("%s: a read is not repeated: %v", name, err)
 		}
 	}

@@ -24,14 +24,14 @@ const watchSilence = 20 * time.Second
 // WithPatience says.
 func (c *Client) Watch(
 	ctx context.Context,
-	request *quoratev1.WatchAllocationsRequest,
-	report func(*quoratev1.WatchAllocationsResponse) error,
+	request *quoratev1.WatchEventsRequest,
+	report func(*quoratev1.WatchEventsResponse) error,
 ) error {
 	return newWatch(c, proto.CloneOf(request), report, c.notice).readStreams(ctx)
 }
 
 func newWatch(
-	c *Client, from *quoratev1.WatchAllocationsRequest, report func(*quoratev1.WatchAllocationsResponse) error,
+	c *Client, from *quoratev1.WatchEventsRequest, report func(*quoratev1.WatchEventsResponse) error,
 	notice func(error),
 ) *watch {
 	w := &watch{streamReader: streamReader{client: c, notice: notice, patience: c.patience}, from: from, report: report}
@@ -85,8 +85,8 @@ func isFinal(err error) bool {
 
 type watch struct {
 	streamReader
-	from   *quoratev1.WatchAllocationsRequest
-	report func(*quoratev1.WatchAllocationsResponse) error
+	from   *quoratev1.WatchEventsRequest
+	report func(*quoratev1.WatchEventsResponse) error
 }
 
 // errSilent is the error of a stream that stopped without an error.
@@ -120,7 +120,7 @@ func (w *streamReader) readOneStream(ctx context.Context) error {
 }
 
 func (w *watch) readChanges(ctx context.Context, alive func()) error {
-	stream, err := w.client.Allocations.WatchAllocations(ctx, w.from)
+	stream, err := w.client.Events.WatchEvents(ctx, w.from)
 	if err != nil {
 		return err
 	}
@@ -128,8 +128,7 @@ func (w *watch) readChanges(ctx context.Context, alive func()) error {
 	for stream.Receive() {
 		alive()
 		message := stream.Msg()
-		if message.GetAllocation() != nil || message.GetCrossing() != nil || message.GetRevision() != nil ||
-			message.GetEvent() != nil {
+		if message.GetPayload() != nil {
 			if w.reportErr = w.report(message); w.reportErr != nil {
 				return w.reportErr
 			}

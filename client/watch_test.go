@@ -24,9 +24,10 @@ func TestWatchGoesOnElsewhere(t *testing.T) {
 		var seen []string
 		ended := make(chan error)
 		go func() {
-			ended <- c.Watch(ctx, &quoratev1.WatchAllocationsRequest{},
-				func(m *quoratev1.WatchAllocationsResponse) error {
-					seen = append(seen, fmt.Sprintf("%d %s %s", m.GetIndex(), m.GetAllocation().GetId(), m.GetChange()))
+			ended <- c.Watch(ctx, &quoratev1.WatchEventsRequest{},
+				func(m *quoratev1.WatchEventsResponse) error {
+					c := m.GetChange()
+					seen = append(seen, fmt.Sprintf("%d %s %s", m.GetIndex(), c.GetAllocation().GetId(), c.GetKind()))
 					return nil
 				})
 		}()
@@ -41,8 +42,8 @@ func TestWatchGoesOnElsewhere(t *testing.T) {
 			})
 			want = append(
 				want,
-				fmt.Sprintf("%d %s ALLOCATION_CHANGE_GRANTED", 2*i+1, id),
-				fmt.Sprintf("%d %s ALLOCATION_CHANGE_ENDED", 2*i+2, id),
+				fmt.Sprintf("%d %s ALLOCATION_CHANGE_KIND_GRANTED", 2*i+1, id),
+				fmt.Sprintf("%d %s ALLOCATION_CHANGE_KIND_ENDED", 2*i+2, id),
 			)
 			time.Sleep(time.Minute)
 		}
@@ -64,8 +65,8 @@ func TestWatchEnds(t *testing.T) {
 		p.set(func() { p.grant(&quoratev1.Allocation{Id: "a"}) })
 		err := c.Watch(
 			t.Context(),
-			&quoratev1.WatchAllocationsRequest{},
-			func(*quoratev1.WatchAllocationsResponse) error { return enough },
+			&quoratev1.WatchEventsRequest{},
+			func(*quoratev1.WatchEventsResponse) error { return enough },
 		)
 		if !errors.Is(err, enough) {
 			t.Errorf("when the caller has enough: %v", err)
@@ -74,7 +75,7 @@ func TestWatchEnds(t *testing.T) {
 		began := time.Now()
 		if err := c.Watch(
 			t.Context(),
-			&quoratev1.WatchAllocationsRequest{},
+			&quoratev1.WatchEventsRequest{},
 			nil,
 		); !errors.Is(err, client.ErrUnavailable) ||
 			time.Since(began) > time.Minute {
@@ -86,7 +87,7 @@ func TestWatchEnds(t *testing.T) {
 // TestWatchPassesAnswersOn: a refusal of a server is returned and not retried at another.
 func TestWatchPassesAnswersOn(t *testing.T) {
 	s := &server{watch: func() error { return connect.NewError(connect.CodeOutOfRange, errors.New("so long ago")) }}
-	err := newClient(t, []string{s.start(t)}).Watch(t.Context(), &quoratev1.WatchAllocationsRequest{AfterIndex: 1}, nil)
+	err := newClient(t, []string{s.start(t)}).Watch(t.Context(), &quoratev1.WatchEventsRequest{AfterIndex: 1}, nil)
 	if connect.CodeOf(err) != connect.CodeOutOfRange {
 		t.Errorf("Watch = %v", err)
 	}

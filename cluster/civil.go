@@ -153,7 +153,7 @@ func (c *clockReports) disagreement(log hclog.Logger, found bool) {
 	}
 	if c.disagreed++; c.disagreed == disagreedRounds {
 		log.Warn("civil time is not corrected: the clocks of a majority of the voters must be known and agree; " +
-			"look at `quorate member list`")
+			"look at quorate member list")
 	}
 }
 
@@ -165,7 +165,7 @@ func (c *clockReports) farClocks(log hclog.Logger, r civilRound) {
 			continue
 		}
 		if far[id] = true; !c.far[id] {
-			log.Warn(problem, "member", id)
+			log.Warn("the clock of a member is far from civil time", "member", id, "reason", problem)
 		}
 	}
 	for id := range c.far {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -20,8 +21,11 @@ type comparison struct {
 	log         hclog.Logger
 	checkpoints *checkpoints
 	roster      *peers.Roster
+	answers     *peers.Answers
 	// quarantine is called when a majority has another state than this node.
 	quarantine func(error)
+	// quarantined is true once that was done, now or before a restart.
+	quarantined *atomic.Bool
 }
 
 type digestTally struct {
@@ -191,9 +195,20 @@ func (c *comparison) members() []MemberComparison {
 			entry.Checkpoint = points[0]
 			entry.Finding = c.tally(points[0].Index).findingFor(points[0].Digest)
 		}
+		// It computes no digests any more, and forgot the others if it was restarted.
+		if c.isQuarantined(m.ID) {
+			entry.Finding = Differs
+		}
 		list = append(list, entry)
 	}
 	return list
+}
+
+func (c *comparison) isQuarantined(id string) bool {
+	if id == c.self {
+		return c.quarantined.Load()
+	}
+	return c.answers.Find(id).Quarantined
 }
 
 // Comparison returns what this node knows about the last checkpoint of each member, sorted by id.
@@ -217,6 +232,7 @@ var divergedKey = []byte("quorate.diverged")
 // quarantine stops the node from serving, voting and leading, now and after every restart. The process keeps running
 // and reports the reason. The quarantine ends when the data folder is emptied or LiftQuarantine is called.
 func (n *Node) quarantine(fault error) {
+	n.quarantined.Store(true)
 	if err := n.parts.Stable.Set(divergedKey, []byte(fault.Error())); err != nil {
 		n.log.Error("cannot record that this node must not serve", "error", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -58,11 +59,13 @@ type Node struct {
 
 	started   time.Time
 	faultOnce sync.Once
-	stopOnce  sync.Once
-	stopErr   error
-	closeDone sync.Once
-	opened    chan struct{} // closed when Open has succeeded
-	done      chan struct{}
+	// quarantined is true once the node stopped because a majority holds another state, also before a restart.
+	quarantined atomic.Bool
+	stopOnce    sync.Once
+	stopErr     error
+	closeDone   sync.Once
+	opened      chan struct{} // closed when Open has succeeded
+	done        chan struct{}
 }
 
 // Open starts a node from its parts. The node owns the parts from then on and closes them if Open fails. Open returns
@@ -117,6 +120,7 @@ func newNode(config Config, parts Parts) *Node {
 
 func (n *Node) start() error {
 	if err := quarantineFault(n.parts.Stable); err != nil {
+		n.quarantined.Store(true)
 		n.stopServing(err, true)
 	}
 	hasState, err := n.startRaft()
@@ -151,7 +155,8 @@ func (n *Node) connectComponents(hasState bool) {
 	}
 	n.times = &timeSource{ledger: n.ledger, raft: n.raft, leader: n.leader, answers: n.answers}
 	n.comparison = &comparison{
-		self: self, log: n.log, checkpoints: n.checkpoints, roster: n.roster, quarantine: n.quarantine,
+		self: self, log: n.log, checkpoints: n.checkpoints, roster: n.roster, answers: n.answers,
+		quarantine: n.quarantine, quarantined: &n.quarantined,
 	}
 	n.poller = &poller{
 		self: self, cluster: n.config.ClusterName, service: n.service, raft: n.raft, discovery: n.parts.Discovery,

@@ -14,7 +14,7 @@ func (n *Node) Status() NodeStatus {
 		Checkpoints: n.checkpoints.newestFirst(n.config.ID), ClusterLevel: n.ledger.Format(),
 		RaftAddr: n.config.RaftAdvertise, HTTPAddr: n.config.HTTPAdvertise, ClusterName: n.config.ClusterName,
 		Expect: n.config.BootstrapExpect, Intent: n.directory.Own().Intent,
-		LogStore: n.parts.LogStore, TimeZones: n.zones.Version(),
+		LogStore: n.parts.LogStore, TimeZones: n.zones.Version(), Quarantined: n.quarantined.Load(),
 	}
 	if err := n.readiness.check(); err != nil {
 		s.Problem = err.Error()

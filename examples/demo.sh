@@ -4,6 +4,8 @@
 # file is left behind.
 #
 #   make demo, or quorate server dev --demo, or QUORATE=path/to/quorate examples/demo.sh
+#
+# With KEEP=1 (make demo KEEP=1) the servers go on at the end, with the dashboard, until Ctrl-C.
 set -euo pipefail
 if ((BASH_VERSINFO[0] < 5)); then
   echo "the demo needs bash 5 or newer, this is $BASH_VERSION" >&2
@@ -40,27 +42,22 @@ step() {
 dir=''
 declare -A http raft gossip pid
 
-# clean_up ends the servers that still run and removes the data. A signal can arrive between the start of a server and the
-# note of its process, so it also ends the jobs of this shell.
+# clean_up ends the servers that still run and removes the data, also after a signal. One can arrive between the start of a
+# server and the note of its process, so it ends the jobs of this shell too.
 clean_up() {
+  trap '' INT TERM HUP
   local process processes
   read -ra processes <<<"${pid[*]} $(jobs -p | tr '\n' ' ')"
+  disown -a # the shell need not report that they were killed
   for process in "${processes[@]}"; do kill -9 "$process" 2>/dev/null || true; done
   for process in "${processes[@]}"; do
     while kill -0 "$process" 2>/dev/null; do sleep 0.02; done
   done
   [[ -z $dir ]] || rm -rf "$dir"
 }
-interrupt() {
-  trap '' INT TERM HUP
-  trap - EXIT
-  clean_up
-  echo "the demo was interrupted; its servers are stopped and its data is removed" >&2
-  exit 1
-}
 trap clean_up EXIT
-trap interrupt INT TERM HUP
-dir=$(mktemp -d "${TMPDIR:-/tmp}/quorate-demo-XXXXXX") # after the traps, which remove it
+trap 'exit 130' INT TERM HUP # untrapped, bash drops an interrupt that the command it waits for survives
+dir=$(mktemp -d "${TMPDIR:-/tmp}/quorate-demo-XXXXXX") # after the trap, which removes it
 
 # free_ports sets ports to nine addresses on loopback at which nothing listens.
 free_ports() {
@@ -75,7 +72,7 @@ free_ports() {
 start() {
   "$quorate" server run --id "$1" --data-dir "$dir/$1" --cluster-name demo --log-level warn \
     --http-addr "${http[$1]}" --raft-addr "${raft[$1]}" --gossip-addr "${gossip[$1]}" \
-    --bootstrap-expect 3 --join "${gossip[n1]},${gossip[n2]},${gossip[n3]}" >>"$dir/$1.log" 2>&1 &
+    --ui write --bootstrap-expect 3 --join "${gossip[n1]},${gossip[n2]},${gossip[n3]}" >>"$dir/$1.log" 2>&1 &
   pid[$1]=$!
   disown "${pid[$1]}" # the shell need not report that it was killed
 }
@@ -335,5 +332,16 @@ fact "$killed has caught up after $(seconds_since "$began_start") s, and answers
 
 chapter "who holds what in the end"
 show_usage
-for id in "${nodes[@]}"; do stop "$id"; done
 printf '\n%sAll %d steps came out as they must, in %.0f s.%s\n' "$green" "$steps" "$(seconds_since "$began")" "$plain"
+if [[ -n ${KEEP:-} && ${KEEP:-} != 0 ]]; then
+  printf '\nThe servers go on. The dashboard:  http://%s/ui/\n' "${http[n1]}"
+  printf 'In another terminal:               export QUORATE_SERVER=http://%s && quorate usage cern\n' "${http[n1]}"
+  printf 'Ctrl-C stops them and removes their data.\n'
+  trap 'exit 0' INT TERM HUP
+  while :; do
+    sleep 3600 &
+    wait $! || true
+  done
+fi
+for id in "${nodes[@]}"; do stop "$id"; done
+printf 'The servers are stopped. KEEP=1 keeps them, with the dashboard of all this at http://ADDRESS/ui/.\n'

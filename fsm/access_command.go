@@ -16,7 +16,7 @@ func encodeChangeAccess(c quota.ChangeAccess) *logv1.ChangeAccess {
 	case access.CreateAccount:
 		to.Change = &logv1.ChangeAccess_CreateAccount{CreateAccount: encodeAccount(c.Account)}
 	case access.UpdateAccount:
-		to.Change = &logv1.ChangeAccess_UpdateAccount{UpdateAccount: encodeAccount(c.Account)}
+		to.Change = &logv1.ChangeAccess_UpdateAccount{UpdateAccount: encodeUpdateAccount(c)}
 	case access.DeleteAccount:
 		to.Change = &logv1.ChangeAccess_DeleteAccount{DeleteAccount: &logv1.DeleteAccount{Name: c.Name}}
 	case access.CreateToken:
@@ -58,7 +58,7 @@ func decodeAccessCommand(from *logv1.ChangeAccess) (access.Command, error) {
 	case *logv1.ChangeAccess_CreateAccount:
 		return access.CreateAccount{Account: decodeAccount(c.CreateAccount)}, nil
 	case *logv1.ChangeAccess_UpdateAccount:
-		return access.UpdateAccount{Account: decodeAccount(c.UpdateAccount)}, nil
+		return decodeUpdateAccount(c.UpdateAccount), nil
 	case *logv1.ChangeAccess_DeleteAccount:
 		return access.DeleteAccount{Name: c.DeleteAccount.GetName()}, nil
 	case *logv1.ChangeAccess_CreateToken:
@@ -106,6 +106,23 @@ func encodeAccount(a access.Account) *logv1.Account {
 func decodeAccount(a *logv1.Account) access.Account {
 	return access.Account{
 		Name: a.GetName(), Description: a.GetDescription(), Groups: a.GetGroups(), Disabled: a.GetDisabled(),
+	}
+}
+
+func encodeUpdateAccount(c access.UpdateAccount) *logv1.UpdateAccount {
+	a := c.Account
+	return &logv1.UpdateAccount{
+		Name: a.Name, Description: a.Description, Groups: a.Groups, Disabled: a.Disabled,
+		KeepDescription: c.KeepDescription, KeepGroups: c.KeepGroups, KeepDisabled: c.KeepDisabled,
+	}
+}
+
+func decodeUpdateAccount(c *logv1.UpdateAccount) access.UpdateAccount {
+	return access.UpdateAccount{
+		Account: access.Account{
+			Name: c.GetName(), Description: c.GetDescription(), Groups: c.GetGroups(), Disabled: c.GetDisabled(),
+		},
+		KeepDescription: c.GetKeepDescription(), KeepGroups: c.GetKeepGroups(), KeepDisabled: c.GetKeepDisabled(),
 	}
 }
 

@@ -191,9 +191,9 @@ func changeRecord(c quota.Command) (changeDraft, bool) {
 		r.addMeta(c.Meta, quota.Place(c.Tree, c.Node))
 	case quota.MoveNode:
 		r.addMeta(c.Meta, quota.Place(c.Tree, c.From)+" to "+c.To)
-	case quota.HoldNode:
+	case quota.CordonNode:
 		r.addMeta(c.Meta, quota.Place(c.Tree, c.Node))
-	case quota.ResumeNode:
+	case quota.UncordonNode:
 		r.addMeta(c.Meta, quota.Place(c.Tree, c.Node))
 	case quota.RollBack:
 		r.addMeta(c.Meta, fmt.Sprintf("to revision %d", c.Revision))

@@ -47,7 +47,7 @@ func auditedEntries(t testing.TB) [][]byte {
 		joined(t, part(evaCaller, change(bootstrap))), joined(t, part(evaCaller, change(samples["create-account"]))),
 		joined(t, part(evaCaller, change(token))), joined(t, part(evaCaller, change(samples["refuse"]))),
 		joined(t, part(evaCaller, quota.SetLimits{Tree: "nowhere"})), // refused
-		joined(t, part(evaCaller, quota.HoldNode{Tree: "bound"})),
+		joined(t, part(evaCaller, quota.CordonNode{Tree: "bound"})),
 		joined(t, part(evaCaller, quota.RollBack{Revision: 1})),
 	}
 }
@@ -94,7 +94,7 @@ func TestAppliedChangesAreRecorded(t *testing.T) {
 	}
 	for _, part := range []string{
 		"access Bootstrap by external corp/eva: because", "access account admin", "access CreateAccount",
-		"access CreateToken", "access token aucqaaaaaaaaa", "access Refuse", "HoldNode", "RollBack",
+		"access CreateToken", "access token aucqaaaaaaaaa", "access Refuse", "CordonNode", "RollBack",
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("nothing has %q in\n%s", part, got)

@@ -123,11 +123,10 @@ func reservationSamples() map[string]quota.Command {
 		Name: "t", TreeSettings: quota.TreeSettings{Forest: "f", RequireReason: true},
 		Resources: []quota.Resource{{Name: "cpu", Unit: quota.Milli}, {Name: "mem", Unit: quota.Bytes}},
 		Nodes: []quota.NodeSpec{{
-			Policy: "open", Hard: true, Defaults: limits, Borrow: limits, Lend: limits, Applications: 9,
-			Admins: []string{"adam", "eva"},
+			Policy: "open", Hard: true, Defaults: limits, Borrow: limits, Lend: limits, Applications: quota.AtMost(9),
 			Principals: []quota.PrincipalLimit{{
 				Users: []string{"u", "*"}, Groups: []string{"g", "*"},
-				Limits: quota.Vector{{Resource: "cpu", Amount: 3}}, Applications: 2, Description: "text",
+				Limits: quota.Vector{{Resource: "cpu", Amount: 3}}, Applications: quota.AtMost(2), Description: "text",
 			}},
 		}},
 		Moves: []quota.Move{{From: "a", To: "b"}},

@@ -132,15 +132,15 @@ func decodeChange(c *logv1.Command) (quota.Command, error) {
 	case *logv1.Command_MoveNode:
 		m := c.MoveNode
 		return quota.MoveNode{Meta: decodeMeta(m.GetMeta()), Tree: m.GetTree(), From: m.GetFrom(), To: m.GetTo()}, nil
-	case *logv1.Command_HoldNode:
-		h := c.HoldNode
-		return quota.HoldNode{
+	case *logv1.Command_CordonNode:
+		h := c.CordonNode
+		return quota.CordonNode{
 			Meta: decodeMeta(h.GetMeta()), Tree: h.GetTree(), Node: h.GetNode(), Deny: h.GetDeny(),
 			For: quota.Span(h.GetForMs()), Drain: h.GetDrain(), Grace: quota.Span(h.GetGraceMs()),
 		}, nil
-	case *logv1.Command_ResumeNode:
-		r := c.ResumeNode
-		return quota.ResumeNode{Meta: decodeMeta(r.GetMeta()), Tree: r.GetTree(), Node: r.GetNode()}, nil
+	case *logv1.Command_UncordonNode:
+		r := c.UncordonNode
+		return quota.UncordonNode{Meta: decodeMeta(r.GetMeta()), Tree: r.GetTree(), Node: r.GetNode()}, nil
 	case *logv1.Command_RollBack:
 		return quota.RollBack{Meta: decodeMeta(c.RollBack.GetMeta()), Revision: c.RollBack.GetRevision()}, nil
 	case *logv1.Command_DeleteTree:
@@ -237,8 +237,8 @@ func decodeSubtree(s *logv1.Subtree) *quota.Subtree {
 func decodePolicy(p *logv1.Policy) quota.PolicySpec {
 	return quota.PolicySpec{
 		Name: p.GetName(), Base: p.GetBase(), Unset: p.GetUnset(), Sum: p.GetSum(), ChildLimit: p.GetChildLimit(),
-		UnknownNodes: p.GetUnknownNodes(), ClaimsAt: p.GetClaimsAt(), Borrowing: p.GetBorrowing(),
-		Preemption: p.GetPreemption(), Setters: p.GetSetters(),
+		UnknownNodes: p.GetUnknownNodes(), ClaimNodes: p.GetClaimNodes(), Borrowing: p.GetBorrowing(),
+		Preemption: p.GetPreemption(),
 	}
 }
 
@@ -264,9 +264,9 @@ func decodeNode(n *logv1.Node) quota.NodeSpec {
 		Hard:   n.GetHard(), Principals: each(n.GetPrincipals(), decodePrincipalLimit),
 		Defaults: each(n.GetDefaults(), decodeLimit),
 		Borrow:   each(n.GetBorrow(), decodeLimit), Lend: each(n.GetLend(), decodeLimit),
-		Applications: quota.Amount(n.GetApplications()), Admins: n.GetAdmins(),
-		Queueing: decodeQueueing(n.GetQueueing()), Bindings: each(n.GetBindings(), decodeBinding),
-		AutoApprove: decodeAutoApprove(n.GetAutoApprove()), WarnAt: decodeWarnAt(n.GetWarnAt()),
+		Applications: decodeApplications(n.Applications),
+		Queueing:     decodeQueueing(n.GetQueueing()), Bindings: each(n.GetBindings(), decodeBinding),
+		AutoApprove: decodeAutoApprove(n.GetAutoApprove()), Thresholds: decodeThresholds(n.GetThresholds()),
 	}
 }
 
@@ -280,7 +280,7 @@ func decodeAutoApprove(a *logv1.AutoApprove) quota.AutoApprove {
 func decodePrincipalLimit(p *logv1.PrincipalLimit) quota.PrincipalLimit {
 	return quota.PrincipalLimit{
 		Users: p.GetUsers(), Groups: p.GetGroups(), Limits: each(p.GetLimits(), decodeAmount),
-		Applications: quota.Amount(p.GetApplications()), Description: p.GetDescription(),
+		Applications: decodeApplications(p.Applications), Description: p.GetDescription(),
 	}
 }
 
@@ -301,4 +301,11 @@ func decodeLimit(l *logv1.Limit) quota.ResourceLimit {
 		Resource: l.GetResource(),
 		Limit:    quota.Limit{Kind: kind, Amount: quota.Amount(l.GetAmount())},
 	}
+}
+
+func decodeApplications(most *int64) quota.Limit {
+	if most == nil {
+		return quota.Limit{}
+	}
+	return quota.AtMost(quota.Amount(*most))
 }

@@ -174,13 +174,13 @@ func encodeChange(c quota.Command) *logv1.Command {
 		return &logv1.Command{Command: &logv1.Command_MoveNode{MoveNode: &logv1.MoveNode{
 			Meta: encodeMeta(c.Meta), Tree: c.Tree, From: c.From, To: c.To,
 		}}}
-	case quota.HoldNode:
-		return &logv1.Command{Command: &logv1.Command_HoldNode{HoldNode: &logv1.HoldNode{
+	case quota.CordonNode:
+		return &logv1.Command{Command: &logv1.Command_CordonNode{CordonNode: &logv1.CordonNode{
 			Meta: encodeMeta(c.Meta), Tree: c.Tree, Node: c.Node, Deny: c.Deny, ForMs: int64(c.For), Drain: c.Drain,
 			GraceMs: int64(c.Grace),
 		}}}
-	case quota.ResumeNode:
-		return &logv1.Command{Command: &logv1.Command_ResumeNode{ResumeNode: &logv1.ResumeNode{
+	case quota.UncordonNode:
+		return &logv1.Command{Command: &logv1.Command_UncordonNode{UncordonNode: &logv1.UncordonNode{
 			Meta: encodeMeta(c.Meta), Tree: c.Tree, Node: c.Node,
 		}}}
 	case quota.RollBack:
@@ -283,7 +283,7 @@ func encodeSubtree(s *quota.Subtree) *logv1.Subtree {
 func encodePolicy(p quota.PolicySpec) *logv1.Policy {
 	return &logv1.Policy{
 		Name: p.Name, Base: p.Base, Unset: p.Unset, Sum: p.Sum, ChildLimit: p.ChildLimit, UnknownNodes: p.UnknownNodes,
-		ClaimsAt: p.ClaimsAt, Borrowing: p.Borrowing, Preemption: p.Preemption, Setters: p.Setters,
+		ClaimNodes: p.ClaimNodes, Borrowing: p.Borrowing, Preemption: p.Preemption,
 	}
 }
 
@@ -305,9 +305,9 @@ func encodeNode(n quota.NodeSpec) *logv1.Node {
 		Path: n.Path, Policy: n.Policy, Limits: each(n.Limits, encodeLimit), Labels: each(n.Labels, encodeLabel),
 		Hard: n.Hard, Principals: each(n.Principals, encodePrincipalLimit), Defaults: each(n.Defaults, encodeLimit),
 		Borrow: each(n.Borrow, encodeLimit), Lend: each(n.Lend, encodeLimit),
-		Applications: int64(n.Applications), Admins: n.Admins, Queueing: uint32(n.Queueing),
+		Applications: encodeApplications(n.Applications), Queueing: uint32(n.Queueing),
 		Bindings: each(n.Bindings, encodeBinding), AutoApprove: encodeAutoApprove(n.AutoApprove),
-		WarnAt: encodeWarnAt(n.WarnAt),
+		Thresholds: encodeThresholds(n.Thresholds),
 	}
 }
 
@@ -322,8 +322,8 @@ func encodeAutoApprove(a quota.AutoApprove) *logv1.AutoApprove {
 
 func encodePrincipalLimit(p quota.PrincipalLimit) *logv1.PrincipalLimit {
 	return &logv1.PrincipalLimit{
-		Users: p.Users, Groups: p.Groups, Limits: each(p.Limits, encodeAmount), Applications: int64(p.Applications),
-		Description: p.Description,
+		Users: p.Users, Groups: p.Groups, Limits: each(p.Limits, encodeAmount),
+		Applications: encodeApplications(p.Applications), Description: p.Description,
 	}
 }
 
@@ -342,4 +342,12 @@ func encodeLimit(l quota.ResourceLimit) *logv1.Limit {
 		kind = 4
 	}
 	return &logv1.Limit{Resource: l.Resource, Kind: kind, Amount: int64(l.Limit.Amount)}
+}
+
+// encodeApplications is nil for no limit.
+func encodeApplications(most quota.Limit) *int64 {
+	if !most.HasAmount() {
+		return nil
+	}
+	return new(int64(most.Amount))
 }

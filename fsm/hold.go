@@ -16,7 +16,7 @@ func encodeHold(node uint64, h *ledger.HoldImage) *logv1.HoldRecord {
 
 func decodeHold(r *logv1.HoldRecord) *ledger.HoldImage {
 	return &ledger.HoldImage{
-		NodeHold: quota.NodeHold{
+		NodeCordon: quota.NodeCordon{
 			Deny: r.GetDeny(), Drain: r.GetDrain(), Grace: quota.Span(r.GetGraceMs()), Until: quota.Instant(r.GetUntilMs()),
 			Drained: r.GetDrained(), Since: quota.Stamp{At: quota.Instant(r.GetSinceMs()), Wall: r.GetSinceWallMs()},
 			Actor: r.GetActor(), Reason: r.GetReason(),

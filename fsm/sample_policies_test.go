@@ -16,8 +16,7 @@ var (
 			{Name: "lab", Base: "strict", Unset: "zero", Sum: "unchecked"},
 			{
 				Name: "pool", Base: "open", Unset: "zero", Sum: "within-limit-less-own", ChildLimit: "within-parent",
-				UnknownNodes: "refuse", ClaimsAt: "leaves", Borrowing: "soft", Preemption: "lower-priority",
-				Setters: "parent",
+				UnknownNodes: "refuse", ClaimNodes: "leaves", Borrowing: "soft", Preemption: "lower-priority",
 			},
 			{Name: "unused", Base: "cohort"},
 		},
@@ -85,7 +84,7 @@ func TestPoliciesSurviveARestore(t *testing.T) {
 	f := policiesFSM(t)
 	g := restored(t, snapshotOf(t, f))
 	for _, c := range []quota.Command{
-		quota.ApplyTrees{Policies: []quota.PolicySpec{{Name: "lab", Base: "strict", Setters: "ancestors"}}},
+		quota.ApplyTrees{Policies: []quota.PolicySpec{{Name: "lab", Base: "strict", Sum: "unchecked"}}},
 		quota.SetLimits{
 			Tree: "cern", Node: "pool",
 			Limits: []quota.ResourceLimit{{Resource: "cores", Limit: quota.AtMost(11)}},

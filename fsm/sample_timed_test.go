@@ -40,11 +40,11 @@ func timedSamples() map[string]quota.Command {
 			Name: "pager", Version: 4, Cursor: quota.EventPosition{Index: 8, Number: 1}, Delivered: 3, Gaps: 1,
 			Error: "no route",
 		}}},
-		"hold-node": quota.HoldNode{
+		"hold-node": quota.CordonNode{
 			Meta: quota.ChangeMeta{Actor: "eva", Reason: "new cables", RequestID: "r1"}, Tree: "t", Node: "a", Deny: true,
 			For: 60_000, Drain: true, Grace: 1000,
 		},
-		"resume-node":      quota.ResumeNode{Meta: quota.ChangeMeta{Actor: "eva"}, Tree: "t", Node: "a"},
+		"resume-node":      quota.UncordonNode{Meta: quota.ChangeMeta{Actor: "eva"}, Tree: "t", Node: "a"},
 		"set-civil-offset": quota.SetCivilOffset{Offset: 1_790_000_000_000},
 		"schedule-limits": quota.ScheduleLimits{
 			ID: "night", Tree: "elastic", Node: "a", Adjustments: []quota.LimitAdjustment{
@@ -73,8 +73,8 @@ func timedSamples() map[string]quota.Command {
 var warningTree = quota.ApplyTrees{Trees: []quota.TreeSpec{{
 	Name: "warned", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
 	Nodes: []quota.NodeSpec{
-		{Policy: "open", WarnAt: quota.WarnAt{Percents: []int{80, 95}, Margin: 10}, Bindings: sampleBindings},
-		{Path: "a", WarnAt: quota.WarnAt{None: true}},
+		{Policy: "open", Thresholds: quota.Thresholds{Percents: []int{80, 95}, Margin: 10}, Bindings: sampleBindings},
+		{Path: "a", Thresholds: quota.Thresholds{None: true}},
 		{Path: "b", Limits: []quota.ResourceLimit{{Resource: "cpu", Limit: quota.AtMost(10)}}},
 	},
 }}}
@@ -197,8 +197,8 @@ func holdNodes(t testing.TB, f *FSM) {
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller, quota.ApplyTrees{Trees: []quota.TreeSpec{tree}})))
 	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, request("corp/eva ci/held", quota.Hold))))
 	applyData(f, f.applied+1, joined(t, partOf(t, systemCaller,
-		quota.HoldNode{Meta: meta, Tree: "held", Node: "a", For: 60_000, Drain: true, Grace: 1000},
-		quota.HoldNode{Meta: meta, Tree: "held", Node: "b", Deny: true, Drain: true})))
+		quota.CordonNode{Meta: meta, Tree: "held", Node: "a", For: 60_000, Drain: true, Grace: 1000},
+		quota.CordonNode{Meta: meta, Tree: "held", Node: "b", Deny: true, Drain: true})))
 	applyData(f, f.applied+1, joined(t, partOf(t, evaCaller, request("corp/eva ci/waits", quota.Wait),
 		request("corp/eva ci/denied", quota.Hold))))
 	if holds := f.ledger.Reader().Holds("held", ""); len(holds) != 2 || !holds[1].Drained || !holds[0].IsUsed {

@@ -6,16 +6,16 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 )
 
-// encodeWarnAt returns nil for the thresholds of the parent.
-func encodeWarnAt(w quota.WarnAt) *logv1.WarnAt {
+// encodeThresholds returns nil for the thresholds of the parent.
+func encodeThresholds(w quota.Thresholds) *logv1.Thresholds {
 	if w.IsZero() {
 		return nil
 	}
-	return &logv1.WarnAt{Percents: each(w.Percents, toInt64), Margin: int64(w.Margin), None: w.None}
+	return &logv1.Thresholds{Percents: each(w.Percents, toInt64), Margin: int64(w.Margin), None: w.None}
 }
 
-func decodeWarnAt(w *logv1.WarnAt) quota.WarnAt {
-	return quota.WarnAt{
+func decodeThresholds(w *logv1.Thresholds) quota.Thresholds {
+	return quota.Thresholds{
 		Percents: each(w.GetPercents(), decodeCount), Margin: decodeCount(w.GetMargin()), None: w.GetNone(),
 	}
 }

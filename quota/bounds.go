@@ -15,7 +15,6 @@ type Bounds struct {
 	TreesPerChange int // trees in one ApplyTrees
 	Principals     int // entries of principal limits at a node, and names in one entry
 	Groups         int // groups of a principal
-	Admins         int // admins of a node
 	Moves          int // moves of a tree in one ApplyTrees
 	Events         int // events remembered
 	HistoryNodes   int // node specifications kept in the history for a rollback
@@ -55,7 +54,7 @@ func DefaultBounds() Bounds {
 		Trees: 1_000, Nodes: 100_000, NodesPerTree: 20_000, Depth: 16, Resources: 512, Cells: 4_000_000,
 		Claims: 32, Labels: 32,
 		Held: 20_000_000, Ended: 1_000_000, Revisions: 1_000, TreesPerChange: 100,
-		Principals: 1_000, Groups: 256, Admins: 100, Moves: 1_000, Events: 10_000, HistoryNodes: 200_000,
+		Principals: 1_000, Groups: 256, Moves: 1_000, Events: 10_000, HistoryNodes: 200_000,
 		Items: 100_000, ItemsOfOne: 10_000, Picks: 1_000, Turns: 16, Data: 64, Waiting: 50_000,
 		Policies: 100, Requests: 1_000, RequestsOfOne: 20, ClosedRequests: 1_000, Scheduled: 1_000,
 		FreeBytes: 512, LiveBytes: 704 << 20, EndedBytes: 128 << 20, HistoryBytes: 128 << 20, EventBytes: 64 << 20,

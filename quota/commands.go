@@ -109,8 +109,8 @@ var commandTable = [...]CommandFacts{
 	25: {Number: 25, Name: "ScheduleLimits", Record: ConfigurationRecord, GrowsLedger: true, DryRun: TriesDecision},
 	26: {Number: 26, Name: "CancelScheduledLimit", Record: ConfigurationRecord, DryRun: TriesDecision},
 	27: {Number: 27, Name: "ExtendSchedule", SystemTask: "adds windows to a scheduled limit"},
-	30: {Number: 30, Name: "HoldNode", Record: ConfigurationRecord, DryRun: TriesEffects},
-	31: {Number: 31, Name: "ResumeNode", Record: ConfigurationRecord, DryRun: TriesEffects},
+	30: {Number: 30, Name: "CordonNode", Record: ConfigurationRecord, DryRun: TriesEffects},
+	31: {Number: 31, Name: "UncordonNode", Record: ConfigurationRecord, DryRun: TriesEffects},
 	40: {Number: 40, Name: "SetWebhook", Record: ConfigurationRecord, GrowsLedger: true},
 	41: {Number: 41, Name: "ManageWebhook", Record: ConfigurationRecord},
 	42: {Number: 42, Name: "AdvanceWebhooks", SystemTask: "reports what webhooks have delivered"},
@@ -141,8 +141,8 @@ func (SetCivilOffset) command() commandNumber       { return 24 }
 func (ScheduleLimits) command() commandNumber       { return 25 }
 func (CancelScheduledLimit) command() commandNumber { return 26 }
 func (ExtendSchedule) command() commandNumber       { return 27 }
-func (HoldNode) command() commandNumber             { return 30 }
-func (ResumeNode) command() commandNumber           { return 31 }
+func (CordonNode) command() commandNumber           { return 30 }
+func (UncordonNode) command() commandNumber         { return 31 }
 func (SetWebhook) command() commandNumber           { return 40 }
 func (ManageWebhook) command() commandNumber        { return 41 }
 func (AdvanceWebhooks) command() commandNumber      { return 42 }

@@ -96,7 +96,7 @@ func TestWhatFreesDoesNotGrow(t *testing.T) {
 		quota.RejectRequest{},
 		quota.WithdrawRequest{},
 		quota.CancelScheduledLimit{},
-		quota.ResumeNode{},
+		quota.UncordonNode{},
 	} {
 		if facts := quota.FactsOf(c); facts.GrowsLedger {
 			t.Errorf("a nearly full disk would refuse %s", facts.Name)

@@ -61,10 +61,6 @@ type Raise struct {
 	Unconfigured bool
 	// NeedsReason is true if the tree requires a reason for changes.
 	NeedsReason bool
-	// Governed is true if the tree names admins; then only an actor of Setters may set the limit. Setters are sorted and
-	// may be truncated; they are empty if no actor may.
-	Governed bool
-	Setters  []string
 }
 
 // ViolationKind is the kind of limit exceeded. The numbers are part of the snapshot format.
@@ -82,7 +78,7 @@ const (
 	OfItems ViolationKind = 3
 	// OfQueue: requests that must not be overtaken. The limit is 0, Used is the number of such requests, Requested is 0.
 	OfQueue ViolationKind = 4
-	// OfHold: the node is on hold, see [HoldNode]; the resource is empty and all amounts are 0. Reason is that of the
+	// OfHold: the node is on hold, see [CordonNode]; the resource is empty and all amounts are 0. Reason is that of the
 	// hold.
 	OfHold ViolationKind = 5
 )

@@ -1,16 +1,16 @@
 package quota
 
-// HoldNode stops admissions at a node and everywhere below it: nothing new is held there, nothing that is held becomes
-// more, and no claim from below borrows further up. It counts in every mode, because a hold is not a limit. Renewals,
-// releases and confirmations go on, and limits stay as they are.
+// CordonNode stops admissions at a node and everywhere below it: nothing new is held there, nothing that is held
+// becomes more, and no claim from below borrows further up. It counts in every mode, because a hold is not a limit.
+// Renewals, releases and confirmations go on, and limits stay as they are.
 //
 // On a node that is on hold already, it replaces the hold. Leases that were revoked stay revoked.
-type HoldNode struct {
+type CordonNode struct {
 	Meta       ChangeMeta
 	Tree, Node string
 	// Deny denies requests that would wait for the end of the hold. Requests that wait already keep their place.
 	Deny bool
-	// For is how long the hold lasts, 1 to MaxHold; 0 means until a ResumeNode.
+	// For is how long the hold lasts, 1 to MaxHold; 0 means until a UncordonNode.
 	For Span
 	// Drain also revokes the leases at the node and below: each ends after Grace, and is not extended by renewals. It is
 	// 0 to MaxGrace, and 0 without Drain.
@@ -18,32 +18,32 @@ type HoldNode struct {
 	Grace Span
 }
 
-// ResumeNode ends the hold of a node and retries the requests that waited for it. It is idempotent. Leases that were
+// UncordonNode ends the hold of a node and retries the requests that waited for it. It is idempotent. Leases that were
 // revoked stay revoked.
-type ResumeNode struct {
+type UncordonNode struct {
 	Meta       ChangeMeta
 	Tree, Node string
 }
 
-// NodeHold is a hold of a node.
-type NodeHold struct {
-	// Deny, Drain and Grace are those of the HoldNode.
+// NodeCordon is a hold of a node.
+type NodeCordon struct {
+	// Deny, Drain and Grace are those of the CordonNode.
 	Deny, Drain bool
 	Grace       Span
 	// Until is when the hold ends by itself; 0 for never.
 	Until Instant
-	// Drained is true once nothing was held at the node and below, after a HoldNode with Drain.
+	// Drained is true once nothing was held at the node and below, after a CordonNode with Drain.
 	Drained bool
 	// Since is when the node was put on hold; replacing the hold does not change it. Actor and Reason are those of the
-	// last HoldNode.
+	// last CordonNode.
 	Since         Stamp
 	Actor, Reason string
 }
 
-// NodeHoldInfo is a hold with its node and with what is left there.
-type NodeHoldInfo struct {
+// NodeCordonInfo is a hold with its node and with what is left there.
+type NodeCordonInfo struct {
 	Tree, Node string
-	NodeHold
+	NodeCordon
 	// Used is what is held at the node and below, sorted by resource, without zeros. What borrows from further up is not
 	// in it.
 	Used Vector
@@ -63,7 +63,7 @@ const HiddenAllocation = "an allocation that is hidden"
 
 // ShownAs is the hold as it is shown to a caller who sees that much of its node: unless that is SeeTotals without who
 // made it and why, and with SeeNothing without its node, too.
-func (h *NodeHoldInfo) ShownAs(s TenantsSee) *NodeHoldInfo {
+func (h *NodeCordonInfo) ShownAs(s TenantsSee) *NodeCordonInfo {
 	if s == SeeTotals {
 		return h
 	}

@@ -222,12 +222,12 @@ type NodeUsage struct {
 	// Policy is the policy in force, own or inherited.
 	Policy    string
 	Resources []ResourceUsage
-	// Applications is the number of applications that run in the subtree; MaxApplications is its limit, 0 for none.
+	// Applications is the number of applications that run in the subtree; MaxApplications is its limit.
 	Applications    int
-	MaxApplications Amount
+	MaxApplications Limit
 	// Hold is the hold of the node, or of the nearest node above it that is on hold; nil if there is none. Its Used,
 	// IsUsed and Revoking are not set.
-	Hold *NodeHoldInfo
+	Hold *NodeCordonInfo
 	// Children is the number of nodes directly below it.
 	Children int
 	// Waiting are the requests with a claim at the node or below it, whatever the alternative, if the query counts them.
@@ -239,6 +239,12 @@ type ResourceUsage struct {
 	Resource Resource
 	// Set is the configured limit; Effective is the limit that applies: the set one, or what stands for an unset one.
 	Set, Effective Limit
+	// HasDefault is true if a default of a node above stands for an unset limit, and DefaultAt is the path of that node;
+	// otherwise the policy says what stands for it.
+	HasDefault bool
+	DefaultAt  string
+	// DefaultHidden is true if the reader may not see the level of that node. Then DefaultAt is empty.
+	DefaultHidden bool
 	// ChangesAt is when the next window of a scheduled limit of the resource at the node begins or ends; 0 if none does.
 	ChangesAt CivilTime
 	// Own is the amount held at the node itself, Subtree the amount held at the node and below.
@@ -378,10 +384,10 @@ type PrincipalNode struct {
 	Used Vector
 	// Applications are the running ones, sorted.
 	Applications []string
-	// Limits are sorted by resource; MaxApplications is 0 for no limit. Wildcard is true if the limits are those of the
-	// wildcard.
+	// Limits are sorted by resource; MaxApplications is unset for no limit. Wildcard is true if the limits are those of
+	// the wildcard.
 	Limits          Vector
-	MaxApplications Amount
+	MaxApplications Limit
 	Wildcard        bool
 	// Members are, at a node where a group holds something, its users by name with what is counted for the group, at most
 	// [MaxGroupMembers] of them; MoreMembers counts the others. Only of a group that is asked for by name.

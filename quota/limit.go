@@ -37,6 +37,10 @@ const AdvisoryWord = "advisory:"
 // HasAmount is true if the limit has an amount with which use is compared.
 func (l Limit) HasAmount() bool { return l.Kind == Limited || l.Kind == Advisory }
 
+// Allows is true if so much fits within the limit. An unset limit must be resolved by its policy first, unless nothing
+// is bounded without one, as for numbers of applications.
+func (l Limit) Allows(a Amount) bool { return a <= l.Ceiling() }
+
 // String is the limit as text: a number, "advisory:" and a number, "unlimited" or "unset".
 func (l Limit) String() string { return l.In(Count) }
 

@@ -92,7 +92,7 @@ type Change struct {
 	Kind       ChangeKind
 	Tree, Node string
 	// Field is "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE", "default
-	// RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
+	// RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "forest",
 	// "require_reason", "items RESOURCE", "queueing", "auto_approve", "lease default", "lease max", "lease
 	// grace", "overtake", "approvals", "tenants_see", "hold" or, for a moved node, "path". Without a tree it is "policy
 	// NAME", or with the definition of the policy changed "policy NAME base" or "policy NAME SWITCH". In audit records it

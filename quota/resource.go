@@ -55,7 +55,7 @@ var suffixes = []struct {
 }
 
 // FormatAmount writes an amount exactly and as people write it: bytes with the suffix that leaves the fewest digits,
-// such as 16Gi, thousandths as 500m or as whole numbers, other units as they are. manifest.FormatQuantity writes the
+// such as 16Gi, thousandths as 500m or as whole numbers, other units as they are. quantity.Format writes the
 // same.
 func FormatAmount(amount Amount, unit Unit) string {
 	best := strconv.FormatInt(int64(amount), 10)

@@ -27,10 +27,8 @@ type NodeSpec struct {
 	// Borrow bounds how much the subtree may hold beyond its limit, Lend how much of its unused limit others may hold.
 	// Both are sorted by resource and apply only under policies with bounded borrowing.
 	Borrow, Lend []ResourceLimit
-	// Applications is the largest number of applications that may run in the subtree; 0 is no limit.
-	Applications Amount
-	// Admins are the actors who may set limits below, sorted. If no node of a tree names admins, every actor may.
-	Admins []string
+	// Applications limits the number of applications that may run in the subtree: an amount, or unset for no limit.
+	Applications Limit
 	// Bindings give roles at the node and everything below it. They are in canonical form, see
 	// [access.CanonicalBindings].
 	Bindings []access.Binding
@@ -38,8 +36,8 @@ type NodeSpec struct {
 	Queueing Queueing
 	// AutoApprove approves requests for limits of the children without people. Since feature level 7.
 	AutoApprove AutoApprove
-	// WarnAt has the thresholds of the limits of the node and of everything below it. Since feature level 9.
-	WarnAt WarnAt
+	// Thresholds has the thresholds of the limits of the node and of everything below it. Since feature level 9.
+	Thresholds Thresholds
 }
 
 // AutoApprove is a rule that approves requests for higher limits of the children of a node at once. The zero value is
@@ -75,8 +73,8 @@ type PrincipalLimit struct {
 	Users, Groups []string
 	// Limits are sorted by resource; absent resources are unlimited.
 	Limits Vector
-	// Applications is the largest number of applications that may run; 0 is no limit.
-	Applications Amount
+	// Applications limits the number of applications that may run: an amount, or unset for no limit.
+	Applications Limit
 	// Description is free text.
 	Description string
 }
@@ -171,10 +169,9 @@ type PolicySpec struct {
 	Sum          string
 	ChildLimit   string
 	UnknownNodes string
-	ClaimsAt     string
+	ClaimNodes   string
 	Borrowing    string
 	Preemption   string
-	Setters      string
 }
 
 // DefaultPolicy is the policy of a root that names none.

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// WarnAt has the thresholds of limits: at how much use of a limit an event says that it is reached. Every limit of an
-// amount counts, also an advisory one, own or inherited; limits of users, groups and applications do not. The zero
+// Thresholds has the thresholds of limits: at how much use of a limit an event says that it is reached. Every limit of
+// an amount counts, also an advisory one, own or inherited; limits of users, groups and applications do not. The zero
 // value inherits that of the parent, which is none at a root.
-type WarnAt struct {
+type Thresholds struct {
 	// Percents are the thresholds, rising, 1 to MaxThresholdPercent, at most MaxThresholds.
 	Percents []int
 	// Margin is how many points the use must fall below a threshold until it can be crossed again: 1 to the lowest
@@ -30,15 +30,15 @@ const (
 )
 
 // IsZero is true if the thresholds are those of the parent.
-func (w *WarnAt) IsZero() bool { return len(w.Percents) == 0 && w.Margin == 0 && !w.None }
+func (w *Thresholds) IsZero() bool { return len(w.Percents) == 0 && w.Margin == 0 && !w.None }
 
 // Equal is true if both say the same.
-func (w *WarnAt) Equal(other *WarnAt) bool {
+func (w *Thresholds) Equal(other *Thresholds) bool {
 	return w.Margin == other.Margin && w.None == other.None && slices.Equal(w.Percents, other.Percents)
 }
 
 // MarginInForce is Margin with its default.
-func (w *WarnAt) MarginInForce() int {
+func (w *Thresholds) MarginInForce() int {
 	if w.Margin != 0 || len(w.Percents) == 0 {
 		return w.Margin
 	}
@@ -46,7 +46,7 @@ func (w *WarnAt) MarginInForce() int {
 }
 
 // String is the thresholds as text, such as "80% 95%, margin 10"; empty if they are those of the parent, or for nil.
-func (w *WarnAt) String() string {
+func (w *Thresholds) String() string {
 	if w == nil {
 		return ""
 	}

@@ -13,16 +13,27 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/authn"
+	"github.com/quorate/quorate/internal/manifest"
 	"github.com/quorate/quorate/quota"
 )
 
 // accessAs is a client that sends the token of a caller.
-func (d *testServer) accessAs(a as) quoratev1connect.AccessServiceClient {
-	return quoratev1connect.NewAccessServiceClient(a, d.url)
+func (d *testServer) accessAs(a as) accessCalls {
+	return accessCalls{
+		adminv1connect.NewAccessServiceClient(a, d.url), quoratev1connect.NewIdentityServiceClient(a, d.url),
+	}
+}
+
+// accessCalls are the calls for rights.
+type accessCalls struct {
+	adminv1connect.AccessServiceClient
+	quoratev1connect.IdentityServiceClient
 }
 
 var admin = byToken(adminToken)
@@ -49,7 +60,7 @@ func wantRefused(t *testing.T, err error, code connect.Code, field, says string)
 }
 
 // checkSecret checks that a token is what a server with the book would take, and that its record is shown.
-func (d *testServer) checkSecret(t *testing.T, secret string, shown *quoratev1.Token) access.Token {
+func (d *testServer) checkSecret(t *testing.T, secret string, shown *adminv1.Token) access.Token {
 	t.Helper()
 	token, err := authn.ParseToken(secret)
 	if err != nil {
@@ -68,13 +79,13 @@ func (d *testServer) checkSecret(t *testing.T, secret string, shown *quoratev1.T
 
 func TestBootstrapMakesTheFirstAdministrator(t *testing.T) {
 	d := secretNode(t)
-	bootstrap := func(r *quoratev1.BootstrapRequest) (*quoratev1.BootstrapResponse, error) {
+	bootstrap := func(r *adminv1.BootstrapRequest) (*adminv1.BootstrapResponse, error) {
 		return d.accessAs("").Bootstrap(t.Context(), r)
 	}
-	_, err := bootstrap(&quoratev1.BootstrapRequest{Secret: testSecret[1:]})
+	_, err := bootstrap(&adminv1.BootstrapRequest{Secret: testSecret[1:]})
 	wantRefused(t, err, connect.CodeUnauthenticated, "", "neither the bootstrap secret")
 	before := time.Now()
-	made, err := bootstrap(&quoratev1.BootstrapRequest{Secret: testSecret})
+	made, err := bootstrap(&adminv1.BootstrapRequest{Secret: testSecret})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,11 +97,11 @@ func TestBootstrapMakesTheFirstAdministrator(t *testing.T) {
 	if made.GetWrite().GetIndex() == 0 || !d.node.Book().HasAdministrator(d.node.wall) {
 		t.Errorf("made %v, and there is no administrator", made)
 	}
-	_, err = bootstrap(&quoratev1.BootstrapRequest{Secret: testSecret, Account: "other"})
+	_, err = bootstrap(&adminv1.BootstrapRequest{Secret: testSecret, Account: "other"})
 	if connect.CodeOf(err) != connect.CodeFailedPrecondition {
 		t.Errorf("with a spent secret: %v", err)
 	}
-	_, err = oneNode(t).accessAs("").Bootstrap(t.Context(), &quoratev1.BootstrapRequest{Secret: testSecret})
+	_, err = oneNode(t).accessAs("").Bootstrap(t.Context(), &adminv1.BootstrapRequest{Secret: testSecret})
 	wantRefused(t, err, connect.CodeFailedPrecondition, "", "bootstrap-secret-file")
 }
 
@@ -104,7 +115,7 @@ func TestRecoveryOverTheAPI(t *testing.T) {
 	d := openServer(t, c, "n1")
 	c.lead("n1")
 	bootstrap := func(secret string) error {
-		_, err := d.accessAs("").Bootstrap(t.Context(), &quoratev1.BootstrapRequest{Secret: secret})
+		_, err := d.accessAs("").Bootstrap(t.Context(), &adminv1.BootstrapRequest{Secret: secret})
 		return err
 	}
 	wantRefused(t, bootstrap(secret), connect.CodeFailedPrecondition, "", "quorate access recover")
@@ -132,27 +143,39 @@ func TestRecoveryOverTheAPI(t *testing.T) {
 func TestAccountsOverTheAPI(t *testing.T) {
 	d := accessNode(t, access.Guarded)
 	client := d.accessAs(admin)
-	ci := &quoratev1.Account{Name: "ci", Description: "builds", Groups: []string{"robots", "builders"}}
-	created, err := client.CreateAccount(t.Context(), &quoratev1.CreateAccountRequest{Account: ci})
+	ci := &adminv1.Account{Name: "ci", Description: "builds", Groups: []string{"robots", "builders"}}
+	created, err := client.CreateAccount(t.Context(), &adminv1.CreateAccountRequest{Account: ci})
 	if err != nil || created.GetWrite().GetIndex() == 0 {
 		t.Fatalf("created %v, %v", created, err)
 	}
-	if _, err := client.CreateAccount(t.Context(), &quoratev1.CreateAccountRequest{Account: ci}); err != nil {
+	if _, err := client.CreateAccount(t.Context(), &adminv1.CreateAccountRequest{Account: ci}); err != nil {
 		t.Errorf("repeated: %v", err)
 	}
 	other := proto.CloneOf(ci)
 	other.Description = "another"
-	_, err = client.CreateAccount(t.Context(), &quoratev1.CreateAccountRequest{Account: other})
+	_, err = client.CreateAccount(t.Context(), &adminv1.CreateAccountRequest{Account: other})
 	wantRefused(t, err, connect.CodeAlreadyExists, "account.name", "exists with other content")
-	_, err = client.CreateAccount(t.Context(), &quoratev1.CreateAccountRequest{Account: &quoratev1.Account{Name: "a b"}})
+	_, err = client.CreateAccount(t.Context(), &adminv1.CreateAccountRequest{Account: &adminv1.Account{Name: "a b"}})
 	wantRefused(t, err, connect.CodeInvalidArgument, "account.name", "not a name of an account")
 	other.Disabled = true
-	if _, err := client.UpdateAccount(t.Context(), &quoratev1.UpdateAccountRequest{Account: other}); err != nil {
-		t.Fatal(err)
+	for _, change := range []*adminv1.UpdateAccountRequest{
+		{Name: "ci", Description: &other.Description},
+		{Name: "ci", Disabled: &other.Disabled},
+		{Name: "ci"}, // and what is left out stays
+	} {
+		if _, err := client.UpdateAccount(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
 	}
-	var listed []*quoratev1.Account
+	_, err = client.UpdateAccount(t.Context(), &adminv1.UpdateAccountRequest{Name: "nobody"})
+	wantRefused(t, err, connect.CodeNotFound, "name", "there is no account")
+	_, err = client.UpdateAccount(t.Context(), &adminv1.UpdateAccountRequest{
+		Name: "ci", Groups: &adminv1.AccountGroups{Names: []string{"a/b"}},
+	})
+	wantRefused(t, err, connect.CodeInvalidArgument, "groups.names[0]", "")
+	var listed []*adminv1.Account
 	for token := ""; ; {
-		page, err := client.ListAccounts(t.Context(), &quoratev1.ListAccountsRequest{PageSize: 2, PageToken: token})
+		page, err := client.ListAccounts(t.Context(), &adminv1.ListAccountsRequest{PageSize: 2, PageToken: token})
 		if err != nil || len(page.GetAccounts()) > 2 || page.GetRead().GetServedBy() != "n1" {
 			t.Fatalf("page %v, %v", page, err)
 		}
@@ -169,21 +192,21 @@ func TestAccountsOverTheAPI(t *testing.T) {
 		!listed[1].GetDisabled() || !slices.Equal(listed[1].GetGroups(), []string{"builders", "robots"}) {
 		t.Errorf("listed %v", listed)
 	}
-	_, err = client.ListAccounts(t.Context(), &quoratev1.ListAccountsRequest{PageToken: "dQ"})
+	_, err = client.ListAccounts(t.Context(), &adminv1.ListAccountsRequest{PageToken: "dQ"})
 	wantRefused(t, err, connect.CodeInvalidArgument, "page_token", "not a page token")
-	if _, err := client.DeleteAccount(t.Context(), &quoratev1.DeleteAccountRequest{Name: "ci"}); err != nil {
+	if _, err := client.DeleteAccount(t.Context(), &adminv1.DeleteAccountRequest{Name: "ci"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = client.DeleteAccount(t.Context(), &quoratev1.DeleteAccountRequest{Name: "ci"})
+	_, err = client.DeleteAccount(t.Context(), &adminv1.DeleteAccountRequest{Name: "ci"})
 	wantRefused(t, err, connect.CodeNotFound, "name", "no account")
-	_, err = client.ListTokens(t.Context(), &quoratev1.ListTokensRequest{Account: "ci"})
+	_, err = client.ListTokens(t.Context(), &adminv1.ListTokensRequest{Account: "ci"})
 	wantRefused(t, err, connect.CodeNotFound, "account", "no account")
 }
 
 func TestTokensOverTheAPI(t *testing.T) {
 	d := accessNode(t, access.Guarded)
 	client := d.accessAs(admin)
-	made, err := client.CreateToken(t.Context(), &quoratev1.CreateTokenRequest{
+	made, err := client.CreateToken(t.Context(), &adminv1.CreateTokenRequest{
 		Account: "plain", Description: "for a test", LifeMs: 60_000, Verbs: []string{"hold", "usage.read"},
 	})
 	if err != nil {
@@ -194,22 +217,22 @@ func TestTokensOverTheAPI(t *testing.T) {
 		made.GetWrite().GetIndex() == 0 {
 		t.Errorf("made %v, kept %+v", made, record)
 	}
-	again, err := client.CreateToken(t.Context(), &quoratev1.CreateTokenRequest{Account: "plain"})
+	again, err := client.CreateToken(t.Context(), &adminv1.CreateTokenRequest{Account: "plain"})
 	if err != nil || again.GetSecret() == made.GetSecret() {
 		t.Errorf("a second token: %v", err)
 	}
 	for name, c := range map[string]struct {
-		request     *quoratev1.CreateTokenRequest
+		request     *adminv1.CreateTokenRequest
 		code        connect.Code
 		field, says string
 	}{
-		"unknown account": {&quoratev1.CreateTokenRequest{Account: "nobody"}, connect.CodeNotFound, "account", "no account"},
+		"unknown account": {&adminv1.CreateTokenRequest{Account: "nobody"}, connect.CodeNotFound, "account", "no account"},
 		"unknown verb": {
-			&quoratev1.CreateTokenRequest{Account: "plain", Verbs: []string{"hold", "hodl"}},
+			&adminv1.CreateTokenRequest{Account: "plain", Verbs: []string{"hold", "hodl"}},
 			connect.CodeInvalidArgument, "verbs[1]", "not a verb",
 		},
 		"too long a life": {
-			&quoratev1.CreateTokenRequest{Account: "plain", LifeMs: access.MaxTokenLife + 1},
+			&adminv1.CreateTokenRequest{Account: "plain", LifeMs: access.MaxTokenLife + 1},
 			connect.CodeInvalidArgument, "life_ms", "",
 		},
 	} {
@@ -220,29 +243,30 @@ func TestTokensOverTheAPI(t *testing.T) {
 		}
 		wantRefused(t, err, c.code, c.field, c.says)
 	}
-	if _, err := client.RevokeToken(t.Context(), &quoratev1.RevokeTokenRequest{Id: made.GetToken().GetId()}); err != nil {
+	if _, err := client.RevokeToken(t.Context(), &adminv1.RevokeTokenRequest{Id: made.GetToken().GetId()}); err != nil {
 		t.Fatal(err)
 	}
-	listed, err := client.ListTokens(t.Context(), &quoratev1.ListTokensRequest{Account: "plain"})
-	if err != nil || len(listed.GetTokens()) != 3 || !listed.GetTokens()[1].GetRevoked() ||
-		listed.GetTokens()[0].GetId() != plainToken.String() {
+	listed, err := client.ListTokens(t.Context(), &adminv1.ListTokensRequest{Account: "plain"})
+	revoked := slices.IndexFunc(listed.GetTokens(), (*adminv1.Token).GetRevoked) // all are of the same time
+	if err != nil || len(listed.GetTokens()) != 3 || revoked < 0 ||
+		listed.GetTokens()[revoked].GetId() != made.GetToken().GetId() {
 		t.Errorf("listed %v, %v", listed, err)
 	}
 	if text := fmt.Sprint(listed); strings.Contains(text, made.GetSecret()[len("qrt_")+14:]) {
 		t.Error("a list shows a secret")
 	}
-	_, err = client.RevokeToken(t.Context(), &quoratev1.RevokeTokenRequest{Id: access.TokenID{9}.String()})
+	_, err = client.RevokeToken(t.Context(), &adminv1.RevokeTokenRequest{Id: access.TokenID{9}.String()})
 	wantRefused(t, err, connect.CodeNotFound, "id", "no token")
-	_, err = client.RevokeToken(t.Context(), &quoratev1.RevokeTokenRequest{Id: "0000000000000"})
+	_, err = client.RevokeToken(t.Context(), &adminv1.RevokeTokenRequest{Id: "0000000000000"})
 	wantRefused(t, err, connect.CodeInvalidArgument, "id", "not an id")
 }
 
 // TestTokensEnd checks that a token whose life is not named lives no longer than the section allows.
 func TestTokensEnd(t *testing.T) {
 	d := accessNode(t, access.Open)
-	create := func(life int64) (*quoratev1.CreateTokenResponse, error) {
+	create := func(life int64) (*adminv1.CreateTokenResponse, error) {
 		return d.accessAs(admin).CreateToken(t.Context(),
-			&quoratev1.CreateTokenRequest{Account: "plain", LifeMs: life})
+			&adminv1.CreateTokenRequest{Account: "plain", LifeMs: life})
 	}
 	lives := func(want time.Duration) {
 		t.Helper()
@@ -266,14 +290,14 @@ func TestTokensEnd(t *testing.T) {
 
 func TestRotatingTokens(t *testing.T) {
 	d := accessNode(t, access.Guarded)
-	rotate := func(a as, r *quoratev1.RotateTokenRequest) (*quoratev1.RotateTokenResponse, error) {
+	rotate := func(a as, r *adminv1.RotateTokenRequest) (*adminv1.RotateTokenResponse, error) {
 		return d.accessAs(a).RotateToken(t.Context(), r)
 	}
 	d.node.changeBook(t, access.CreateToken{
 		Account: "plain", Ceiling: access.SetOf(access.UsageRead),
 		Token: d.node.newToken(access.TokenID{7: 4}),
 	})
-	made, err := rotate(byToken(access.TokenID{7: 4}), &quoratev1.RotateTokenRequest{})
+	made, err := rotate(byToken(access.TokenID{7: 4}), &adminv1.RotateTokenRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,47 +308,47 @@ func TestRotatingTokens(t *testing.T) {
 		t.Errorf("made %+v, the old one is %+v", record, old)
 	}
 	// The other token of the account can do more than the caller's.
-	_, err = rotate(byToken(access.TokenID{7: 4}), &quoratev1.RotateTokenRequest{Id: plainToken.String()})
+	_, err = rotate(byToken(access.TokenID{7: 4}), &adminv1.RotateTokenRequest{Id: plainToken.String()})
 	wantRefused(t, err, connect.CodePermissionDenied, "", "does not have access.manage")
-	_, err = rotate("", &quoratev1.RotateTokenRequest{Id: plainToken.String()})
+	_, err = rotate("", &adminv1.RotateTokenRequest{Id: plainToken.String()})
 	wantRefused(t, err, connect.CodeUnauthenticated, "", "access.manage")
-	_, err = rotate("", &quoratev1.RotateTokenRequest{})
+	_, err = rotate("", &adminv1.RotateTokenRequest{})
 	wantRefused(t, err, connect.CodeInvalidArgument, "id", "no token of an account")
-	made, err = rotate(admin, &quoratev1.RotateTokenRequest{Id: plainToken.String(), OverlapMs: proto.Int64(0)})
+	made, err = rotate(admin, &adminv1.RotateTokenRequest{Id: plainToken.String(), OverlapMs: proto.Int64(0)})
 	if err != nil || made.GetToken().GetAccount() != "plain" {
 		t.Errorf("by an administrator: %v, %v", made, err)
 	}
 	if old, _ = d.node.Book().Token(plainToken); old.IsLive(d.node.wall) {
 		t.Errorf("without an overlap, the old token lives: %+v", old)
 	}
-	_, err = rotate(admin, &quoratev1.RotateTokenRequest{Id: plainToken.String()})
+	_, err = rotate(admin, &adminv1.RotateTokenRequest{Id: plainToken.String()})
 	wantRefused(t, err, connect.CodeFailedPrecondition, "id", "has ended")
 }
 
 func TestRefusalsOverTheAPI(t *testing.T) {
 	d := accessNode(t, access.Guarded)
 	client := d.accessAs(admin)
-	leaked := &quoratev1.RefusedCredential{
-		Kind: quoratev1.RefusedKind_REFUSED_KIND_USER, Name: "github/1", Reason: "it leaked",
+	leaked := &adminv1.RefusedCredential{
+		Kind: adminv1.RefusedKind_REFUSED_KIND_USER, Name: "github/1", Reason: "it leaked",
 		EndsAt: timestamppb.New(time.Now().Add(time.Hour).Truncate(time.Millisecond)),
 	}
-	answer, err := client.RefuseCredential(t.Context(), &quoratev1.RefuseCredentialRequest{Refused: leaked})
+	answer, err := client.RefuseCredential(t.Context(), &adminv1.RefuseCredentialRequest{Refused: leaked})
 	if err != nil || answer.GetWrite().GetIndex() == 0 {
 		t.Fatalf("refused %v, %v", answer, err)
 	}
 	bad := proto.CloneOf(leaked)
 	bad.EndsAt = nil
-	_, err = client.RefuseCredential(t.Context(), &quoratev1.RefuseCredentialRequest{Refused: bad})
+	_, err = client.RefuseCredential(t.Context(), &adminv1.RefuseCredentialRequest{Refused: bad})
 	wantRefused(t, err, connect.CodeInvalidArgument, "refused.ends_at", "not a time to end")
 	bad = proto.CloneOf(leaked)
 	bad.Name = "me"
-	_, err = client.RefuseCredential(t.Context(), &quoratev1.RefuseCredentialRequest{Refused: bad})
+	_, err = client.RefuseCredential(t.Context(), &adminv1.RefuseCredentialRequest{Refused: bad})
 	wantRefused(t, err, connect.CodeInvalidArgument, "refused.name", "not a user")
-	listed, err := client.ListRefusedCredentials(t.Context(), &quoratev1.ListRefusedCredentialsRequest{})
+	listed, err := client.ListRefusedCredentials(t.Context(), &adminv1.ListRefusedCredentialsRequest{})
 	if err != nil || len(listed.GetRefused()) != 1 || !proto.Equal(listed.GetRefused()[0], leaked) {
 		t.Errorf("listed %v, %v", listed, err)
 	}
-	allow := &quoratev1.AllowCredentialRequest{Kind: leaked.GetKind(), Name: leaked.GetName()}
+	allow := &adminv1.AllowCredentialRequest{Kind: leaked.GetKind(), Name: leaked.GetName()}
 	if _, err := client.AllowCredential(t.Context(), allow); err != nil {
 		t.Fatal(err)
 	}
@@ -334,8 +358,8 @@ func TestRefusalsOverTheAPI(t *testing.T) {
 
 func TestModeOverTheAPI(t *testing.T) {
 	d := accessNode(t, access.Watching)
-	set := func(mode quoratev1.AccessMode) (*quoratev1.SetAccessModeResponse, error) {
-		return d.accessAs(admin).SetAccessMode(t.Context(), &quoratev1.SetAccessModeRequest{Mode: mode})
+	set := func(mode quoratev1.AccessMode) (*adminv1.SetAccessModeResponse, error) {
+		return d.accessAs(admin).SetAccessMode(t.Context(), &adminv1.SetAccessModeRequest{Mode: mode})
 	}
 	answer, err := set(quoratev1.AccessMode_ACCESS_MODE_GUARDED)
 	if err != nil || answer.GetBefore() != quoratev1.AccessMode_ACCESS_MODE_WATCHING || answer.GetWrite().GetIndex() == 0 {
@@ -352,7 +376,7 @@ func TestReadsAskTheBookThatTheyRead(t *testing.T) {
 	d.node.changeBook(t, access.DeleteAccount{Name: "ops"})
 	d.node.behind.Store(old)
 	if _, err := d.accessAs(byToken(operatorToken)).
-		ListAccounts(t.Context(), &quoratev1.ListAccountsRequest{}); connect.CodeOf(err) != connect.CodePermissionDenied {
+		ListAccounts(t.Context(), &adminv1.ListAccountsRequest{}); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("an operator reads accounts: %v", err)
 	}
 	d.node.changeBook(t, access.RevokeToken{ID: plainToken}, access.CreateAccount{Account: access.Account{Name: "second"}},
@@ -364,7 +388,7 @@ func TestReadsAskTheBookThatTheyRead(t *testing.T) {
 	d.node.useSection(t, access.Section{Bindings: []access.Binding{
 		{Role: access.RoleRoot, To: []access.Subject{{Kind: access.AccountSubject, Name: "second"}}},
 	}})
-	_, err := d.accessAs(admin).ListAccounts(t.Context(), &quoratev1.ListAccountsRequest{})
+	_, err := d.accessAs(admin).ListAccounts(t.Context(), &adminv1.ListAccountsRequest{})
 	wantRefused(t, err, connect.CodePermissionDenied, "", "account/admin does not have access.read")
 }
 
@@ -436,11 +460,11 @@ func TestWhoCan(t *testing.T) {
 	whoCan := func(a as, verb, place string) (string, error) {
 		tree, node, _ := strings.Cut(place, ":")
 		answer, err := d.accessAs(a).WhoCan(t.Context(),
-			&quoratev1.WhoCanRequest{Verb: verb, Tree: tree, Node: node})
+			&adminv1.WhoCanRequest{Verb: verb, Tree: tree, Node: node})
 		var list []string
 		for _, b := range answer.GetBindings() {
 			list = append(list, fmt.Sprintf("%s:%s %s", b.GetTree(), b.GetNode(),
-				strings.Join(b.GetBinding().GetTo(), ",")))
+				strings.Join(manifest.SubjectTexts(b.GetBinding().GetSubjects()), ",")))
 		}
 		return strings.Join(list, "; "), err
 	}
@@ -481,7 +505,7 @@ func TestTokensAreMadeOnTheLeader(t *testing.T) {
 	follower, leader := openServer(t, c, "n1"), openServer(t, c, "n2")
 	c.lead("n2")
 	c.bookWith(t, access.Open)
-	made, err := follower.accessAs("").CreateToken(t.Context(), &quoratev1.CreateTokenRequest{Account: "plain"})
+	made, err := follower.accessAs("").CreateToken(t.Context(), &adminv1.CreateTokenRequest{Account: "plain"})
 	if err != nil {
 		t.Fatal(err)
 	}

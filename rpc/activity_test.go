@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/internal/activity"
 	"github.com/quorate/quorate/quota"
@@ -48,12 +49,12 @@ func TestGetActivity(t *testing.T) {
 	d := oneNode(t)
 	service := handlers.NewActivity(d.node, log)
 	got, err := service.GetActivity(t.Context(),
-		&quoratev1.GetActivityRequest{Tree: "cern", Resource: "gpu", Read: &quoratev1.ReadOptions{MinIndex: 5}})
+		&quoratev1beta1.GetActivityRequest{Tree: "cern", Resource: "gpu", Read: &quoratev1.ReadOptions{MinIndex: 5}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &quoratev1.GetActivityResponse{
-		Steps: []*quoratev1.ActivityStep{{
+	want := &quoratev1beta1.GetActivityResponse{
+		Steps: []*quoratev1beta1.ActivityStep{{
 			BeginsAt: timestamppb.New(noon), Held: 1, Waiting: 2, Granted: 3, Released: 4, Lost: 5, LongestWaitMs: 6,
 			States: map[string]int64{"free": 7},
 		}},
@@ -67,24 +68,24 @@ func TestGetActivity(t *testing.T) {
 		t.Errorf("asked for %+v; want (-), got (+):\n%s", log.asked, diff)
 	}
 	for name, c := range map[string]struct {
-		request *quoratev1.GetActivityRequest
+		request *quoratev1beta1.GetActivityRequest
 		code    connect.Code
 		field   string
 	}{
-		"nothing seen": {&quoratev1.GetActivityRequest{Tree: "cern"}, connect.CodeNotFound, "node"},
+		"nothing seen": {&quoratev1beta1.GetActivityRequest{Tree: "cern"}, connect.CodeNotFound, "node"},
 		"resource of a node": {
-			&quoratev1.GetActivityRequest{Tree: "cern", Node: "physics", Resource: "gpu"},
+			&quoratev1beta1.GetActivityRequest{Tree: "cern", Node: "physics", Resource: "gpu"},
 			connect.CodeInvalidArgument, "node",
 		},
 		"nodes and a node": {
-			&quoratev1.GetActivityRequest{Tree: "cern", Node: "physics", Nodes: []string{"physics"}},
+			&quoratev1beta1.GetActivityRequest{Tree: "cern", Node: "physics", Nodes: []string{"physics"}},
 			connect.CodeInvalidArgument, "nodes",
 		},
 		"nodes and a resource": {
-			&quoratev1.GetActivityRequest{Tree: "cern", Resource: "gpu", Nodes: []string{"physics"}},
+			&quoratev1beta1.GetActivityRequest{Tree: "cern", Resource: "gpu", Nodes: []string{"physics"}},
 			connect.CodeInvalidArgument, "nodes",
 		},
-		"linearizable": {&quoratev1.GetActivityRequest{Tree: "cern", Read: &quoratev1.ReadOptions{
+		"linearizable": {&quoratev1beta1.GetActivityRequest{Tree: "cern", Read: &quoratev1.ReadOptions{
 			Consistency: quoratev1.Consistency_CONSISTENCY_LINEARIZABLE,
 		}}, connect.CodeInvalidArgument, "read.consistency"},
 	} {
@@ -106,13 +107,13 @@ func TestActivityOfSeveralNodes(t *testing.T) {
 		}},
 	}
 	got, err := handlers.NewActivity(oneNode(t).node, log).GetActivity(t.Context(),
-		&quoratev1.GetActivityRequest{Tree: "cern", Nodes: []string{"", "physics"}, LastSteps: 12})
+		&quoratev1beta1.GetActivityRequest{Tree: "cern", Nodes: []string{"", "physics"}, LastSteps: 12})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []*quoratev1.ActivitySeries{{}, {Node: "physics", Steps: []*quoratev1.ActivityStep{{
+	want := []*quoratev1beta1.ActivitySeries{{}, {Node: "physics", Steps: []*quoratev1beta1.ActivityStep{{
 		BeginsAt: timestamppb.New(noon),
-		Amounts: map[string]*quoratev1.ActivityAmount{
+		Amounts: map[string]*quoratev1beta1.ActivityAmount{
 			"cores": {
 				Unit: quoratev1.Unit_UNIT_COUNT, Used: 4, Waiting: 2,
 				Limit: &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: 5}},

@@ -34,7 +34,7 @@ func TestAnswersMustBeTaken(t *testing.T) {
 			_, _ = w.Write(bytes.Repeat([]byte("x"), 64<<20))
 		})
 	}}))
-	const restorePath = "/quorate.v1.SnapshotService/Restore"
+	const restorePath = "/quorate.admin.v1.SnapshotService/Restore"
 	mux.Handle(restorePath, d.newPipeline(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(1500 * time.Millisecond)
 		_, _ = io.WriteString(w, "restored")

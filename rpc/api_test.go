@@ -10,8 +10,9 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/cluster"
 )
 
@@ -197,15 +198,14 @@ func TestBadInput(t *testing.T) {
 func TestANodeNeedsItsTree(t *testing.T) {
 	d := oneNode(t)
 	for path, more := range map[string]string{
-		"TreeService/ApplyTrees":           `"subtree":{"name":"cern","nodes":[{"path":"physics"}]},`,
-		"TreeService/GetConfiguration":     "",
-		"TreeService/ListRevisions":        "",
-		"TreeService/ListScheduledLimits":  "",
-		"LimitRequestService/ListRequests": "",
-		"AuditService/ListRecords":         "",
-		"AccessService/WhoCan":             `"verb":"limits.set",`,
+		"admin.v1.ConfigurationService/GetConfiguration": "",
+		"admin.v1.ConfigurationService/ListRevisions":    "",
+		"v1.TreeService/ListScheduledLimits":             "",
+		"v1beta1.LimitRequestService/ListRequests":       "",
+		"admin.v1.AuditService/ListRecords":              "",
+		"admin.v1.AccessService/WhoCan":                  `"verb":"limits.set",`,
 	} {
-		got := send(t, "POST", d.url+"/quorate.v1."+path, `{`+more+`"node":"physics"}`)
+		got := send(t, "POST", d.url+"/quorate."+path, `{`+more+`"node":"physics"}`)
 		if got.status != http.StatusBadRequest || !strings.Contains(got.body, "node: it needs tree") {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
@@ -270,7 +270,7 @@ func TestConfiguration(t *testing.T) {
 		len(breaches) != 1 || breaches[0].GetNode() != "physics" {
 		t.Errorf("breach: %v", err)
 	}
-	history, err := trees.ListRevisions(t.Context(), &quoratev1.ListRevisionsRequest{})
+	history, err := trees.ListRevisions(t.Context(), &adminv1.ListRevisionsRequest{})
 	if err != nil || len(history.GetRevisions()) != 2 || history.GetRevisions()[0].GetReason() != "less physics" ||
 		history.GetRevisions()[0].GetRequestId() != "r1" {
 		t.Errorf("history: %v, %v", history, err)
@@ -474,8 +474,8 @@ func TestStatus(t *testing.T) {
 	c.lead("n2")
 	first.applyCERN(t)
 	c.members = append(c.members, cluster.Member{ID: "n3", HTTPAddr: "127.0.0.1:1", Voter: true})
-	client := quoratev1connect.NewClusterServiceClient(overHTTP2, first.url)
-	status, err := client.GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+	client := adminv1connect.NewClusterServiceClient(overHTTP2, first.url)
+	status, err := client.GetStatus(t.Context(), &adminv1.GetStatusRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,18 +483,23 @@ func TestStatus(t *testing.T) {
 		status.GetRevision() != 1 || status.GetTombstoneMs() != 600_000 {
 		t.Errorf("got %v", status)
 	}
-	roles := fmt.Sprint(status.GetMembers()[0].GetRole(), status.GetMembers()[1].GetRole(),
-		status.GetMembers()[2].GetReachable())
-	if roles != "ROLE_FOLLOWER ROLE_LEADER false" ||
-		!strings.Contains(status.GetMembers()[2].GetProblem(), "n3 does not answer") {
-		t.Errorf("got %s, %v", roles, status.GetMembers()[2])
-	}
-	local, err := client.GetStatus(t.Context(), &quoratev1.GetStatusRequest{Local: true})
-	if err != nil || len(local.GetMembers()) != 1 {
-		t.Errorf("local: %v, %v", local, err)
+	if own := status.GetMember(); own.GetId() != "n1" || own.GetRole() != adminv1.Role_ROLE_FOLLOWER ||
+		own.GetSeat() != adminv1.Seat_SEAT_VOTER || !own.GetReachable() || own.GetHealthy() {
+		t.Errorf("the node shows itself as %v", own)
 	}
 	c.lead("")
-	if status, err = client.GetStatus(t.Context(), &quoratev1.GetStatusRequest{}); err != nil ||
+	list, err := client.ListMembers(t.Context(), &adminv1.ListMembersRequest{})
+	if err != nil || len(list.GetMembers()) != 3 {
+		t.Fatalf("without a leader: %v, %v", list, err)
+	}
+	if reached := list.GetMembers()[1]; !reached.GetReachable() || reached.GetHealthy() ||
+		reached.GetRole() != adminv1.Role_ROLE_FOLLOWER || reached.GetProblem() != "no leader looks after it" {
+		t.Errorf("n2 is shown as %v", reached)
+	}
+	if lost := list.GetMembers()[2]; lost.GetReachable() || !strings.Contains(lost.GetProblem(), "n3 does not answer") {
+		t.Errorf("n3 is shown as %v", lost)
+	}
+	if status, err = client.GetStatus(t.Context(), &adminv1.GetStatusRequest{}); err != nil ||
 		!strings.Contains(status.GetProblem(), "no leader") {
 		t.Errorf("without a leader: %v, %v", status, err)
 	}

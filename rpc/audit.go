@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/audit"
@@ -22,8 +22,9 @@ type AuditLog interface {
 	Note(audit.Record)
 	// Require returns when the records are on disk, or with the reason why they may not be.
 	Require(context.Context, ...audit.Record) error
-	// Recent returns the newest records, oldest first.
-	Recent() []audit.Record
+	// Recent returns the newest records, oldest first, and the sequence number of the last of them. Sequence numbers have
+	// no gaps, and those of a server are higher after a restart.
+	Recent() (records []audit.Record, newest uint64)
 }
 
 // recordedVerbs are those of calls that a server records although the ledger has no record of them: what they read is
@@ -61,7 +62,7 @@ func (s *Server) auditCall(r *http.Request, call *observe.Call, code string) {
 
 func (s *Server) isRecorded(r *http.Request) bool {
 	known := s.procedures[r.URL.Path]
-	return r.URL.Path == quoratev1connect.AccessServiceBootstrapProcedure || recordedVerbs.Has(known.Rule.Verb) ||
+	return r.URL.Path == adminv1connect.AccessServiceBootstrapProcedure || recordedVerbs.Has(known.Rule.Verb) ||
 		s.auditReads && known.Kind == procedures.ServesClients && !known.ChangesState && !known.Uploads
 }
 
@@ -89,9 +90,9 @@ func hostOf(address string) string {
 	return address
 }
 
-func (s *Server) recentAudit() []audit.Record {
+func (s *Server) recentAudit() (records []audit.Record, newest uint64) {
 	if s.audit == nil {
-		return nil
+		return nil, 0
 	}
 	return s.audit.Recent()
 }

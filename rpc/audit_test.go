@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/audit"
 )
@@ -44,10 +46,10 @@ func (n *notedRecords) Require(_ context.Context, list ...audit.Record) error {
 	return nil
 }
 
-func (n *notedRecords) Recent() []audit.Record {
+func (n *notedRecords) Recent() (records []audit.Record, newest uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return append([]audit.Record(nil), n.list...)
+	return append([]audit.Record(nil), n.list...), uint64(len(n.list))
 }
 
 // take returns what was noted since the last time, as soon as there is anything: a call is recorded when it has ended.
@@ -82,8 +84,8 @@ func auditedNode(t *testing.T) (*testServer, *notedRecords) {
 	return d, log
 }
 
-func (d *testServer) auditAs(a as) quoratev1connect.AuditServiceClient {
-	return quoratev1connect.NewAuditServiceClient(a, d.url)
+func (d *testServer) auditAs(a as) adminv1connect.AuditServiceClient {
+	return adminv1connect.NewAuditServiceClient(a, d.url)
 }
 
 // TestCallsAreRecorded: refusals, and calls that the ledger does not record; nothing else.
@@ -92,7 +94,7 @@ func TestCallsAreRecorded(t *testing.T) {
 	plain := byToken(plainToken)
 	revoked := as(tokenOf(access.TokenID{6: 9}).Reveal())
 	request := func(method, body string, a as) {
-		r, err := http.NewRequestWithContext(t.Context(), "POST", d.url+"/quorate.v1."+method, strings.NewReader(body))
+		r, err := http.NewRequestWithContext(t.Context(), "POST", d.url+"/quorate."+method, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,21 +111,21 @@ func TestCallsAreRecorded(t *testing.T) {
 		want         string
 	}{
 		{
-			"AccessService/ListAccounts", `{}`, plain,
+			"admin.v1.AccessService/ListAccounts", `{}`, plain,
 			"refusal refused AccessService/ListAccounts by accountaccount/plain permission_denied",
 		},
 		{
-			"AccessService/ListAccounts", `{}`, "",
+			"admin.v1.AccessService/ListAccounts", `{}`, "",
 			"refusal refused AccessService/ListAccounts by anonymous unauthenticated",
 		},
-		{"TreeService/GetTree", `{"name":"cern"}`, revoked, "refusal refused TreeService/GetTree by anonymous unauthenticated"},
-		{"AuditService/ListRecords", `{}`, admin, "call done AuditService/ListRecords by accountaccount/admin "},
+		{"v1.TreeService/GetTree", `{"name":"cern"}`, revoked, "refusal refused TreeService/GetTree by anonymous unauthenticated"},
+		{"admin.v1.AuditService/ListRecords", `{}`, admin, "call done AuditService/ListRecords by accountaccount/admin "},
 		{
-			"AccessService/Bootstrap", `{"secret":"no"}`, "",
+			"admin.v1.AccessService/Bootstrap", `{"secret":"no"}`, "",
 			"call failed AccessService/Bootstrap by anonymous failed_precondition",
 		},
-		{"AccessService/ListAccounts", `{}`, admin, ""},
-		{"AccessService/WhoAmI", `{}`, plain, ""},
+		{"admin.v1.AccessService/ListAccounts", `{}`, admin, ""},
+		{"v1.IdentityService/WhoAmI", `{}`, plain, ""},
 	} {
 		request(tc.method, tc.body, tc.caller)
 		if got := log.take(tc.want); got != tc.want {
@@ -144,15 +146,15 @@ func TestAuditRecordsInPages(t *testing.T) {
 			Changes: []audit.Change{{Tree: "cern", Node: []string{"atlas", "cms/x"}[i%2], Field: "limit cores", After: "1"}},
 		})
 	}
-	list := func(request *quoratev1.ListRecordsRequest) []*quoratev1.AuditRecord {
-		var all []*quoratev1.AuditRecord
+	list := func(request *adminv1.ListRecordsRequest) []*adminv1.AuditRecord {
+		var all []*adminv1.AuditRecord
 		for {
 			page, err := d.auditAs(admin).ListRecords(t.Context(), request)
 			if err != nil {
 				t.Fatal(err)
 			}
 			all = append(all, page.GetRecords()...)
-			if request.After = page.GetNext(); request.GetAfter() == 0 {
+			if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
 				return all
 			}
 			if len(page.GetRecords()) > 100 {
@@ -161,44 +163,58 @@ func TestAuditRecordsInPages(t *testing.T) {
 		}
 	}
 	for name, tc := range map[string]struct {
-		request *quoratev1.ListRecordsRequest
+		request *adminv1.ListRecordsRequest
 		want    int
 	}{
-		"all":     {&quoratev1.ListRecordsRequest{}, 2500},
-		"user":    {&quoratev1.ListRecordsRequest{User: "account/anna"}, 1250},
-		"action":  {&quoratev1.ListRecordsRequest{Action: "MoveNode", User: "account/peter"}, 625},
-		"place":   {&quoratev1.ListRecordsRequest{Tree: "cern", Node: "cms"}, 1250},
-		"nowhere": {&quoratev1.ListRecordsRequest{Tree: "cern", Node: "cm"}, 0},
-		"since": {&quoratev1.ListRecordsRequest{
+		"all":     {&adminv1.ListRecordsRequest{}, 2500},
+		"user":    {&adminv1.ListRecordsRequest{User: "account/anna"}, 1250},
+		"action":  {&adminv1.ListRecordsRequest{Action: "MoveNode", User: "account/peter"}, 625},
+		"place":   {&adminv1.ListRecordsRequest{Tree: "cern", Node: "cms"}, 1250},
+		"nowhere": {&adminv1.ListRecordsRequest{Tree: "cern", Node: "cm"}, 0},
+		"since": {&adminv1.ListRecordsRequest{
 			BeginsAt: timestamppb.New(since.Add(2490 * time.Millisecond)),
 		}, 10},
-		"refused": {&quoratev1.ListRecordsRequest{Refused: true}, 0},
-		"after":   {&quoratev1.ListRecordsRequest{After: 2495}, 5},
+		"refused": {&adminv1.ListRecordsRequest{Refused: true}, 0},
+		"after":   {&adminv1.ListRecordsRequest{AfterRecord: 2495}, 5},
 	} {
 		if got := list(tc.request); len(got) != tc.want {
 			t.Errorf("%s: %d records, want %d", name, len(got), tc.want)
 		}
 	}
-	newest := list(&quoratev1.ListRecordsRequest{NewestFirst: true})
-	falls := slices.IsSortedFunc(newest, func(a, b *quoratev1.AuditRecord) int {
+	newest := list(&adminv1.ListRecordsRequest{NewestFirst: true})
+	falls := slices.IsSortedFunc(newest, func(a, b *adminv1.AuditRecord) int {
 		return cmp.Compare(b.GetNumber(), a.GetNumber())
 	})
 	if len(newest) != 2500 || newest[0].GetNumber() != 2500 || newest[2499].GetNumber() != 1 || !falls {
 		t.Errorf("newest first: %d records, %d to %d", len(newest), newest[0].GetNumber(), newest[len(newest)-1].GetNumber())
 	}
-	if got := list(&quoratev1.ListRecordsRequest{NewestFirst: true, After: 6, User: "account/peter"}); len(got) != 2 {
-		t.Errorf("newest first, before 6: %d records, want those of 4 and 2", len(got))
+	if got := list(&adminv1.ListRecordsRequest{
+		NewestFirst: true, AfterRecord: 2480, User: "account/peter", PageSize: 3,
+	}); len(got) != 10 || got[0].GetNumber() != 2500 || got[9].GetNumber() != 2482 {
+		t.Errorf("newest first, after 2480: %v", got)
 	}
-	last := list(&quoratev1.ListRecordsRequest{After: 2499})[0]
+	last := list(&adminv1.ListRecordsRequest{AfterRecord: 2499})[0]
 	if last.GetHash() != d.node.records.Head().Hash.String() || last.GetChanges()[0].GetAfter() != "1" {
 		t.Errorf("got %v", last)
 	}
 	log.Note(audit.Record{Kind: audit.Refusal, Outcome: audit.Refused, Action: "X"})
-	own := list(&quoratev1.ListRecordsRequest{Source: quoratev1.AuditSource_AUDIT_SOURCE_SERVER, Refused: true})
+	own := list(&adminv1.ListRecordsRequest{Source: adminv1.AuditSource_AUDIT_SOURCE_SERVER, Refused: true})
 	if len(own) != 1 || own[0].GetAction() != "X" || own[0].GetHash() != "" {
 		t.Errorf("of the server: %v", own)
 	}
-	_, err := d.auditAs(byToken(plainToken)).ListRecords(t.Context(), &quoratev1.ListRecordsRequest{})
+	ofCalls := &adminv1.ListRecordsRequest{
+		Source: adminv1.AuditSource_AUDIT_SOURCE_SERVER, PageSize: 1, NewestFirst: true,
+	}
+	first, err := d.auditAs(admin).ListRecords(t.Context(), ofCalls)
+	if err != nil || len(first.GetRecords()) != 1 {
+		t.Fatalf("the newest record: %v, %v", first, err)
+	}
+	ofCalls.PageToken = first.GetNextPageToken() // the call itself was recorded too, before this page
+	if before, err := d.auditAs(admin).ListRecords(t.Context(), ofCalls); err != nil || len(before.GetRecords()) != 1 ||
+		proto.Equal(before.GetRecords()[0], first.GetRecords()[0]) {
+		t.Errorf("after %v: %v, %v", first, before, err)
+	}
+	_, err = d.auditAs(byToken(plainToken)).ListRecords(t.Context(), &adminv1.ListRecordsRequest{})
 	if connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("without the right: %v", err)
 	}
@@ -216,8 +232,8 @@ func TestRequiredAudit(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	log.blocked = errors.New("the disk is full")
-	change := &quoratev1.HoldNodeRequest{Tree: "cern"}
-	_, err := d.trees().HoldNode(t.Context(), change)
+	change := &adminv1.CordonNodeRequest{Tree: "cern"}
+	_, err := d.trees().CordonNode(t.Context(), change)
 	if p := problemOf(t, err); p.GetReason() != "AUDIT_BLOCKED" || !p.GetNotApplied() ||
 		connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Errorf("got %v", err)
@@ -226,7 +242,7 @@ func TestRequiredAudit(t *testing.T) {
 		t.Errorf("a grant: %v", err)
 	}
 	log.blocked = nil
-	if _, err := d.trees().HoldNode(t.Context(), change); err != nil {
+	if _, err := d.trees().CordonNode(t.Context(), change); err != nil {
 		t.Error(err)
 	}
 }

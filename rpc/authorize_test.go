@@ -12,8 +12,8 @@ import (
 	"connectrpc.com/connect"
 	"connectrpc.com/grpcreflect"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/authn"
 	"github.com/quorate/quorate/quota"
@@ -111,14 +111,14 @@ func (d *testServer) metric(t *testing.T, series string) string {
 	return value
 }
 
-func (d *testServer) clusterAs(a as) quoratev1connect.ClusterServiceClient {
-	return quoratev1connect.NewClusterServiceClient(a, d.url)
+func (d *testServer) clusterAs(a as) adminv1connect.ClusterServiceClient {
+	return adminv1connect.NewClusterServiceClient(a, d.url)
 }
 
 func TestGuardedClusterAsksTheVerbOfTheMethod(t *testing.T) {
 	d := accessNode(t, access.Guarded)
-	digests := func(a as) error {
-		_, err := d.clusterAs(a).GetDigests(t.Context(), &quoratev1.GetDigestsRequest{})
+	level := func(a as) error {
+		_, err := d.clusterAs(a).GetLevel(t.Context(), &adminv1.GetLevelRequest{})
 		return err
 	}
 	for name, c := range map[string]struct {
@@ -139,7 +139,7 @@ func TestGuardedClusterAsksTheVerbOfTheMethod(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := digests(c.caller)
+			err := level(c.caller)
 			if c.code == 0 {
 				if err != nil {
 					t.Errorf("refused: %v", err)
@@ -155,7 +155,7 @@ func TestGuardedClusterAsksTheVerbOfTheMethod(t *testing.T) {
 		})
 	}
 	d.node.changeBook(t, access.RevokeToken{ID: operatorToken})
-	if err := digests(byToken(operatorToken)); connect.CodeOf(err) != connect.CodeUnauthenticated {
+	if err := level(byToken(operatorToken)); connect.CodeOf(err) != connect.CodeUnauthenticated {
 		t.Errorf("with a revoked token: %v", err)
 	}
 }
@@ -186,10 +186,10 @@ func TestMethodsThatAskTheClusterRefuseStrangers(t *testing.T) {
 func TestWatchingCountsAndServes(t *testing.T) {
 	d := accessNode(t, access.Watching)
 	const series = `quorate_access_would_refuse_total{verb="cluster.read"}`
-	if _, err := d.clusterAs("").GetDigests(t.Context(), &quoratev1.GetDigestsRequest{}); err != nil {
+	if _, err := d.clusterAs("").GetLevel(t.Context(), &adminv1.GetLevelRequest{}); err != nil {
 		t.Errorf("refused: %v", err)
 	}
-	status, err := d.clusterAs(byToken(plainToken)).GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+	status, err := d.clusterAs(byToken(plainToken)).GetStatus(t.Context(), &adminv1.GetStatusRequest{})
 	if err != nil || status.GetTerm() == 0 {
 		t.Errorf("status %v, %v", status, err)
 	}
@@ -197,7 +197,7 @@ func TestWatchingCountsAndServes(t *testing.T) {
 		t.Errorf("counted %s, want 2", got)
 	}
 	if _, err := d.clusterAs(byToken(operatorToken)).
-		GetDigests(t.Context(), &quoratev1.GetDigestsRequest{}); err != nil {
+		GetLevel(t.Context(), &adminv1.GetLevelRequest{}); err != nil {
 		t.Errorf("refused: %v", err)
 	}
 	if got := d.metric(t, series); got != "2" {
@@ -210,17 +210,17 @@ func TestWatchingCountsAndServes(t *testing.T) {
 func TestWatchingLogsWhatItWouldRefuse(t *testing.T) {
 	d := accessNode(t, access.Watching)
 	log := d.listen()
-	if _, err := d.clusterAs(byToken(plainToken)).GetDigests(t.Context(), &quoratev1.GetDigestsRequest{}); err != nil {
+	if _, err := d.clusterAs(byToken(plainToken)).GetLevel(t.Context(), &adminv1.GetLevelRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.allocationsAs(byToken(plainToken)).Allocate(t.Context(), request("a", "cern:physics", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.clusterAs("").GetDigests(t.Context(), &quoratev1.GetDigestsRequest{}); err != nil {
+	if _, err := d.clusterAs("").GetLevel(t.Context(), &adminv1.GetLevelRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		`user=account/plain verb=cluster.read node="the cluster" procedure=/quorate.v1.ClusterService/GetDigests`,
+		`user=account/plain verb=cluster.read node="the cluster" procedure=/quorate.admin.v1.ClusterService/GetLevel`,
 		`user=account/plain verb=hold node=cern:physics procedure=/quorate.v1.AllocationService/Allocate`,
 		`user=anonymous verb=cluster.read node="the cluster"`,
 	} {
@@ -229,7 +229,7 @@ func TestWatchingLogsWhatItWouldRefuse(t *testing.T) {
 		}
 	}
 	for range 10 * observe.MaxFailureLines {
-		if _, err := d.clusterAs("").GetDigests(t.Context(), &quoratev1.GetDigestsRequest{}); err != nil {
+		if _, err := d.clusterAs("").GetLevel(t.Context(), &adminv1.GetLevelRequest{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -241,7 +241,7 @@ func TestWatchingLogsWhatItWouldRefuse(t *testing.T) {
 func TestOpenClusterAsksNothing(t *testing.T) {
 	d := oneNode(t)
 	for _, caller := range []as{"", byToken(access.TokenID{1})} {
-		if _, err := d.clusterAs(caller).GetDigests(t.Context(), &quoratev1.GetDigestsRequest{}); err != nil {
+		if _, err := d.clusterAs(caller).GetLevel(t.Context(), &adminv1.GetLevelRequest{}); err != nil {
 			t.Errorf("refused: %v", err)
 		}
 	}
@@ -252,23 +252,23 @@ func TestOpenClusterAsksNothing(t *testing.T) {
 
 func TestStatusForEveryone(t *testing.T) {
 	d := accessNode(t, access.Guarded)
-	whole, err := d.clusterAs(byToken(operatorToken)).GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
-	if err != nil || whole.GetTerm() == 0 || len(whole.GetMembers()) != 1 || whole.GetRevision() == 0 {
+	whole, err := d.clusterAs(byToken(operatorToken)).GetStatus(t.Context(), &adminv1.GetStatusRequest{})
+	if err != nil || whole.GetTerm() == 0 || whole.GetMember().GetId() != "n1" || whole.GetRevision() == 0 {
 		t.Errorf("an operator sees %v, %v", whole, err)
 	}
 	for _, caller := range []as{"", byToken(plainToken)} {
-		got, err := d.clusterAs(caller).GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
-		want := &quoratev1.GetStatusResponse{ServedBy: "n1", LeaderId: "n1", ClusterName: "test"}
+		got, err := d.clusterAs(caller).GetStatus(t.Context(), &adminv1.GetStatusRequest{})
+		want := &adminv1.GetStatusResponse{ServedBy: "n1", LeaderId: "n1", ClusterName: "test"}
 		if err != nil || got.String() != want.String() {
 			t.Errorf("%q sees %v, %v", caller, got, err)
 		}
-		list, err := d.clusterAs(caller).ListMembers(t.Context(), &quoratev1.ListMembersRequest{})
+		list, err := d.clusterAs(caller).ListMembers(t.Context(), &adminv1.ListMembersRequest{})
 		if err != nil || len(list.GetMembers()) > 0 || list.GetLeaderId() != "n1" {
 			t.Errorf("%q sees the members %v, %v", caller, list, err)
 		}
 	}
 	d.node.lead("")
-	got, err := d.clusterAs("").GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+	got, err := d.clusterAs("").GetStatus(t.Context(), &adminv1.GetStatusRequest{})
 	if err != nil || got.GetProblem() == "" || strings.Contains(got.GetProblem(), "quorate status") {
 		t.Errorf("without a leader: %v, %v", got, err)
 	}

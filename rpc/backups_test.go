@@ -9,8 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/handlers"
@@ -36,13 +36,13 @@ func TestTooManyBackups(t *testing.T) {
 	}
 	slow := slowBackups{make(chan struct{})}
 	mux := http.NewServeMux()
-	mux.Handle(quoratev1connect.NewSnapshotServiceHandler(
+	mux.Handle(adminv1connect.NewSnapshotServiceHandler(
 		handlers.SnapshotService{Backups: slow, Saving: gates.Backups}))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	save := func() error {
-		stream, err := quoratev1connect.NewSnapshotServiceClient(server.Client(), server.URL).Save(t.Context(),
-			&quoratev1.SaveRequest{})
+		stream, err := adminv1connect.NewSnapshotServiceClient(server.Client(), server.URL).Save(t.Context(),
+			&adminv1.SaveRequest{})
 		if err != nil {
 			return err
 		}

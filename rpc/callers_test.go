@@ -19,8 +19,9 @@ import (
 	"connectrpc.com/connect"
 	"connectrpc.com/grpcreflect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/authn"
@@ -72,8 +73,8 @@ func withToken(token authn.Token) withHeader {
 	return withHeader{"Authorization", "Bearer " + token.Reveal()}
 }
 
-func (d *testServer) allocationsOf(client connect.HTTPClient) quoratev1connect.AllocationServiceClient {
-	return quoratev1connect.NewAllocationServiceClient(client, d.url)
+func (d *testServer) allocationsOf(client connect.HTTPClient) allocationCalls {
+	return allocationCallsOf(client, d.url)
 }
 
 // proposers makes a node record the caller of each proposal.
@@ -213,7 +214,7 @@ func TestRevokedTokensEndWatches(t *testing.T) {
 	t.Parallel()
 	d := oneNode(t)
 	token := d.node.guard(t, nil)
-	stream, err := d.allocationsOf(withToken(token)).WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{})
+	stream, err := d.allocationsOf(withToken(token)).WatchEvents(t.Context(), &quoratev1.WatchEventsRequest{})
 	if err != nil || !stream.Receive() { // the first message says where it begins
 		t.Fatal(err, stream.Err())
 	}
@@ -369,13 +370,13 @@ func TestNodesAskWithTheCallersCredential(t *testing.T) {
 	client := withToken(token)
 	for name, ask := range map[string]func() error{
 		"diagnostics": func() error {
-			_, err := quoratev1connect.NewDebugServiceClient(client, follower.url).GetDiagnostics(t.Context(),
-				&quoratev1.GetDiagnosticsRequest{Member: "n2"})
+			_, err := adminv1connect.NewDebugServiceClient(client, follower.url).GetDiagnostics(t.Context(),
+				&adminv1.GetDiagnosticsRequest{Member: "n2"})
 			return err
 		},
 		"members": func() error {
 			to := cluster.Member{ID: "n2", HTTPAddr: strings.TrimPrefix(leader.url, "http://")}
-			_, err := follower.peers.ListMembers(contextOf(t, follower, client), to, &quoratev1.ListMembersRequest{})
+			_, err := follower.peers.ListMembers(contextOf(t, follower, client), to, &adminv1.ListMembersRequest{})
 			return ignoreCode(err, connect.CodeInternal) // the fake node has no members
 		},
 	} {

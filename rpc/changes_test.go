@@ -1,11 +1,13 @@
 package rpc
 
 import (
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
@@ -53,18 +55,18 @@ func TestRollBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	back, err := d.trees().RollBack(t.Context(),
-		&quoratev1.RollBackRequest{Revision: 1, ExpectedRevision: proto.Uint64(2), Reason: "mistake"})
+		&adminv1.RollBackRequest{Revision: 1, ExpectedRevision: proto.Uint64(2), Reason: "mistake"})
 	if err != nil || back.GetResult().GetRevision() != 3 || back.GetResult().GetChanges()[0].GetAfter() != "20" {
 		t.Errorf("got %v, %v", back, err)
 	}
-	if _, err = d.trees().RollBack(t.Context(), &quoratev1.RollBackRequest{Revision: 9}); err == nil {
+	if _, err = d.trees().RollBack(t.Context(), &adminv1.RollBackRequest{Revision: 9}); err == nil {
 		t.Error("went back to the future")
 	}
-	none, err := d.trees().RollBack(t.Context(), &quoratev1.RollBackRequest{})
+	none, err := d.trees().RollBack(t.Context(), &adminv1.RollBackRequest{})
 	if err != nil || none.GetResult().GetChanges()[0].GetField() != "tree" {
 		t.Errorf("back to nothing: %v, %v", none, err)
 	}
-	all, err := d.trees().GetConfiguration(t.Context(), &quoratev1.GetConfigurationRequest{})
+	all, err := d.trees().GetConfiguration(t.Context(), &adminv1.GetConfigurationRequest{})
 	if err != nil || len(all.GetTrees()) != 0 || all.GetRevision() != 4 {
 		t.Errorf("got %v, %v", all, err)
 	}
@@ -80,11 +82,11 @@ func TestAPastConfiguration(t *testing.T) {
 	if _, err := d.trees().DeleteTree(t.Context(), &quoratev1.DeleteTreeRequest{Name: "cern"}); err != nil {
 		t.Fatal(err)
 	}
-	get := func(r *quoratev1.GetConfigurationRequest) (*quoratev1.GetConfigurationResponse, error) {
+	get := func(r *adminv1.GetConfigurationRequest) (*adminv1.GetConfigurationResponse, error) {
 		return d.trees().GetConfiguration(t.Context(), r)
 	}
 	for revision, limit := range map[uint64]int64{1: 20, 2: 15} {
-		past, err := get(&quoratev1.GetConfigurationRequest{Revision: revision})
+		past, err := get(&adminv1.GetConfigurationRequest{Revision: revision})
 		if err != nil || past.GetRevision() != revision || len(past.GetTrees()) != 1 {
 			t.Fatalf("revision %d: %v, %v", revision, past, err)
 		}
@@ -93,12 +95,12 @@ func TestAPastConfiguration(t *testing.T) {
 			t.Errorf("revision %d has %v", revision, physics)
 		}
 	}
-	if past, err := get(&quoratev1.GetConfigurationRequest{Revision: 3}); err != nil || len(past.GetTrees()) != 0 {
+	if past, err := get(&adminv1.GetConfigurationRequest{Revision: 3}); err != nil || len(past.GetTrees()) != 0 {
 		t.Errorf("revision 3: %v, %v", past, err)
 	}
-	_, err := get(&quoratev1.GetConfigurationRequest{Revision: 4})
+	_, err := get(&adminv1.GetConfigurationRequest{Revision: 4})
 	wantRefused(t, err, connect.CodeNotFound, "revision", "there is no revision 4 yet; the configuration is at 3")
-	_, err = get(&quoratev1.GetConfigurationRequest{Revision: 1, Tree: "cern"})
+	_, err = get(&adminv1.GetConfigurationRequest{Revision: 1, Tree: "cern"})
 	wantRefused(t, err, connect.CodeInvalidArgument, "revision", "leave out revision, or tree")
 }
 
@@ -118,7 +120,7 @@ func TestTheWholeConfigurationCanBeAppliedAgain(t *testing.T) {
 		return answer.GetResult()
 	}
 	apply(&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{other}})
-	all, err := d.trees().GetConfiguration(t.Context(), &quoratev1.GetConfigurationRequest{})
+	all, err := d.trees().GetConfiguration(t.Context(), &adminv1.GetConfigurationRequest{})
 	if err != nil || len(all.GetTrees()) != 2 || all.GetTrees()[1].GetName() != "desy" || all.GetRevision() != 2 {
 		t.Fatalf("got %v, %v", all, err)
 	}
@@ -187,25 +189,6 @@ func TestAPlanTellsWhoWouldBeGranted(t *testing.T) {
 	}
 }
 
-func TestOnlyAdminsSetLimits(t *testing.T) {
-	d := oneNode(t)
-	tree := cern()
-	tree.Admins = []string{"ada"}
-	if _, err := d.trees().ApplyTrees(t.Context(),
-		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}, Actor: "ada"}); err != nil {
-		t.Fatal(err)
-	}
-	set := &quoratev1.SetLimitsRequest{Tree: "cern", Node: "physics", Limits: cores(15), Actor: "bob"}
-	_, err := d.trees().SetLimits(t.Context(), set)
-	if connect.CodeOf(err) != connect.CodePermissionDenied || problemOf(t, err).GetReason() != "FORBIDDEN" {
-		t.Errorf("bob: %v", err)
-	}
-	set.Actor = "ada"
-	if _, err = d.trees().SetLimits(t.Context(), set); err != nil {
-		t.Errorf("ada: %v", err)
-	}
-}
-
 // TestABlankReasonIsNone: a blank reason does not satisfy a tree that requires one.
 func TestABlankReasonIsNone(t *testing.T) {
 	d := oneNode(t)
@@ -224,7 +207,7 @@ func TestABlankReasonIsNone(t *testing.T) {
 	if _, err := d.trees().SetLimits(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
-	list, err := d.trees().ListRevisions(t.Context(), &quoratev1.ListRevisionsRequest{PageSize: 1})
+	list, err := d.trees().ListRevisions(t.Context(), &adminv1.ListRevisionsRequest{PageSize: 1})
 	if err != nil || list.GetRevisions()[0].GetReason() != "because" {
 		t.Errorf("got %v, %v", list, err)
 	}
@@ -234,14 +217,38 @@ func TestABlankReasonIsNone(t *testing.T) {
 func everySetting(t *quoratev1.Tree) {
 	limits := []*quoratev1.PrincipalLimit{
 		{
-			Users: []string{"zoe", "ann"}, Groups: []string{"dev", "*"}, Limits: map[string]int64{"cores": 3},
-			Applications: 2, Description: "why",
+			Users: []string{"zoe", "ann"}, Groups: []string{"dev", "*"}, Limits: map[string]*quoratev1.Limit{"cores": atMost(3)},
+			Applications: atMost(2), Description: "why",
 		},
-		{Users: []string{"*"}, Applications: 1},
+		{Users: []string{"*"}, Applications: atMost(1)},
 	}
-	t.Forest, t.RequireReason, t.Applications, t.Admins = "here", true, 9, []string{"ada", "bob"}
+	t.Forest, t.RequireReason, t.Applications = "here", true, atMost(9)
 	t.Principals, t.Defaults = limits, cores(1)
 	n := t.GetNodes()[1]
 	n.Hard, n.Principals, n.Defaults, n.Borrow, n.Lend = true, limits, cores(2), cores(3), cores(4)
-	n.Applications, n.Admins = 5, []string{"ada"}
+	n.Applications = atMost(0)
+}
+
+func atMost(amount int64) *quoratev1.Limit {
+	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: amount}}
+}
+
+// TestRefusedSubtreesNameTheirField: the ledger refuses them, and the field is that of the request.
+func TestRefusedSubtreesNameTheirField(t *testing.T) {
+	d := oneNode(t)
+	d.applyCERN(t)
+	at := func(tree, node string) *quoratev1.SubtreeText {
+		return &quoratev1.SubtreeText{Tree: tree, Node: node, Text: &quoratev1.Tree{Name: tree}}
+	}
+	for field, request := range map[string]*quoratev1.ApplyTreesRequest{
+		"subtree.tree": {Subtree: at("dune", "atlas")},
+		"subtree.node": {Subtree: at("cern", "dune")},
+		"prune":        {Subtree: at("cern", "atlas"), Prune: true},
+		"trees":        {Subtree: at("cern", "atlas"), Trees: []*quoratev1.Tree{{Name: "cern"}}},
+	} {
+		_, err := d.trees().ApplyTrees(t.Context(), request)
+		if p := problemOf(t, err); p.GetField() != field || strings.Contains(err.Error(), " at;") {
+			t.Errorf("got %v of field %q, want %q", err, p.GetField(), field)
+		}
+	}
 }

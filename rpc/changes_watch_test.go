@@ -14,6 +14,8 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
+	"github.com/quorate/quorate/client/gen/quorate/v1beta1/quoratev1beta1connect"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
@@ -332,8 +334,8 @@ func TestChangesTellOfLimitRequests(t *testing.T) {
 	d := oneNode(t)
 	d.node.bookWith(t, access.Guarded)
 	begin := d.node.index
-	requests := quoratev1connect.NewLimitRequestServiceClient(admin, d.url)
-	_, err := requests.RequestLimits(t.Context(), &quoratev1.RequestLimitsRequest{
+	requests := quoratev1beta1connect.NewLimitRequestServiceClient(admin, d.url)
+	_, err := requests.RequestLimits(t.Context(), &quoratev1beta1.RequestLimitsRequest{
 		Tree: "cern", Node: "physics", Reason: "a campaign",
 		Limits: map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: 90}}},
 	})

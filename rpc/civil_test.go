@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/rpc/relay"
 )
 
@@ -17,18 +17,18 @@ func TestWrongClocksOverTheAPI(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	wrong := s.follower()
-	if _, err := repeatCall(ctx, func() (*quoratev1.RaiseLevelResponse, error) {
-		return s.cluster(wrong).RaiseLevel(ctx, &quoratev1.RaiseLevelRequest{})
+	if _, err := repeatCall(ctx, func() (*adminv1.RaiseLevelResponse, error) {
+		return s.cluster(wrong).RaiseLevel(ctx, &adminv1.RaiseLevelRequest{})
 	}); err != nil {
 		t.Fatal(err)
 	}
 	s.SetClock(wrong, time.Hour)
 	for {
-		status, err := s.cluster(wrong).GetStatus(ctx, &quoratev1.GetStatusRequest{Local: true})
+		status, err := s.cluster(wrong).GetStatus(ctx, &adminv1.GetStatusRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := s.cluster(wrong).ListMembers(ctx, &quoratev1.ListMembersRequest{})
+		list, err := s.cluster(wrong).ListMembers(ctx, &adminv1.ListMembersRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/internal/access"
@@ -25,7 +26,7 @@ func TestAClosedServerServesNoOpenCluster(t *testing.T) {
 	wantRefused(t, err, connect.CodeFailedPrecondition, "", "quorate token create")
 	_, err = quoratev1connect.NewAllocationServiceClient(as(""), d.url).Release(ctx, &quoratev1.ReleaseRequest{Id: "x"})
 	wantRefused(t, err, connect.CodeFailedPrecondition, "", "insecure-open")
-	_, err = d.accessAs("").SetAccessMode(ctx, &quoratev1.SetAccessModeRequest{
+	_, err = d.accessAs("").SetAccessMode(ctx, &adminv1.SetAccessModeRequest{
 		Mode: quoratev1.AccessMode_ACCESS_MODE_WATCHING,
 	})
 	wantRefused(t, err, connect.CodeFailedPrecondition, "", "does not serve an open cluster")
@@ -39,10 +40,10 @@ func TestAClosedServerServesNoOpenCluster(t *testing.T) {
 		identity.GetMode() != quoratev1.AccessMode_ACCESS_MODE_OPEN {
 		t.Errorf("whoami answers %v, %v", identity, err)
 	}
-	if status, err := d.clusterAs("").GetStatus(ctx, &quoratev1.GetStatusRequest{}); err != nil || status.GetTerm() != 0 {
+	if status, err := d.clusterAs("").GetStatus(ctx, &adminv1.GetStatusRequest{}); err != nil || status.GetTerm() != 0 {
 		t.Errorf("the status is %v, %v", status, err)
 	}
-	made, err := d.accessAs("").Bootstrap(ctx, &quoratev1.BootstrapRequest{Secret: testSecret})
+	made, err := d.accessAs("").Bootstrap(ctx, &adminv1.BootstrapRequest{Secret: testSecret})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func TestAClosedServerServesNoOpenCluster(t *testing.T) {
 	if _, err = trees.ListTrees(ctx, &quoratev1.ListTreesRequest{}); err != nil {
 		t.Errorf("the administrator is refused: %v", err)
 	}
-	if status, err := d.clusterAs(as(made.GetSecret())).GetStatus(ctx, &quoratev1.GetStatusRequest{}); err != nil ||
+	if status, err := d.clusterAs(as(made.GetSecret())).GetStatus(ctx, &adminv1.GetStatusRequest{}); err != nil ||
 		status.GetTerm() == 0 {
 		t.Errorf("the status is %v, %v", status, err)
 	}
@@ -92,7 +93,7 @@ func TestAServerThatIsBehindTheGuard(t *testing.T) {
 		wantRefused(t, err, connect.CodeUnavailable, "", "has not caught up")
 		_, err = d.trees().ListTrees(t.Context(), &quoratev1.ListTreesRequest{})
 		wantRefused(t, err, connect.CodeUnavailable, "", "has not caught up")
-		status, err := d.clusterAs("").GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+		status, err := d.clusterAs("").GetStatus(t.Context(), &adminv1.GetStatusRequest{})
 		if err != nil || status.GetTerm() != 0 {
 			t.Errorf("the status is %v, %v", status, err)
 		}

@@ -135,8 +135,8 @@ func TestElementsOfReadsAreCounted(t *testing.T) {
 		t.Errorf("protobuf: got %v", got)
 	}
 	for name, options := range protocols {
-		stream, err := d.allocations(options...).WatchAllocations(t.Context(),
-			&quoratev1.WatchAllocationsRequest{Allocations: make([]*quoratev1.AllocationRef, 1001)})
+		stream, err := d.allocations(options...).WatchEvents(t.Context(),
+			&quoratev1.WatchEventsRequest{Allocations: make([]*quoratev1.AllocationRef, 1001)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/handlers"
@@ -53,7 +54,7 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 			return err
 		}},
 		"the configuration": {true, func(ctx context.Context) error {
-			_, err := trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{})
+			_, err := trees.GetConfiguration(ctx, &adminv1.GetConfigurationRequest{})
 			return err
 		}},
 		"a large tree": {true, func(ctx context.Context) error {
@@ -65,7 +66,7 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 			return err
 		}},
 		"many revisions": {true, func(ctx context.Context) error {
-			_, err := trees.ListRevisions(ctx, &quoratev1.ListRevisionsRequest{PageSize: 100})
+			_, err := trees.ListRevisions(ctx, &adminv1.ListRevisionsRequest{PageSize: 100})
 			return err
 		}},
 		"many events": {true, func(ctx context.Context) error {
@@ -98,7 +99,7 @@ func TestExpensiveReadsWaitForTheirTurn(t *testing.T) {
 			return err
 		}},
 		"revisions": {false, func(ctx context.Context) error {
-			_, err := trees.ListRevisions(ctx, &quoratev1.ListRevisionsRequest{})
+			_, err := trees.ListRevisions(ctx, &adminv1.ListRevisionsRequest{})
 			return err
 		}},
 		"events": {false, func(ctx context.Context) error {
@@ -147,7 +148,7 @@ func TestTurnsEndWithTheirAnswers(t *testing.T) {
 	} {
 		for range 3 {
 			if _, err := d.trees(options...).GetConfiguration(t.Context(),
-				&quoratev1.GetConfigurationRequest{}); err != nil {
+				&adminv1.GetConfigurationRequest{}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := d.trees(options...).GetTree(t.Context(),
@@ -167,7 +168,7 @@ func TestTurnsEndWithTheirAnswers(t *testing.T) {
 	}
 	// In-process calls, as front ends send them.
 	for range 3 {
-		if _, err := d.services.Trees.GetConfiguration(t.Context(), &quoratev1.GetConfigurationRequest{}); err != nil {
+		if _, err := d.services.Configuration.GetConfiguration(t.Context(), &adminv1.GetConfigurationRequest{}); err != nil {
 			t.Fatal(err)
 		}
 	}

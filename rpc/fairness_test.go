@@ -10,7 +10,6 @@ import (
 	"connectrpc.com/connect"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/rpc/admission"
 )
@@ -32,8 +31,8 @@ func holderNode(t *testing.T) *testServer {
 	return d
 }
 
-func (d *testServer) allocationsAs(a as) quoratev1connect.AllocationServiceClient {
-	return quoratev1connect.NewAllocationServiceClient(a, d.url)
+func (d *testServer) allocationsAs(a as) allocationCalls {
+	return allocationCallsOf(a, d.url)
 }
 
 // TestAWaitingCallEndsWithItsCredentialOrRights: a call that waits for its grant ends when its token is revoked, and
@@ -94,7 +93,7 @@ func TestUsersShareAServer(t *testing.T) {
 	d.applyCERN(t)
 	d.node.bookWith(t, access.Guarded)
 	watch := func(caller as) error {
-		stream, err := d.allocationsAs(caller).WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{})
+		stream, err := d.allocationsAs(caller).WatchEvents(t.Context(), &quoratev1.WatchEventsRequest{})
 		if err == nil {
 			stream.Receive()
 			err = stream.Err()

@@ -41,3 +41,7 @@ func (n *fakeNode) Comparison() []cluster.MemberComparison {
 		{ID: "n3"},
 	}
 }
+
+func (n *fakeNode) Health(context.Context) ([]cluster.NodeHealth, error) {
+	return nil, &cluster.Error{Reason: cluster.NotLeader, NotApplied: true, Text: n.id + " does not lead"}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/cluster"
@@ -110,12 +111,40 @@ func (d *testServer) explain(t *testing.T, r *quoratev1.AllocateRequest) *quorat
 	return answer
 }
 
-func (d *testServer) allocations(options ...connect.ClientOption) quoratev1connect.AllocationServiceClient {
-	return quoratev1connect.NewAllocationServiceClient(overHTTP2, d.url, options...)
+// allocationCalls are the calls for allocations and for events.
+type allocationCalls struct {
+	quoratev1connect.AllocationServiceClient
+	quoratev1connect.EventServiceClient
 }
 
-func (d *testServer) trees(options ...connect.ClientOption) quoratev1connect.TreeServiceClient {
-	return quoratev1connect.NewTreeServiceClient(overHTTP2, d.url, options...)
+func (d *testServer) allocations(options ...connect.ClientOption) allocationCalls {
+	return allocationCallsOf(overHTTP2, d.url, options...)
+}
+
+func allocationCallsOf(over connect.HTTPClient, url string, options ...connect.ClientOption) allocationCalls {
+	return allocationCalls{
+		quoratev1connect.NewAllocationServiceClient(over, url, options...),
+		quoratev1connect.NewEventServiceClient(over, url, options...),
+	}
+}
+
+// treeCalls are the calls for trees, for the whole configuration and for holds.
+type treeCalls struct {
+	quoratev1connect.TreeServiceClient
+	adminv1connect.ConfigurationServiceClient
+	adminv1connect.CordonServiceClient
+}
+
+func (d *testServer) trees(options ...connect.ClientOption) treeCalls {
+	return treeCallsOf(overHTTP2, d.url, options...)
+}
+
+func treeCallsOf(over connect.HTTPClient, url string, options ...connect.ClientOption) treeCalls {
+	return treeCalls{
+		quoratev1connect.NewTreeServiceClient(over, url, options...),
+		adminv1connect.NewConfigurationServiceClient(over, url, options...),
+		adminv1connect.NewCordonServiceClient(over, url, options...),
+	}
 }
 
 // longSilence is for nodes and clients of a busy machine: they answer late, and no connection is given up.

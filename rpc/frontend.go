@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/internal/access"
@@ -29,8 +30,11 @@ import (
 type Services struct {
 	Allocations quoratev1connect.AllocationServiceClient
 	Trees       quoratev1connect.TreeServiceClient
-	Items       quoratev1connect.ItemServiceClient
-	Cluster     quoratev1connect.ClusterServiceClient
+	// Configuration reads the whole configuration and its history.
+	Configuration adminv1connect.ConfigurationServiceClient
+	Events        quoratev1connect.EventServiceClient
+	Items         quoratev1connect.ItemServiceClient
+	Cluster       adminv1connect.ClusterServiceClient
 }
 
 // FrontEnd serves the protocol of another system by calling the API
@@ -144,10 +148,12 @@ func (s *Server) localServices(streams context.Context, api http.Handler) Servic
 			connect.UnaryInterceptorFunc(s.skipEncoding)),
 	}
 	return Services{
-		Allocations: quoratev1connect.NewAllocationServiceClient(client, localHost, options...),
-		Trees:       quoratev1connect.NewTreeServiceClient(client, localHost, options...),
-		Items:       quoratev1connect.NewItemServiceClient(client, localHost, options...),
-		Cluster:     quoratev1connect.NewClusterServiceClient(client, localHost, options...),
+		Allocations:   quoratev1connect.NewAllocationServiceClient(client, localHost, options...),
+		Trees:         quoratev1connect.NewTreeServiceClient(client, localHost, options...),
+		Configuration: adminv1connect.NewConfigurationServiceClient(client, localHost, options...),
+		Events:        quoratev1connect.NewEventServiceClient(client, localHost, options...),
+		Items:         quoratev1connect.NewItemServiceClient(client, localHost, options...),
+		Cluster:       adminv1connect.NewClusterServiceClient(client, localHost, options...),
 	}
 }
 

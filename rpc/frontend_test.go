@@ -12,6 +12,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
@@ -63,14 +64,13 @@ func TestFrontEndsWriteAnywhere(t *testing.T) {
 			return err
 		},
 		func() error {
-			_, err := s.Trees.HoldNode(ctx, &quoratev1.HoldNodeRequest{Tree: "cern", Node: "operations"})
-			return err
-		},
-		func() error {
 			_, err := s.Trees.MoveNode(ctx, &quoratev1.MoveNodeRequest{Tree: "cern", Node: "operations", NewNode: "ops"})
 			return err
 		},
-		func() error { _, err := s.Trees.RollBack(ctx, &quoratev1.RollBackRequest{Revision: 1}); return err },
+		func() error {
+			_, err := s.Configuration.RollBack(ctx, &adminv1.RollBackRequest{Revision: 1})
+			return err
+		},
 	}
 	for i, call := range calls {
 		if err := call(); err != nil {
@@ -106,14 +106,14 @@ func serveFrontEnd(t *testing.T, handler http.Handler) string {
 // TestFrontEndsWatch: front ends can open streams, which end when the server stops.
 func TestFrontEndsWatch(t *testing.T) {
 	d := oneNode(t)
-	stream, err := d.services.Allocations.WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{})
+	stream, err := d.services.Events.WatchEvents(t.Context(), &quoratev1.WatchEventsRequest{})
 	if err != nil || !stream.Receive() {
 		t.Fatalf("no stream: %v, %v", err, stream.Err())
 	}
 	if _, err := d.services.Allocations.Allocate(t.Context(), request("a", "cern", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if !stream.Receive() || stream.Msg().GetAllocation().GetId() != "a" {
+	if !stream.Receive() || stream.Msg().GetChange().GetAllocation().GetId() != "a" {
 		t.Fatalf("got %v, %v", stream.Msg(), stream.Err())
 	}
 	d.endStreams()

@@ -6,6 +6,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/internal/access"
@@ -25,14 +26,14 @@ func TestGuardReportCountsWhatHasNoOwner(t *testing.T) {
 	}
 	d.node.bookWith(t, access.Guarded)
 	client := d.accessAs(admin)
-	report, err := client.GetGuardReport(t.Context(), &quoratev1.GetGuardReportRequest{})
+	report, err := client.GetGuardReport(t.Context(), &adminv1.GetGuardReportRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if report.GetUnownedAllocations() < 5 {
 		t.Errorf("%v", report)
 	}
-	_, err = d.accessAs(byToken(plainToken)).GetGuardReport(t.Context(), &quoratev1.GetGuardReportRequest{})
+	_, err = d.accessAs(byToken(plainToken)).GetGuardReport(t.Context(), &adminv1.GetGuardReportRequest{})
 	if connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("a caller without access.read: %v", err)
 	}
@@ -49,7 +50,7 @@ func TestCommandsThatWouldBeRefusedAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := d.accessAs(admin).GetGuardReport(t.Context(), &quoratev1.GetGuardReportRequest{})
+	report, err := d.accessAs(admin).GetGuardReport(t.Context(), &adminv1.GetGuardReportRequest{})
 	if err != nil || len(report.GetRefusals()) != 1 || report.GetRefusals()[0].GetVerb() != "hold" ||
 		report.GetRefusals()[0].GetCalls() != 1 {
 		t.Errorf("report %v, %v", report, err)

@@ -25,7 +25,7 @@ import (
 const (
 	allocatePath = "/quorate.v1.AllocationService/Allocate"
 	usagePath    = "/quorate.v1.TreeService/GetUsage"
-	statusPath   = "/quorate.v1.ClusterService/GetStatus"
+	statusPath   = "/quorate.admin.v1.ClusterService/GetStatus"
 )
 
 type answer struct {
@@ -267,7 +267,7 @@ func TestReflection(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"quorate.v1.AllocationService", "quorate.v1.TreeService", "quorate.v1.ClusterService",
+		"quorate.v1.AllocationService", "quorate.v1.TreeService", "quorate.admin.v1.ClusterService",
 		"grpc.health.v1.Health",
 	} {
 		found := false

@@ -232,12 +232,12 @@ func TestItemIsGrantedInTheEntryThatFreesIt(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	stream := follower.watch(
-		t, &quoratev1.WatchAllocationsRequest{
+		t, &quoratev1.WatchEventsRequest{
 			AfterIndex:  cleaned.GetWrite().GetIndex() - 1,
 			Allocations: []*quoratev1.AllocationRef{{Id: "a"}},
 		})
 	if granted := changes(t, stream, 1)[0]; granted.GetIndex() != cleaned.GetWrite().GetIndex() ||
-		granted.GetChange() != quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED {
+		granted.GetChange().GetKind() != quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_GRANTED {
 		t.Errorf("cleaned in entry %d, but granted in %v", cleaned.GetWrite().GetIndex(), granted)
 	}
 	if taken, err := follower.services.Items.ResetItems(t.Context(),

@@ -7,8 +7,9 @@ import (
 
 	"connectrpc.com/connect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // TestALeaderOfAnEarlierVersion: a follower passes on what the leader knows, and refuses what it would not know, in
@@ -17,10 +18,10 @@ func TestALeaderOfAnEarlierVersion(t *testing.T) {
 	c := newFakeCluster()
 	c.supported = 4
 	follower, leader := openServer(t, c, "n1"), openServer(t, c, "n2")
-	next := follower.procedures[quoratev1connect.AccessServiceCreateAccountProcedure]
+	next := follower.procedures[adminv1connect.AccessServiceCreateAccountProcedure]
 	next.Level = 4
 	follower.procedures = maps.Clone(follower.procedures)
-	follower.procedures[quoratev1connect.AccessServiceCreateAccountProcedure] = next
+	follower.procedures[adminv1connect.AccessServiceCreateAccountProcedure] = next
 	c.lead("n2")
 	leader.applyCERN(t)
 	for i := range c.members { // which is not true any more: the leader was downgraded
@@ -32,9 +33,9 @@ func TestALeaderOfAnEarlierVersion(t *testing.T) {
 		}); err != nil {
 			t.Errorf("%s: what the leader knows: %v", name, err)
 		}
-		access := quoratev1connect.NewAccessServiceClient(overHTTP2, follower.url, options...)
-		if _, err := access.CreateAccount(t.Context(), &quoratev1.CreateAccountRequest{
-			Account: &quoratev1.Account{Name: "ci"},
+		access := adminv1connect.NewAccessServiceClient(overHTTP2, follower.url, options...)
+		if _, err := access.CreateAccount(t.Context(), &adminv1.CreateAccountRequest{
+			Account: &adminv1.Account{Name: "ci"},
 		}); connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "this needs feature level 4") {
 			t.Errorf("%s: a method that the leader does not know: %v", name, err)
 		}

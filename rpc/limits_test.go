@@ -142,7 +142,7 @@ func TestTooManyStreams(t *testing.T) {
 			d.admission.Limiters.Clients.Calls.InUse.Load() == 0
 	})
 
-	stream, err := d.allocations().WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{})
+	stream, err := d.allocations().WatchEvents(t.Context(), &quoratev1.WatchEventsRequest{})
 	if err == nil {
 		stream.Receive()
 		err = stream.Err()
@@ -277,7 +277,7 @@ func TestAStalledReaderIsCutOff(t *testing.T) {
 	}
 	body := binary.BigEndian.AppendUint32([]byte{0}, 2)
 	_, err = fmt.Fprintf(
-		c, "POST /quorate.v1.AllocationService/WatchAllocations HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+
+		c, "POST /quorate.v1.EventService/WatchEvents HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+
 			"Content-Type: application/connect+json\r\nContent-Length: %d\r\n\r\n%s{}", len(body)+2, body)
 	if err != nil {
 		t.Fatal(err)
@@ -300,7 +300,7 @@ func TestAStalledReaderIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	index, number := lastPosition(t, c)
-	stream := d.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: index, AfterNumber: number})
+	stream := d.watch(t, &quoratev1.WatchEventsRequest{AfterIndex: index, AfterNumber: number})
 	next := changes(t, stream, 1)[0]
 	page, err := d.node.ReadFeed(cluster.Position{Index: index, Number: number}, 1)
 	if err != nil || len(page.Events) != 1 || page.Events[0].Index != next.GetIndex() ||

@@ -7,12 +7,12 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 )
 
-func (d *testServer) parsed(t *testing.T, text string) *quoratev1.ParseManifestResponse {
+func (d *testServer) parsed(t *testing.T, text string) *adminv1.ParseManifestResponse {
 	t.Helper()
-	answer, err := d.trees().ParseManifest(t.Context(), &quoratev1.ParseManifestRequest{Text: text})
+	answer, err := d.trees().ParseManifest(t.Context(), &adminv1.ParseManifestRequest{Text: text})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func (d *testServer) parsed(t *testing.T, text string) *quoratev1.ParseManifestR
 // nothing; and with one limit changed in the text, the plan of that request has that change.
 func TestManifestsGoBothWays(t *testing.T) {
 	d := oneNode(t)
-	for name, asked := range map[string]*quoratev1.GetConfigurationRequest{
+	for name, asked := range map[string]*adminv1.GetConfigurationRequest{
 		"all": {}, "a tree": {Tree: "cern"}, "a subtree": {Tree: "cern", Node: "physics"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestHostileManifestsAreRefusedUnread(t *testing.T) {
 	for _, text := range []string{
 		"trees: [" + strings.Repeat("a,", 300_000), "trees:\n" + strings.Repeat("- a\n", 300_000), strings.Repeat("#\r", 300_001),
 	} {
-		_, err := d.trees().ParseManifest(t.Context(), &quoratev1.ParseManifestRequest{Text: text})
+		_, err := d.trees().ParseManifest(t.Context(), &adminv1.ParseManifestRequest{Text: text})
 		if connect.CodeOf(err) != connect.CodeInvalidArgument || problemOf(t, err).GetField() != "text" {
 			t.Errorf("%.20s: %v", text, err)
 		}

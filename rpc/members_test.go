@@ -8,13 +8,13 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/rpc/relay"
 )
 
-func (s *threeNodes) cluster(id string) quoratev1connect.ClusterServiceClient {
-	return quoratev1connect.NewClusterServiceClient(overHTTP2, s.url(id))
+func (s *threeNodes) cluster(id string) adminv1connect.ClusterServiceClient {
+	return adminv1connect.NewClusterServiceClient(overHTTP2, s.url(id))
 }
 
 func repeatCall[Answer any](ctx context.Context, call func() (Answer, error)) (Answer, error) {
@@ -36,7 +36,7 @@ func TestMembersOverTheAPI(t *testing.T) {
 	defer cancel()
 	asked := s.cluster(s.follower())
 	for healthy := uint32(0); healthy != 3; {
-		answer, err := asked.ListMembers(ctx, &quoratev1.ListMembersRequest{})
+		answer, err := asked.ListMembers(ctx, &adminv1.ListMembersRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,26 +54,26 @@ func TestMembersOverTheAPI(t *testing.T) {
 		says string
 	}{
 		"too few": {func() error {
-			_, err := repeatCall(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
-				return asked.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: "n1"})
+			_, err := repeatCall(ctx, func() (*adminv1.RemoveMemberResponse, error) {
+				return asked.RemoveMember(ctx, &adminv1.RemoveMemberRequest{Id: "n1"})
 			})
 			return err
 		}, connect.CodeFailedPrecondition, "min-quorum is 3"},
 		"unknown member": {func() error {
-			_, err := repeatCall(ctx, func() (*quoratev1.PromoteMemberResponse, error) {
-				return asked.PromoteMember(ctx, &quoratev1.PromoteMemberRequest{Id: "n9"})
+			_, err := repeatCall(ctx, func() (*adminv1.PromoteMemberResponse, error) {
+				return asked.PromoteMember(ctx, &adminv1.PromoteMemberRequest{Id: "n9"})
 			})
 			return err
 		}, connect.CodeNotFound, `no member "n9"`},
 		"nowhere": {func() error {
 			_, err := asked.JoinMember(
-				ctx, &quoratev1.JoinMemberRequest{
-					Whom: &quoratev1.JoinMemberRequest_GossipAddress{GossipAddress: "here"},
+				ctx, &adminv1.JoinMemberRequest{
+					Whom: &adminv1.JoinMemberRequest_GossipAddress{GossipAddress: "here"},
 				})
 			return err
 		}, connect.CodeInvalidArgument, "host:port"},
 		"neither": {func() error {
-			_, err := asked.JoinMember(ctx, &quoratev1.JoinMemberRequest{})
+			_, err := asked.JoinMember(ctx, &adminv1.JoinMemberRequest{})
 			return err
 		}, connect.CodeInvalidArgument, "whom"},
 	} {
@@ -88,8 +88,8 @@ func TestMembersOverTheAPI(t *testing.T) {
 func (s *threeNodes) removeTheLeader(ctx context.Context, t *testing.T) {
 	t.Helper()
 	leader := s.Leader().Status().ID
-	removed, err := repeatCall(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
-		return s.cluster(leader).RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: leader, Force: true})
+	removed, err := repeatCall(ctx, func() (*adminv1.RemoveMemberResponse, error) {
+		return s.cluster(leader).RemoveMember(ctx, &adminv1.RemoveMemberRequest{Id: leader, Force: true})
 	})
 	if err != nil || removed.GetWrite().GetRepetition() {
 		t.Fatalf("removing the leader: %v, %v", removed, err)
@@ -98,8 +98,8 @@ func (s *threeNodes) removeTheLeader(ctx context.Context, t *testing.T) {
 		if id == leader {
 			continue
 		}
-		again, err := repeatCall(ctx, func() (*quoratev1.RemoveMemberResponse, error) {
-			return s.cluster(id).RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: leader, Force: true})
+		again, err := repeatCall(ctx, func() (*adminv1.RemoveMemberResponse, error) {
+			return s.cluster(id).RemoveMember(ctx, &adminv1.RemoveMemberRequest{Id: leader, Force: true})
 		})
 		if err != nil || !again.GetWrite().GetRepetition() {
 			t.Errorf("removing it again through %s: %v, %v", id, again, err)

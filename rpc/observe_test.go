@@ -15,8 +15,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/handlers"
@@ -132,9 +132,9 @@ var someDiagnoses = []handlers.Diagnosis{
 
 func TestDiagnostics(t *testing.T) {
 	follower, leader := twoNodes(t)
-	ask := func(d *testServer, member string) (*quoratev1.GetDiagnosticsResponse, error) {
-		client := quoratev1connect.NewDebugServiceClient(overHTTP2, d.url)
-		return client.GetDiagnostics(t.Context(), &quoratev1.GetDiagnosticsRequest{Member: member})
+	ask := func(d *testServer, member string) (*adminv1.GetDiagnosticsResponse, error) {
+		client := adminv1connect.NewDebugServiceClient(overHTTP2, d.url)
+		return client.GetDiagnostics(t.Context(), &adminv1.GetDiagnosticsRequest{Member: member})
 	}
 	for _, d := range []*testServer{leader, follower} {
 		got, err := ask(d, "n2")
@@ -174,7 +174,7 @@ func TestDiagnosticsAreForOneAtATime(t *testing.T) {
 		}}}, limits.Diagnostics)
 	ended := make(chan error)
 	ask := func(ctx context.Context) {
-		_, err := s.GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{Member: "n1"})
+		_, err := s.GetDiagnostics(ctx, &adminv1.GetDiagnosticsRequest{Member: "n1"})
 		ended <- err
 	}
 	impatient, leave := context.WithCancel(context.Background())
@@ -185,7 +185,7 @@ func TestDiagnosticsAreForOneAtATime(t *testing.T) {
 		go ask(context.Background())
 	}
 	eventually(t, "the others wait", func() bool { return limits.Diagnostics.InUse.Load() == admission.MaxDiagnostics })
-	_, err = s.GetDiagnostics(t.Context(), &quoratev1.GetDiagnosticsRequest{})
+	_, err = s.GetDiagnostics(t.Context(), &adminv1.GetDiagnosticsRequest{})
 	wantOverloaded(t, err, "diagnostics")
 	leave()
 	if err := <-ended; connect.CodeOf(err) != connect.CodeDeadlineExceeded {

@@ -16,7 +16,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
-const watchPath = "/quorate.v1.AllocationService/WatchAllocations"
+const watchPath = "/quorate.v1.EventService/WatchEvents"
 
 // TestWrongProtocols: whatever no protocol takes is answered with an error in JSON that says what is allowed.
 func TestWrongProtocols(t *testing.T) {
@@ -89,12 +89,12 @@ func TestStreamsAsLines(t *testing.T) {
 		if err := lines.Decode(&line); err != nil {
 			t.Fatal(err)
 		}
-		m := &quoratev1.WatchAllocationsResponse{}
+		m := &quoratev1.WatchEventsResponse{}
 		if err := protojson.Unmarshal(line, m); err != nil {
 			t.Fatal(err)
 		}
-		if m.GetAllocation() != nil {
-			ids = append(ids, m.GetAllocation().GetId())
+		if m.GetChange().GetAllocation() != nil {
+			ids = append(ids, m.GetChange().GetAllocation().GetId())
 		}
 	}
 	if !slices.Equal(ids, []string{"a", "b"}) {

@@ -14,9 +14,9 @@ func (d *testServer) limited(t *testing.T) {
 	t.Helper()
 	tree := cern()
 	tree.Principals = []*quoratev1.PrincipalLimit{
-		{Users: []string{"ann"}, Limits: map[string]int64{"cores": 5}, Applications: 2},
-		{Users: []string{"*"}, Limits: map[string]int64{"cores": 5}},
-		{Groups: []string{"dev"}, Limits: map[string]int64{"cores": 7}},
+		{Users: []string{"ann"}, Limits: map[string]*quoratev1.Limit{"cores": atMost(5)}, Applications: atMost(2)},
+		{Users: []string{"*"}, Limits: map[string]*quoratev1.Limit{"cores": atMost(5)}},
+		{Groups: []string{"dev"}, Limits: map[string]*quoratev1.Limit{"cores": atMost(7)}},
 	}
 	if _, err := d.trees().ApplyTrees(t.Context(),
 		&quoratev1.ApplyTreesRequest{Trees: []*quoratev1.Tree{tree}}); err != nil {
@@ -77,7 +77,7 @@ func TestPrincipalsInPages(t *testing.T) {
 			}
 			for _, p := range page.GetPrincipals() {
 				seen += fmt.Sprint(p.GetName(), " ", p.GetNodes()[0].GetUsed()["cores"], "/",
-					p.GetNodes()[0].GetLimits()["cores"], " ")
+					p.GetNodes()[0].GetLimits()["cores"].GetAmount(), " ")
 			}
 			if ask.PageToken = page.GetNextPageToken(); ask.GetPageToken() == "" {
 				return seen

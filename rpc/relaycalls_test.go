@@ -149,7 +149,7 @@ func TestCallsOfAStreamAreTheMembersOwn(t *testing.T) {
 		t.Errorf("answered %s", body)
 	}
 	for _, path := range []string{
-		"/quorate.v1.AllocationService/WatchAllocations", peerv1connect.PeerServiceRelayCallsProcedure,
+		"/quorate.v1.EventService/WatchEvents", peerv1connect.PeerServiceRelayCallsProcedure,
 		peerv1connect.PeerServiceNotifyProcedure, "/metrics", "", "nothing",
 	} {
 		if status := call(path).GetStatus(); status != http.StatusNotFound {

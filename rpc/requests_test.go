@@ -197,7 +197,7 @@ func TestEventsInPages(t *testing.T) {
 			for _, e := range page.GetEvents() {
 				seen += fmt.Sprint(e.GetNumber(), e.GetId(), len(e.GetDecision().GetViolations()), " ")
 			}
-			if ask.After = page.GetNext(); ask.GetAfter() == 0 {
+			if ask.PageToken = page.GetNextPageToken(); ask.GetPageToken() == "" {
 				return seen
 			}
 		}
@@ -206,7 +206,7 @@ func TestEventsInPages(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if got := list(&quoratev1.ListEventsRequest{
-		After: 1, Id: "a0",
+		AfterEvent: 1, Id: "a0",
 		Kind: quoratev1.EventKind_EVENT_KIND_DENIED,
 	}); got != "3a01 5a01 " {
 		t.Errorf("got %s", got)

@@ -251,10 +251,10 @@ func TestSkippedWindowsAreShown(t *testing.T) {
 		ID: "less", Windows: []quota.CivilWindow{window},
 	})
 	list, err := d.trees().ListScheduledLimits(t.Context(), &quoratev1.ListScheduledLimitsRequest{})
-	if err != nil || len(list.GetLimits()[0].GetSkipped()) != 1 {
+	if err != nil || len(list.GetLimits()) != 2 || len(list.GetLimits()[1].GetSkipped()) != 1 {
 		t.Fatalf("the list is %v, %v", list, err)
 	}
-	skipped := list.GetLimits()[0].GetSkipped()[0]
+	skipped := list.GetLimits()[1].GetSkipped()[0]
 	from, until := skipped.GetBeginsAt().AsTime().UnixMilli(), skipped.GetEndsAt().AsTime().UnixMilli()
 	if from != int64(window.From) || until != int64(window.Until) ||
 		skipped.GetReason() != "policy strict of cern:physics forbids it for cores" {

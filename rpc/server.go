@@ -19,7 +19,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/client/gen/quorate/v1beta1/quoratev1beta1connect"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
 	"github.com/quorate/quorate/quota"
@@ -58,7 +60,7 @@ type (
 )
 
 // NewActivity is the service that shows what a log remembers on a node, for [Config].
-func NewActivity(node Node, log ActivityLog) quoratev1connect.ActivityServiceHandler {
+func NewActivity(node Node, log ActivityLog) quoratev1beta1connect.ActivityServiceHandler {
 	return handlers.NewActivity(node, log)
 }
 
@@ -90,7 +92,7 @@ type Config struct {
 	// Security authenticates nodes. If it is set, Serve needs a listener of TLS connections.
 	Security Security
 	// Activity is served if there is one.
-	Activity quoratev1connect.ActivityServiceHandler
+	Activity quoratev1beta1connect.ActivityServiceHandler
 	// CountDenial is called for each request that this node denies, with the tree and the reason; nil for no count.
 	CountDenial func(tree, reason string)
 	// Traces takes the spans of calls; nil for none.
@@ -283,28 +285,33 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 	api := serviceHandlers{}
 	api.Handle(quoratev1connect.NewAllocationServiceHandler(s.allocationService(base), options...))
 	api.Handle(quoratev1connect.NewTreeServiceHandler(handlers.TreeService{Service: base}, options...))
+	api.Handle(adminv1connect.NewConfigurationServiceHandler(handlers.ConfigurationService{Service: base}, options...))
+	api.Handle(adminv1connect.NewCordonServiceHandler(handlers.CordonService{Service: base}, options...))
+	api.Handle(quoratev1connect.NewIdentityServiceHandler(handlers.IdentityService{Service: base}, options...))
+	api.Handle(quoratev1connect.NewEventServiceHandler(handlers.EventService{Service: base}, options...))
 	api.Handle(quoratev1connect.NewItemServiceHandler(handlers.ItemService{Service: base}, options...))
 	api.Handle(quoratev1connect.NewChangeServiceHandler(handlers.ChangeService{Service: base}, options...))
-	api.Handle(quoratev1connect.NewClusterServiceHandler(
+	api.Handle(adminv1connect.NewClusterServiceHandler(
 		handlers.ClusterService{Service: base, ClusterName: c.ClusterName, Peers: s.peers, Upkeep: c.Upkeep}, options...))
-	api.Handle(quoratev1connect.NewAccessServiceHandler(
+	api.Handle(adminv1connect.NewAccessServiceHandler(
 		handlers.AccessService{
 			Service: base, BootstrapSecret: c.BootstrapSecret, Recovery: c.Recovery, Random: rand.Reader,
 			GuardsAtBootstrap: c.Closed,
 			Log:               c.Logger.Named("access"),
 		}, options...))
-	api.Handle(quoratev1connect.NewAuditServiceHandler(
+	api.Handle(adminv1connect.NewAuditServiceHandler(
 		handlers.AuditService{Service: base, Recent: s.recentAudit}, options...))
-	api.Handle(quoratev1connect.NewLimitRequestServiceHandler(handlers.LimitRequestService{Service: base}, options...))
-	api.Handle(quoratev1connect.NewWebhookServiceHandler(
+	api.Handle(quoratev1beta1connect.NewLimitRequestServiceHandler(
+		handlers.LimitRequestService{Service: base}, options...))
+	api.Handle(quoratev1beta1connect.NewWebhookServiceHandler(
 		handlers.WebhookService{Service: base, CheckURL: c.CheckWebhook}, options...))
 	if c.Activity != nil {
-		api.Handle(quoratev1connect.NewActivityServiceHandler(c.Activity, options...))
+		api.Handle(quoratev1beta1connect.NewActivityServiceHandler(c.Activity, options...))
 	}
-	api.Handle(quoratev1connect.NewDebugServiceHandler(
+	api.Handle(adminv1connect.NewDebugServiceHandler(
 		handlers.NewDebugService(base, s.peers, c.Diagnoses, s.admission.Limiters.Diagnostics), options...))
 	if c.Backups != nil {
-		api.Handle(quoratev1connect.NewSnapshotServiceHandler(handlers.SnapshotService{
+		api.Handle(adminv1connect.NewSnapshotServiceHandler(handlers.SnapshotService{
 			Service: base, Backups: c.Backups, ClusterName: c.ClusterName, Peers: s.peers, Count: s.metrics.Relayed.Inc,
 			Saving: s.admission.Limiters.Backups,
 		}, options...))

@@ -9,22 +9,22 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/fsm"
 	"github.com/quorate/quorate/fsm/backup"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
-func (s *threeNodes) snapshots(id string, over connect.HTTPClient) quoratev1connect.SnapshotServiceClient {
-	return quoratev1connect.NewSnapshotServiceClient(over, s.url(id))
+func (s *threeNodes) snapshots(id string, over connect.HTTPClient) adminv1connect.SnapshotServiceClient {
+	return adminv1connect.NewSnapshotServiceClient(over, s.url(id))
 }
 
 func (s *threeNodes) save(t *testing.T, id string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	stream, err := s.snapshots(id, http.DefaultClient).Save(ctx, &quoratev1.SaveRequest{})
+	stream, err := s.snapshots(id, http.DefaultClient).Save(ctx, &adminv1.SaveRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func (s *threeNodes) save(t *testing.T, id string) []byte {
 
 func (s *threeNodes) restore(
 	t *testing.T, id string, over connect.HTTPClient, cluster string, size int, file []byte,
-) (*quoratev1.RestoreResponse, error) {
+) (*adminv1.RestoreResponse, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -54,12 +54,12 @@ func (s *threeNodes) restore(
 		t.Fatal(err)
 	}
 	// An error while sending is reported by the answer.
-	_ = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{
-		Confirmation: &quoratev1.RestoreConfirmation{ClusterName: cluster, Size: uint64(size), RaiseLevel: true},
+	_ = stream.Send(&adminv1.RestoreRequest{Message: &adminv1.RestoreRequest_Confirmation{
+		Confirmation: &adminv1.RestoreConfirmation{ClusterName: cluster, Size: uint64(size), RaiseLevel: true},
 	}})
 	for len(file) > 0 {
 		n := min(len(file), 1000)
-		_ = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{Chunk: file[:n]}})
+		_ = stream.Send(&adminv1.RestoreRequest{Message: &adminv1.RestoreRequest_Chunk{Chunk: file[:n]}})
 		file = file[n:]
 	}
 	return stream.CloseAndReceive()
@@ -132,13 +132,13 @@ func TestSlowBackupUpload(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{
-			Confirmation: &quoratev1.RestoreConfirmation{ClusterName: "test", Size: 1000, RaiseLevel: true},
+		err = stream.Send(&adminv1.RestoreRequest{Message: &adminv1.RestoreRequest_Confirmation{
+			Confirmation: &adminv1.RestoreConfirmation{ClusterName: "test", Size: 1000, RaiseLevel: true},
 		}})
 		begun := time.Now()
 		for err == nil {
 			time.Sleep(min(every, 3*time.Second))
-			err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{}})
+			err = stream.Send(&adminv1.RestoreRequest{Message: &adminv1.RestoreRequest_Chunk{}})
 		}
 		_, err = stream.CloseAndReceive()
 		if connect.CodeOf(err) != connect.CodeDeadlineExceeded ||

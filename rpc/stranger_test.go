@@ -13,11 +13,11 @@ import (
 // strangersBodies are requests for each procedure that changes state and whose rights the ledger knows: for what
 // exists, for what does not, and for nothing.
 var strangersBodies = map[string][]string{
-	"/quorate.v1.AccessService/Bootstrap":      {`{"secret": "sssssssssssssssssssssssssssssssssssssssssss"}`},
-	"/quorate.v1.AccessService/RotateToken":    {`{"id": "aaaaaaaaaaaaa"}`},
-	"/quorate.v1.WebhookService/RemoveWebhook": {`{"name": "none"}`},
-	"/quorate.v1.WebhookService/ResumeWebhook": {`{"name": "none"}`},
-	"/quorate.v1.WebhookService/SetWebhook":    {`{"webhook": {"name": "w", "url": "https://example.org/", "secret": "s"}}`},
+	"/quorate.admin.v1.AccessService/Bootstrap":     {`{"secret": "sssssssssssssssssssssssssssssssssssssssssss"}`},
+	"/quorate.admin.v1.AccessService/RotateToken":   {`{"id": "aaaaaaaaaaaaa"}`},
+	"/quorate.v1beta1.WebhookService/RemoveWebhook": {`{"name": "none"}`},
+	"/quorate.v1beta1.WebhookService/ResumeWebhook": {`{"name": "none"}`},
+	"/quorate.v1beta1.WebhookService/SetWebhook":    {`{"webhook": {"name": "w", "url": "https://example.org/", "secret": "s"}}`},
 	"/quorate.v1.AllocationService/Allocate": {
 		`{"id": "x", "claims": [{"tree": "cern", "node": "physics", "amounts": {"cores": 1}}]}`,
 		`{"id": "x", "claims": [{"tree": "none", "amounts": {"cores": 1}}]}`,
@@ -58,13 +58,13 @@ var strangersBodies = map[string][]string{
 		`{"updates": [{"item": {"tree": "cern", "resource": "machine", "name": "m1"}, "state": "free"}]}`,
 		`{"updates": [{"item": {"tree": "none", "resource": "machine", "name": "m1"}, "state": "free"}]}`,
 	},
-	"/quorate.v1.LimitRequestService/RequestLimits": {
+	"/quorate.v1beta1.LimitRequestService/RequestLimits": {
 		`{"place": {"tree": "cern", "node": "physics"}, "limits": {"cores": {"amount": "9"}}, "reason": "x"}`,
 		`{"place": {"tree": "none"}, "limits": {"cores": {"amount": "9"}}, "reason": "x"}`,
 	},
-	"/quorate.v1.LimitRequestService/ApproveRequest":  {`{"id": "9", "digest": "old"}`},
-	"/quorate.v1.LimitRequestService/RejectRequest":   {`{"id": "9", "reason": "x"}`},
-	"/quorate.v1.LimitRequestService/WithdrawRequest": {`{"id": "9"}`},
+	"/quorate.v1beta1.LimitRequestService/ApproveRequest":  {`{"id": "9", "digest": "old"}`},
+	"/quorate.v1beta1.LimitRequestService/RejectRequest":   {`{"id": "9", "reason": "x"}`},
+	"/quorate.v1beta1.LimitRequestService/WithdrawRequest": {`{"id": "9"}`},
 	"/quorate.v1.TreeService/ApplyTrees": {
 		`{"trees": [{"name": "new", "resources": [{"name": "cores"}]}]}`,
 		`{"trees": [{"name": "cern", "resources": [{"name": "cores"}]}]}`,
@@ -73,12 +73,12 @@ var strangersBodies = map[string][]string{
 	},
 	"/quorate.v1.TreeService/CancelScheduledLimit": {`{"id": "none"}`},
 	"/quorate.v1.TreeService/DeleteTree":           {`{"name": "cern"}`, `{"name": "none"}`},
-	"/quorate.v1.TreeService/HoldNode":             {`{"tree": "cern", "node": "physics"}`, `{"tree": "cern", "node": "none"}`},
-	"/quorate.v1.TreeService/ResumeNode":           {`{"tree": "cern", "node": "physics"}`, `{"tree": "none"}`},
+	"/quorate.admin.v1.CordonService/CordonNode":   {`{"tree": "cern", "node": "physics"}`, `{"tree": "cern", "node": "none"}`},
+	"/quorate.admin.v1.CordonService/UncordonNode": {`{"tree": "cern", "node": "physics"}`, `{"tree": "none"}`},
 	"/quorate.v1.TreeService/MoveNode": {
 		`{"tree": "cern", "node": "physics", "newNode": "it"}`, `{"tree": "cern", "node": "none", "newNode": "it/none"}`,
 	},
-	"/quorate.v1.TreeService/RollBack": {`{"revision": "1"}`, `{"revision": "99"}`},
+	"/quorate.admin.v1.ConfigurationService/RollBack": {`{"revision": "1"}`, `{"revision": "99"}`},
 	"/quorate.v1.TreeService/ScheduleLimits": {
 		`{"id": "s", "place": {"tree": "cern", "node": "physics"},
 			"adjustments": {"cores": {"set": "10"}}, "endsAt": "2100-01-01T00:00:00Z"}`,

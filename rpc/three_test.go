@@ -97,8 +97,8 @@ func (s *threeNodes) kill(id string) {
 
 func (s *threeNodes) url(id string) string { return "http://" + s.addresses[id] }
 
-func (s *threeNodes) client(id string) quoratev1connect.AllocationServiceClient {
-	return quoratev1connect.NewAllocationServiceClient(overHTTP2, s.url(id))
+func (s *threeNodes) client(id string) allocationCalls {
+	return allocationCallsOf(overHTTP2, s.url(id))
 }
 
 // insist calls the nodes in turn until the request is decided, as clients do. A lease that was granted while there was
@@ -206,18 +206,18 @@ func (s *threeNodes) watch(t *testing.T, ctx context.Context, after uint64) <-ch
 	changes, begun := make(chan string, 1), make(chan struct{})
 	begin := s.Leader().Status().ID // this is the node to kill
 	go func() {
-		r := &quoratev1.WatchAllocationsRequest{AfterIndex: after, Tree: "cern"}
+		r := &quoratev1.WatchEventsRequest{AfterIndex: after, Tree: "cern"}
 		var words []string
 		var tell sync.Once
 		nodes := []string{begin, "n1", "n2", "n3"}
 		for i := 0; ctx.Err() == nil && !slices.Contains(words, "w3 granted"); i++ {
-			stream, err := s.client(nodes[i%len(nodes)]).WatchAllocations(ctx, r)
+			stream, err := s.client(nodes[i%len(nodes)]).WatchEvents(ctx, r)
 			for err == nil && stream.Receive() {
 				m := stream.Msg()
 				r.AfterIndex, r.AfterNumber = m.GetIndex(), m.GetNumber()
-				if m.GetAllocation() != nil {
-					words = append(words, m.GetAllocation().GetId()+" "+
-						strings.ToLower(strings.TrimPrefix(m.GetChange().String(), "ALLOCATION_CHANGE_")))
+				if m.GetChange().GetAllocation() != nil {
+					words = append(words, m.GetChange().GetAllocation().GetId()+" "+
+						strings.ToLower(strings.TrimPrefix(m.GetChange().GetKind().String(), "ALLOCATION_CHANGE_KIND_")))
 				}
 				if len(words) == 3 {
 					tell.Do(func() { close(begun) })

@@ -80,6 +80,28 @@ func TestAPlaceInTheQueueIsNoError(t *testing.T) {
 	}
 }
 
+// TestAWaitOfZeroDoesNotWait: left out, it is the longest; given, it is what it says.
+func TestAWaitOfZeroDoesNotWait(t *testing.T) {
+	for name, options := range protocols {
+		t.Run(name, func(t *testing.T) {
+			client := fullNode(t).allocations(options...)
+			none := waitingRequest("none", 0)
+			none.WaitMs, none.KeepMs = new(int64(0)), 60_000
+			if got, err := client.Allocate(t.Context(), none); connect.CodeOf(err) != connect.CodeResourceExhausted {
+				t.Errorf("a wait of 0: %v, %v", got, err)
+			}
+			got, err := client.Allocate(t.Context(), waitingRequest("longest", 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := got.GetAllocation().GetWaiting()
+			if span := w.GetUntilLedgerMs() - w.GetArrivedLedgerMs(); span != (7 * 24 * time.Hour).Milliseconds() {
+				t.Errorf("without one it may wait for %d ms", span)
+			}
+		})
+	}
+}
+
 func TestWaitingByHand(t *testing.T) {
 	d := fullNode(t)
 	body := `{"id":"a","mode":"MODE_WAIT","claims":[{"tree":"cern","node":"physics","amounts":{"cores":1}}]}`
@@ -299,10 +321,11 @@ func TestListWaiting(t *testing.T) {
 			t.Errorf("%s: %v", name, page)
 		}
 	}
-	for _, token := range []string{
-		"?", "dw", wire.AllocationPageToken(7), wire.MakeToken(wire.WaitingToken, []byte{2}),
-		wire.MakeToken(wire.WaitingToken, []byte{2, 3, 4}),
-	} {
+	other, err := wire.OpenPage(&quoratev1.ListWaitingRequest{Tree: "cern"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range []string{"?", "dw", other.TokenAfterQueued(&quota.QueueTurn{Priority: 1, Arrival: 2})} {
 		if _, err := d.allocations().ListWaiting(t.Context(),
 			&quoratev1.ListWaitingRequest{PageToken: token}); connect.CodeOf(err) != connect.CodeInvalidArgument {
 			t.Errorf("token %q: %v", token, err)

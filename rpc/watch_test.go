@@ -21,12 +21,12 @@ import (
 
 // watch opens a stream that is closed at the end of the test.
 func (d *testServer) watch(
-	t *testing.T, r *quoratev1.WatchAllocationsRequest, options ...connect.ClientOption,
-) *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse] {
+	t *testing.T, r *quoratev1.WatchEventsRequest, options ...connect.ClientOption,
+) *connect.ServerStreamForClient[quoratev1.WatchEventsResponse] {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	stream, err := d.allocations(options...).WatchAllocations(ctx, r)
+	stream, err := d.allocations(options...).WatchEvents(ctx, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,12 +36,12 @@ func (d *testServer) watch(
 
 // changes skips heartbeats.
 func changes(
-	t *testing.T, stream *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse], n int,
-) []*quoratev1.WatchAllocationsResponse {
+	t *testing.T, stream *connect.ServerStreamForClient[quoratev1.WatchEventsResponse], n int,
+) []*quoratev1.WatchEventsResponse {
 	t.Helper()
-	var list []*quoratev1.WatchAllocationsResponse
+	var list []*quoratev1.WatchEventsResponse
 	for len(list) < n && stream.Receive() {
-		if m := stream.Msg(); m.GetAllocation() != nil {
+		if m := stream.Msg(); m.GetChange().GetAllocation() != nil {
 			list = append(list, m)
 		}
 	}
@@ -51,16 +51,17 @@ func changes(
 	return list
 }
 
-func said(list []*quoratev1.WatchAllocationsResponse) []string {
+func said(list []*quoratev1.WatchEventsResponse) []string {
 	var words []string
 	for _, m := range list {
-		change := strings.ToLower(strings.TrimPrefix(m.GetChange().String(), "ALLOCATION_CHANGE_"))
-		words = append(words, fmt.Sprintf("%s %s: %s", m.GetAllocation().GetId(), change, stateOf(m.GetAllocation())))
+		change := strings.ToLower(strings.TrimPrefix(m.GetChange().GetKind().String(), "ALLOCATION_CHANGE_KIND_"))
+		a := m.GetChange().GetAllocation()
+		words = append(words, fmt.Sprintf("%s %s: %s", a.GetId(), change, stateOf(a)))
 	}
 	return words
 }
 
-func wantSaid(t *testing.T, list []*quoratev1.WatchAllocationsResponse, want ...string) {
+func wantSaid(t *testing.T, list []*quoratev1.WatchEventsResponse, want ...string) {
 	t.Helper()
 	if got := said(list); !slices.Equal(got, want) {
 		t.Errorf("the stream says %q, want %q", got, want)
@@ -89,42 +90,42 @@ func TestWatching(t *testing.T) {
 	begin := history(t, d)
 	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
-			all := changes(t, d.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: begin}, options...), 5)
+			all := changes(t, d.watch(t, &quoratev1.WatchEventsRequest{AfterIndex: begin}, options...), 5)
 			wantSaid(t, all, "a granted: HELD", "b waiting: WAITING", "a ended: RELEASED", "b granted: HELD",
 				"c granted: HELD")
 			if all[2].GetIndex() != all[3].GetIndex() || all[3].GetNumber() != 2 || all[3].GetLedgerTimeMs() == 0 {
 				t.Errorf("they belong to one entry: %v", all[2:4])
 			}
 			stream := d.watch(
-				t, &quoratev1.WatchAllocationsRequest{AfterIndex: all[2].GetIndex(), AfterNumber: all[2].GetNumber()},
+				t, &quoratev1.WatchEventsRequest{AfterIndex: all[2].GetIndex(), AfterNumber: all[2].GetNumber()},
 				options...)
 			wantSaid(t, changes(t, stream, 2), "b granted: HELD", "c granted: HELD")
 			live := strings.ReplaceAll(name, " ", "-")
 			if _, err := d.allocations().Allocate(t.Context(), request(live, "cern", 1)); err != nil {
 				t.Fatal(err)
 			}
-			stream = d.watch(t, &quoratev1.WatchAllocationsRequest{AfterIndex: d.node.index - 1}, options...)
+			stream = d.watch(t, &quoratev1.WatchEventsRequest{AfterIndex: d.node.index - 1}, options...)
 			wantSaid(t, changes(t, stream, 1), live+" granted: HELD")
 			d.node.apply(quota.Release{ID: live})
 			wantSaid(t, changes(t, stream, 1), live+" ended: RELEASED")
 			for what, c := range map[string]struct {
-				r    *quoratev1.WatchAllocationsRequest
+				r    *quoratev1.WatchEventsRequest
 				want []string
 			}{
 				"of an id": {
-					&quoratev1.WatchAllocationsRequest{Allocations: []*quoratev1.AllocationRef{{Id: "b"}, {Id: "x"}}},
+					&quoratev1.WatchEventsRequest{Allocations: []*quoratev1.AllocationRef{{Id: "b"}, {Id: "x"}}},
 					[]string{"b waiting: WAITING", "b granted: HELD"},
 				},
 				"of a node": {
-					&quoratev1.WatchAllocationsRequest{Tree: "cern", Node: "operations"},
+					&quoratev1.WatchEventsRequest{Tree: "cern", Node: "operations"},
 					[]string{"c granted: HELD"},
 				},
 				"of a tree": {
-					&quoratev1.WatchAllocationsRequest{Tree: "cern"},
+					&quoratev1.WatchEventsRequest{Tree: "cern"},
 					[]string{"a granted: HELD", "b waiting: WAITING"},
 				},
 				"of a prefix": {
-					&quoratev1.WatchAllocationsRequest{
+					&quoratev1.WatchEventsRequest{
 						Tree: "cern", Node: "oper",
 						Allocations: []*quoratev1.AllocationRef{{Id: "c"}},
 					}, nil,
@@ -144,10 +145,10 @@ func TestWatching(t *testing.T) {
 }
 
 func heartbeatWithout(
-	t *testing.T, stream *connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse],
-) *quoratev1.WatchAllocationsResponse {
+	t *testing.T, stream *connect.ServerStreamForClient[quoratev1.WatchEventsResponse],
+) *quoratev1.WatchEventsResponse {
 	t.Helper()
-	if !stream.Receive() || stream.Msg().GetAllocation() != nil || stream.Msg().GetIndex() == 0 {
+	if !stream.Receive() || stream.Msg().GetChange().GetAllocation() != nil || stream.Msg().GetIndex() == 0 {
 		t.Fatalf("got %v, %v", stream.Msg(), stream.Err())
 	}
 	return stream.Msg()
@@ -158,14 +159,14 @@ func TestAWatchBeginsNow(t *testing.T) {
 	t.Parallel()
 	d := oneNode(t)
 	history(t, d)
-	stream := d.watch(t, &quoratev1.WatchAllocationsRequest{})
+	stream := d.watch(t, &quoratev1.WatchEventsRequest{})
 	begin := heartbeatWithout(t, stream)
 	if begin.GetIndex() != d.node.index || begin.GetNumber() != 0 {
 		t.Errorf("it begins at %v, the log is at %d", begin, d.node.index)
 	}
 	d.node.apply(quota.Release{ID: "c"})
 	wantSaid(t, changes(t, stream, 1), "c ended: RELEASED")
-	again := d.watch(t, &quoratev1.WatchAllocationsRequest{
+	again := d.watch(t, &quoratev1.WatchEventsRequest{
 		AfterIndex:  begin.GetIndex(),
 		AfterNumber: begin.GetNumber(),
 	})
@@ -177,7 +178,7 @@ func TestAnyNodeWatches(t *testing.T) {
 	follower, leader := twoNodes(t)
 	begin := history(t, leader)
 	leader.node.lead("")
-	stream := follower.watch(t, &quoratev1.WatchAllocationsRequest{
+	stream := follower.watch(t, &quoratev1.WatchEventsRequest{
 		AfterIndex:  begin,
 		Allocations: []*quoratev1.AllocationRef{{Id: "a"}},
 	},
@@ -190,17 +191,17 @@ func TestWatchesThatCannotBe(t *testing.T) {
 	history(t, d)
 	d.node.forgotten = cluster.Position{Index: 3, Number: 1}
 	for name, c := range map[string]struct {
-		r      *quoratev1.WatchAllocationsRequest
+		r      *quoratev1.WatchEventsRequest
 		code   connect.Code
 		reason string
 	}{
-		"too far back": {&quoratev1.WatchAllocationsRequest{AfterIndex: 2}, connect.CodeOutOfRange, "FORGOTTEN"},
+		"too far back": {&quoratev1.WatchEventsRequest{AfterIndex: 2}, connect.CodeOutOfRange, "FORGOTTEN"},
 		"a node of no tree": {
-			&quoratev1.WatchAllocationsRequest{Node: "physics"},
+			&quoratev1.WatchEventsRequest{Node: "physics"},
 			connect.CodeInvalidArgument, "INVALID",
 		},
 		"against the schema": {
-			&quoratev1.WatchAllocationsRequest{Allocations: make([]*quoratev1.AllocationRef, 1001)},
+			&quoratev1.WatchEventsRequest{Allocations: make([]*quoratev1.AllocationRef, 1001)},
 			connect.CodeInvalidArgument, "INVALID",
 		},
 	} {
@@ -215,14 +216,14 @@ func TestWatchesThatCannotBe(t *testing.T) {
 		}
 	}
 	if got := send(t, "GET", d.url+"/metrics", ""); !strings.Contains(got.body,
-		`quorate_rpc_calls_total{outcome="out_of_range",procedure="/quorate.v1.AllocationService/WatchAllocations"}`) {
+		`quorate_rpc_calls_total{outcome="out_of_range",procedure="/quorate.v1.EventService/WatchEvents"}`) {
 		t.Error("the refused streams were not counted by their codes")
 	}
 }
 
 func TestShutdownEndsWatches(t *testing.T) {
 	d := oneNode(t)
-	stream := d.watch(t, &quoratev1.WatchAllocationsRequest{})
+	stream := d.watch(t, &quoratev1.WatchEventsRequest{})
 	heartbeatWithout(t, stream)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -232,7 +233,7 @@ func TestShutdownEndsWatches(t *testing.T) {
 }
 
 // receiver is a watcher that receives under control of the test.
-func receiver(d *fakeNode, receive func(*quoratev1.WatchAllocationsResponse) error) *handlers.Watcher {
+func receiver(d *fakeNode, receive func(*quoratev1.WatchEventsResponse) error) *handlers.Watcher {
 	return &handlers.Watcher{Node: d, Send: receive}
 }
 
@@ -242,8 +243,8 @@ func TestASilentStreamIsAlive(t *testing.T) {
 		node := &fakeNode{fakeCluster: newFakeCluster(), id: "n1"}
 		node.apply(quota.Release{ID: "nobody"})
 		var at []time.Time
-		var last *quoratev1.WatchAllocationsResponse
-		w := receiver(node, func(m *quoratev1.WatchAllocationsResponse) error {
+		var last *quoratev1.WatchEventsResponse
+		w := receiver(node, func(m *quoratev1.WatchEventsResponse) error {
 			at, last = append(at, time.Now()), m
 			return nil
 		})
@@ -255,7 +256,7 @@ func TestASilentStreamIsAlive(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(at) != 7 || !at[0].Equal(began) || at[6].Sub(began) != 30*time.Second || last.GetIndex() != 2 ||
-			last.GetChange() != 0 {
+			last.GetChange().GetKind() != 0 {
 			t.Errorf("heartbeats at %v, the last %v", at, last)
 		}
 	})
@@ -279,7 +280,7 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 		}
 		burst(handlers.WatchLag + 1000)
 		received := 0
-		w := receiver(node, func(*quoratev1.WatchAllocationsResponse) error {
+		w := receiver(node, func(*quoratev1.WatchEventsResponse) error {
 			if received++; received == 100 {
 				burst(2000) // the watcher was slow meanwhile
 			}
@@ -304,11 +305,13 @@ func TestASlowCallerIsCutOffWhereItCanGoOn(t *testing.T) {
 }
 
 func TestAllChangesHaveAWord(t *testing.T) {
-	seen := map[quoratev1.AllocationChange]bool{quoratev1.AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED: true}
+	seen := map[quoratev1.AllocationChangeKind]bool{
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_UNSPECIFIED: true,
+	}
 	for _, change := range handlers.AllocationChanges {
 		seen[change] = true
 	}
-	if len(seen) != len(quoratev1.AllocationChange_name) {
-		t.Errorf("%d changes of %d", len(seen), len(quoratev1.AllocationChange_name))
+	if len(seen) != len(quoratev1.AllocationChangeKind_name) {
+		t.Errorf("%d changes of %d", len(seen), len(quoratev1.AllocationChangeKind_name))
 	}
 }

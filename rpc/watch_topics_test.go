@@ -35,7 +35,7 @@ func warnedHistory(d *testServer) (begin uint64) {
 	d.node.apply(quota.ApplyTrees{Trees: []quota.TreeSpec{{
 		Name: "w", Resources: []quota.Resource{{Name: "cores", Unit: quota.Count}},
 		Nodes: []quota.NodeSpec{
-			{WarnAt: quota.WarnAt{Percents: []int{80}}}, {Path: "a", Limits: cores(10)}, {Path: "b", Limits: cores(10)},
+			{Thresholds: quota.Thresholds{Percents: []int{80}}}, {Path: "a", Limits: cores(10)}, {Path: "b", Limits: cores(10)},
 		},
 	}}})
 	d.node.apply(claim("in-a", "a", 8))
@@ -48,7 +48,7 @@ func warnedHistory(d *testServer) (begin uint64) {
 }
 
 // eventText is such as "crossed w:a 80% 8 of 10" or "revision 2 by ann: w:b limit cores 10 11".
-func eventText(m *quoratev1.WatchAllocationsResponse) string {
+func eventText(m *quoratev1.WatchEventsResponse) string {
 	if c := m.GetCrossing(); c != nil {
 		word := map[bool]string{true: "cleared", false: "crossed"}[c.GetCleared()]
 		return fmt.Sprintf("%s %s:%s %d%% %d of %d", word, c.GetTree(), c.GetNode(), c.GetPercent(), c.GetUsed(),
@@ -61,7 +61,7 @@ func eventText(m *quoratev1.WatchAllocationsResponse) string {
 		}
 		return text
 	}
-	return "allocation " + m.GetAllocation().GetId()
+	return "allocation " + m.GetChange().GetAllocation().GetId()
 }
 
 func TestWatchTopics(t *testing.T) {
@@ -83,13 +83,13 @@ func TestWatchTopics(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d.node.apply(quota.ResumeNode{Tree: "w"}) // nothing changes
-			stream := d.watch(t, &quoratev1.WatchAllocationsRequest{
+			d.node.apply(quota.UncordonNode{Tree: "w"}) // nothing changes
+			stream := d.watch(t, &quoratev1.WatchEventsRequest{
 				AfterIndex: begin, Tree: "w", Node: test.node, Topics: test.topics,
 			})
 			var got []string
 			for len(got) < len(test.want) && stream.Receive() {
-				if m := stream.Msg(); m.GetAllocation() != nil || m.GetCrossing() != nil || m.GetRevision() != nil {
+				if m := stream.Msg(); m.GetChange().GetAllocation() != nil || m.GetCrossing() != nil || m.GetRevision() != nil {
 					got = append(got, eventText(m))
 				}
 			}
@@ -99,7 +99,7 @@ func TestWatchTopics(t *testing.T) {
 		})
 	}
 	stream := d.watch(t,
-		&quoratev1.WatchAllocationsRequest{
+		&quoratev1.WatchEventsRequest{
 			Allocations: []*quoratev1.AllocationRef{{Id: "x"}},
 			Topics:      []quoratev1.WatchTopic{thresholds},
 		})
@@ -117,7 +117,7 @@ func TestWatchNodes(t *testing.T) {
 	if _, err := d.trees().ScheduleLimits(t.Context(), lessHiggs()); err != nil {
 		t.Fatal(err)
 	}
-	d.node.applyAt(0, quota.HoldNode{Tree: "cern", Node: "physics/higgs", Drain: true})
+	d.node.applyAt(0, quota.CordonNode{Tree: "cern", Node: "physics/higgs", Drain: true})
 	for _, second := range []int64{10, 25, 40} {
 		d.startCivil(second)
 	}
@@ -125,7 +125,7 @@ func TestWatchNodes(t *testing.T) {
 		"physics": {"LIMIT_SCHEDULED less", "DRAINED ", "LIMIT_STARTED less", "LIMIT_ENDING less", "LIMIT_ENDED less"},
 		"it":      {},
 	} {
-		stream := d.watch(t, &quoratev1.WatchAllocationsRequest{
+		stream := d.watch(t, &quoratev1.WatchEventsRequest{
 			AfterIndex: begin, Tree: "cern", Node: node,
 			Topics: []quoratev1.WatchTopic{quoratev1.WatchTopic_WATCH_TOPIC_NODES, thresholds, configuration},
 		})
@@ -155,7 +155,7 @@ func TestNodeEventsForWebhooks(t *testing.T) {
 	if _, err := d.trees().ScheduleLimits(t.Context(), lessHiggs()); err != nil {
 		t.Fatal(err)
 	}
-	d.node.applyAt(0, quota.HoldNode{Tree: "cern", Node: "physics/higgs", Drain: true})
+	d.node.applyAt(0, quota.CordonNode{Tree: "cern", Node: "physics/higgs", Drain: true})
 	page, err := d.node.ReadFeed(cluster.Position{Index: begin, Number: math.MaxUint32}, 10)
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func Files() fs.FS {
 // contentPolicy lets the page load its own files and call its own server, and nothing else: no inline code, no other
 // site, no frame around it. Text becomes markup only through the trusted types that the policy does not allow.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
-	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
 // modeMark stands in index.html for what the page may do.
@@ -47,7 +47,7 @@ const modeMark = "{{mode}}"
 // types are the media types by the extension of a file; other files are not served.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
-	".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
+	".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8", ".woff2": "font/woff2",
 }
 
 type file struct {

@@ -44,7 +44,7 @@ type fakeQuorate struct {
 	index   uint64
 	fence   uint64
 	records []*quoratev1.Allocation // in order of arrival
-	report  func(*quoratev1.WatchAllocationsResponse) error
+	report  func(*quoratev1.WatchEventsResponse) error
 }
 
 func (q *fakeQuorate) find(id string) *quoratev1.Allocation {
@@ -104,7 +104,10 @@ func (q *fakeQuorate) set(
 	q.index++
 	q.records[slices.Index(q.records, a)] = updated
 	if q.report != nil {
-		_ = q.report(&quoratev1.WatchAllocationsResponse{Allocation: updated, Index: q.index, Number: 1})
+		_ = q.report(&quoratev1.WatchEventsResponse{
+			Payload: &quoratev1.WatchEventsResponse_Change{Change: &quoratev1.AllocationChange{Allocation: updated}},
+			Index:   q.index, Number: 1,
+		})
 	}
 	return updated
 }
@@ -262,7 +265,7 @@ func (q *fakeQuorate) ListAllocations(
 }
 
 func (q *fakeQuorate) Watch(
-	ctx context.Context, _ *quoratev1.WatchAllocationsRequest, _ func(*quoratev1.WatchAllocationsResponse) error,
+	ctx context.Context, _ *quoratev1.WatchEventsRequest, _ func(*quoratev1.WatchEventsResponse) error,
 ) error {
 	<-ctx.Done()
 	return ctx.Err()

@@ -78,7 +78,7 @@ func (l *Loop) follow(ctx context.Context, index uint64) {
 	defer watch.Wait()
 	watch.Go(func() {
 		defer cancel() // the changes after the last one are lost
-		err := l.quorate.Watch(watching, &quoratev1.WatchAllocationsRequest{AfterIndex: index}, l.noteChange)
+		err := l.quorate.Watch(watching, &quoratev1.WatchEventsRequest{AfterIndex: index}, l.noteChange)
 		if watching.Err() == nil {
 			l.settings.Log.Warn("the watch of allocations has ended; the allocations are listed again", "error", err)
 		}
@@ -96,8 +96,8 @@ func (l *Loop) follow(ctx context.Context, index uint64) {
 	}
 }
 
-func (l *Loop) noteChange(m *quoratev1.WatchAllocationsResponse) error {
-	if a := m.GetAllocation(); a != nil && l.book.note(a, m.GetIndex(), m.GetLedgerTimeMs()) {
+func (l *Loop) noteChange(m *quoratev1.WatchEventsResponse) error {
+	if a := m.GetChange().GetAllocation(); a != nil && l.book.note(a, m.GetIndex(), m.GetLedgerTimeMs()) {
 		l.Notify()
 	}
 	return nil

@@ -20,7 +20,7 @@ type Quorate interface {
 	ListAllocations(context.Context, *quoratev1.ListAllocationsRequest) (*quoratev1.ListAllocationsResponse, error)
 	// Watch reports changes of allocations until the context ends, report returns an error, or the servers cannot
 	// continue, as client.Watch does.
-	Watch(context.Context, *quoratev1.WatchAllocationsRequest, func(*quoratev1.WatchAllocationsResponse) error) error
+	Watch(context.Context, *quoratev1.WatchEventsRequest, func(*quoratev1.WatchEventsResponse) error) error
 }
 
 // Connect returns the calls of a client.
@@ -33,7 +33,7 @@ type connected struct {
 
 // Watch is client.Watch.
 func (c connected) Watch(
-	ctx context.Context, from *quoratev1.WatchAllocationsRequest, report func(*quoratev1.WatchAllocationsResponse) error,
+	ctx context.Context, from *quoratev1.WatchEventsRequest, report func(*quoratev1.WatchEventsResponse) error,
 ) error {
 	if err := c.client.Watch(ctx, from, report); err != nil {
 		return fmt.Errorf("watching allocations: %w", err)

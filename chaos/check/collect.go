@@ -11,6 +11,8 @@ import (
 
 	"github.com/quorate/quorate/chaos/history"
 	"github.com/quorate/quorate/chaos/workload"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
@@ -76,11 +78,13 @@ func collectOnce(ctx context.Context, servers []string, client connect.HTTPClien
 }
 
 type stateCollector struct {
-	state       State
-	minIndex    uint64
-	allocations quoratev1connect.AllocationServiceClient
-	trees       quoratev1connect.TreeServiceClient
-	items       quoratev1connect.ItemServiceClient
+	state         State
+	minIndex      uint64
+	allocations   quoratev1connect.AllocationServiceClient
+	trees         quoratev1connect.TreeServiceClient
+	cordons       adminv1connect.CordonServiceClient
+	configuration adminv1connect.ConfigurationServiceClient
+	items         quoratev1connect.ItemServiceClient
 }
 
 func collectFrom(ctx context.Context, url string, client connect.HTTPClient, least uint64) (State, error) {
@@ -89,8 +93,10 @@ func collectFrom(ctx context.Context, url string, client connect.HTTPClient, lea
 	c := &stateCollector{
 		state: State{Server: url}, minIndex: least, allocations: quoratev1connect.NewAllocationServiceClient(client,
 			url),
-		trees: quoratev1connect.NewTreeServiceClient(client, url),
-		items: quoratev1connect.NewItemServiceClient(client, url),
+		trees:         quoratev1connect.NewTreeServiceClient(client, url),
+		cordons:       adminv1connect.NewCordonServiceClient(client, url),
+		configuration: adminv1connect.NewConfigurationServiceClient(client, url),
+		items:         quoratev1connect.NewItemServiceClient(client, url),
 	}
 	for _, part := range []func(context.Context) error{
 		c.readConfiguration, c.readHeld, c.readWaiting, c.readSchedule, c.readHolds,
@@ -126,7 +132,7 @@ func (c *stateCollector) checkIndex(r *quoratev1.ReadInfo) error {
 }
 
 func (c *stateCollector) readConfiguration(ctx context.Context) error {
-	answer, err := c.trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Read: c.readOptions()})
+	answer, err := c.configuration.GetConfiguration(ctx, &adminv1.GetConfigurationRequest{Read: c.readOptions()})
 	if err != nil {
 		return err
 	}
@@ -171,7 +177,7 @@ func (c *stateCollector) readItems(ctx context.Context, tree string) error {
 		for _, item := range answer.GetItems() {
 			c.state.Items = append(c.state.Items, Item{
 				Tree: tree, Name: item.GetName().GetResource() + "/" + item.GetName().GetName(),
-				Holder: item.GetAllocation().GetId(), Fence: item.GetFence(),
+				Holder: workload.NameOf(item.GetAllocation()), Fence: item.GetFence(),
 			})
 		}
 		if token = answer.GetNextPageToken(); token == "" {
@@ -231,11 +237,11 @@ func (c *stateCollector) readSchedule(ctx context.Context) error {
 }
 
 func (c *stateCollector) readHolds(ctx context.Context) error {
-	answer, err := c.trees.ListHolds(ctx, &quoratev1.ListHoldsRequest{Read: c.readOptions()})
+	answer, err := c.cordons.ListCordons(ctx, &adminv1.ListCordonsRequest{Read: c.readOptions()})
 	if err != nil {
 		return err
 	}
-	for _, h := range answer.GetHolds() {
+	for _, h := range answer.GetCordons() {
 		held := history.Limit{Tree: h.GetTree(), Node: h.GetNode(), Resource: history.OnHold}
 		c.state.OnHold = append(c.state.OnHold, held)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 )
 
 // Digest is the checksum of a node's whole state at one index. It covers what no call shows, such as the ids of ended
@@ -22,7 +22,7 @@ type Digest struct {
 // collectDigests makes all nodes compute their digests at one index.
 func collectDigests(ctx context.Context, servers []string, client connect.HTTPClient) ([]Digest, error) {
 	for {
-		digests, err := digestsOnce(ctx, quoratev1connect.NewClusterServiceClient(client, servers[0]), len(servers))
+		digests, err := digestsOnce(ctx, adminv1connect.NewClusterServiceClient(client, servers[0]), len(servers))
 		if err == nil {
 			return digests, nil
 		}
@@ -35,22 +35,22 @@ func collectDigests(ctx context.Context, servers []string, client connect.HTTPCl
 }
 
 // digestsOnce waits a while until the server knows the digests of all nodes.
-func digestsOnce(ctx context.Context, server quoratev1connect.ClusterServiceClient, nodes int) ([]Digest, error) {
+func digestsOnce(ctx context.Context, server adminv1connect.ClusterServiceClient, nodes int) ([]Digest, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	made, err := server.Checkpoint(ctx, &quoratev1.CheckpointRequest{})
+	made, err := server.Checkpoint(ctx, &adminv1.CheckpointRequest{})
 	if err != nil {
 		return nil, err
 	}
 	for {
-		heard, err := server.GetDigests(ctx, &quoratev1.GetDigestsRequest{})
+		heard, err := server.ListMembers(ctx, &adminv1.ListMembersRequest{})
 		if err != nil {
 			return nil, err
 		}
 		var digests []Digest
 		for _, m := range heard.GetMembers() {
-			if m.GetIndex() == made.GetWrite().GetIndex() {
-				digests = append(digests, Digest{m.GetId(), m.GetIndex(), m.GetDigest()})
+			if m.GetCheckpointIndex() == made.GetWrite().GetIndex() {
+				digests = append(digests, Digest{m.GetId(), m.GetCheckpointIndex(), m.GetDigest()})
 			}
 		}
 		if len(digests) == nodes {

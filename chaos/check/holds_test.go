@@ -23,7 +23,7 @@ func (s *script) setHold(from, to int64, index uint64, node string, amount int64
 }
 
 func holdAt(node string) history.Violation {
-	return history.Violation{Tree: "t", Node: node, Kind: history.Hold}
+	return history.Violation{Tree: "t", Node: node, Kind: history.Cordon}
 }
 
 // TestValidHoldsPass: no check reports what may happen at a node on hold.

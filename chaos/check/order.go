@@ -116,9 +116,9 @@ func (s *timeline) checkExplained() *Verdict {
 func (s *timeline) invalidReason(o *history.Op, x history.Violation) string {
 	at := violatedLimit(x)
 	switch {
-	case x.Kind == history.Hold && !slices.ContainsFunc(s.limits[at], func(c limitValue) bool { return c.amount == 0 }):
+	case x.Kind == history.Cordon && !slices.ContainsFunc(s.limits[at], func(c limitValue) bool { return c.amount == 0 }):
 		return "the node never was on hold"
-	case x.Kind == history.Hold:
+	case x.Kind == history.Cordon:
 		return ""
 	case x.Missing <= 0 || x.Kind == "" && x.Missing != x.Used+x.Requested-x.Limit:
 		return "it does not add up"
@@ -134,7 +134,7 @@ func (s *timeline) invalidReason(o *history.Op, x history.Violation) string {
 }
 
 func violatedLimit(x history.Violation) limitKey {
-	if x.Kind == history.Hold {
+	if x.Kind == history.Cordon {
 		return limitKey{x.Tree, x.Node, history.OnHold}
 	}
 	return limitKey{x.Tree, x.Node, x.Resource}

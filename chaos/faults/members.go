@@ -9,7 +9,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 )
 
 // memberKinds change the membership. They may be mixed with all other faults: raft makes only one change at a time,
@@ -59,7 +59,7 @@ func drawChange(r *rand.Rand, done string) *memberChange {
 func removeMember(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	c, dead := drawChange(r, "is not a member any more"), r.IntN(3) == 0
 	c.ask = func(ctx context.Context, c *client.Client, id string, force bool) error {
-		_, err := c.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: id, Force: force})
+		_, err := c.Cluster.RemoveMember(ctx, &adminv1.RemoveMemberRequest{Id: id, Force: force})
 		return err
 	}
 	return singleNode(chooseNodeOrLeader(r), "removal begins", "removal ends",
@@ -86,7 +86,7 @@ func removeMember(r *rand.Rand) (begin, end func(context.Context, *Target) error
 func demoteMember(r *rand.Rand) (begin, end func(context.Context, *Target) error) {
 	c := drawChange(r, "has no vote any more")
 	c.ask = func(ctx context.Context, c *client.Client, id string, force bool) error {
-		_, err := c.Cluster.DemoteMember(ctx, &quoratev1.DemoteMemberRequest{Id: id, Force: force})
+		_, err := c.Cluster.DemoteMember(ctx, &adminv1.DemoteMemberRequest{Id: id, Force: force})
 		return err
 	}
 	return singleNode(chooseNodeOrLeader(r), "demotion begins", "demotion ends",
@@ -180,7 +180,7 @@ func (t *Target) transferLeadership(ctx, lasts context.Context, r *rand.Rand) {
 	for lasts.Err() == nil {
 		via, node := r.IntN(len(t.Nodes)), r.IntN(len(t.Nodes))
 		answer, err := t.clients[via].Cluster.TransferLeader(ctx,
-			&quoratev1.TransferLeaderRequest{Id: t.Nodes[node].ID})
+			&adminv1.TransferLeaderRequest{Id: t.Nodes[node].ID})
 		switch {
 		case err != nil:
 			failed, last = failed+1, err

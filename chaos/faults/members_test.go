@@ -12,13 +12,13 @@ import (
 
 	"github.com/quorate/quorate/chaos/nodes"
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 )
 
 // fakeService answers changes of the membership.
 type fakeService struct {
-	quoratev1connect.ClusterServiceClient
+	adminv1connect.ClusterServiceClient
 
 	mu sync.Mutex
 	// answers are the errors of the next removals; the last one is repeated.
@@ -27,8 +27,8 @@ type fakeService struct {
 }
 
 func (f *fakeService) RemoveMember(
-	_ context.Context, r *quoratev1.RemoveMemberRequest,
-) (*quoratev1.RemoveMemberResponse, error) {
+	_ context.Context, r *adminv1.RemoveMemberRequest,
+) (*adminv1.RemoveMemberResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.forced = append(f.forced, r.GetForce())
@@ -36,7 +36,7 @@ func (f *fakeService) RemoveMember(
 	if len(f.answers) > 1 {
 		f.answers = f.answers[1:]
 	}
-	return &quoratev1.RemoveMemberResponse{}, err
+	return &adminv1.RemoveMemberResponse{}, err
 }
 
 // fakeTarget has three nodes that do not run. One service answers for all.
@@ -59,7 +59,7 @@ func eventText(t *Target) string {
 
 func newRemoval() *memberChange {
 	ask := func(ctx context.Context, c *client.Client, id string, force bool) error {
-		_, err := c.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: id, Force: force})
+		_, err := c.Cluster.RemoveMember(ctx, &adminv1.RemoveMemberRequest{Id: id, Force: force})
 		return err
 	}
 	return &memberChange{done: "is not a member any more", ask: ask}
@@ -95,14 +95,14 @@ func TestUnansweredChangeIsNoted(t *testing.T) {
 
 // TestSettledMembershipIsKnownToAllVoters: folders are emptied only because of this check.
 func TestSettledMembershipIsKnownToAllVoters(t *testing.T) {
-	s := membership{leader: 0, term: 4, lastIndex: 90, roles: map[string]quoratev1.Seat{
-		"n1": quoratev1.Seat_SEAT_VOTER, "n2": quoratev1.Seat_SEAT_VOTER, "n3": quoratev1.Seat_SEAT_NONE,
+	s := membership{leader: 0, term: 4, lastIndex: 90, roles: map[string]adminv1.Seat{
+		"n1": adminv1.Seat_SEAT_VOTER, "n2": adminv1.Seat_SEAT_VOTER, "n3": adminv1.Seat_SEAT_NONE,
 	}}
-	at := func(term, commit uint64) *quoratev1.GetStatusResponse {
-		return &quoratev1.GetStatusResponse{Term: term, CommitIndex: commit}
+	at := func(term, commit uint64) *adminv1.GetStatusResponse {
+		return &adminv1.GetStatusResponse{Term: term, CommitIndex: commit}
 	}
 	for name, c := range map[string]struct {
-		second, third *quoratev1.GetStatusResponse
+		second, third *adminv1.GetStatusResponse
 		want          string
 	}{
 		"all voters know":         {at(4, 90), at(2, 11), ""},
@@ -112,7 +112,7 @@ func TestSettledMembershipIsKnownToAllVoters(t *testing.T) {
 		"one is behind":           {at(4, 89), at(4, 90), "n2 does not know that entry 90 is committed"},
 	} {
 		got := ""
-		statuses := []*quoratev1.GetStatusResponse{at(4, 90), c.second, c.third}
+		statuses := []*adminv1.GetStatusResponse{at(4, 90), c.second, c.third}
 		if err := s.checkShared(fakeTarget(nil), statuses); err != nil {
 			got = err.Error()
 		}

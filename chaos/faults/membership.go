@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 )
 
 // settleTimeout bounds how long one attempt waits for all voters to have what the leader had. The caller tries again.
@@ -40,13 +40,13 @@ type membership struct {
 	term   uint64
 	// lastIndex is the end of the leader's log: the configuration is that entry or an earlier one.
 	lastIndex uint64
-	roles     map[string]quoratev1.Seat
+	roles     map[string]adminv1.Seat
 }
 
 // readMembership asks the leader for its members. The answer may be preliminary: the newest configuration may not be
 // in any other log.
 func (t *Target) readMembership(ctx context.Context) (membership, error) {
-	s := membership{leader: t.Leader(ctx), roles: map[string]quoratev1.Seat{}}
+	s := membership{leader: t.Leader(ctx), roles: map[string]adminv1.Seat{}}
 	if s.leader < 0 {
 		return s, errors.New("there is no leader")
 	}
@@ -54,7 +54,7 @@ func (t *Target) readMembership(ctx context.Context) (membership, error) {
 	if err != nil {
 		return s, err
 	}
-	answer, err := t.clients[s.leader].Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
+	answer, err := t.clients[s.leader].Cluster.ListMembers(ctx, &adminv1.ListMembersRequest{})
 	if err != nil {
 		return s, err
 	}
@@ -69,18 +69,14 @@ func (t *Target) readMembership(ctx context.Context) (membership, error) {
 	for _, m := range answer.GetMembers() {
 		s.roles[m.GetId()] = m.GetSeat()
 	}
-	own := after.GetMembers()
-	if len(own) != 1 {
-		return s, fmt.Errorf("%s shows %d members where it was asked about itself", id, len(own))
-	}
-	s.term, s.lastIndex = after.GetTerm(), own[0].GetLastIndex()
+	s.term, s.lastIndex = after.GetTerm(), after.GetMember().GetLastIndex()
 	return s, nil
 }
 
 // settledRoles returns the roles of all members once they are certain: all voters are in the leader's term and know
 // that all entries of the leader's log are committed. Then no voter has another configuration in its log that could
 // take effect later.
-func (t *Target) settledRoles(ctx context.Context) (map[string]quoratev1.Seat, error) {
+func (t *Target) settledRoles(ctx context.Context) (map[string]adminv1.Seat, error) {
 	s, err := t.readMembership(ctx)
 	if err != nil {
 		return nil, err
@@ -89,10 +85,10 @@ func (t *Target) settledRoles(ctx context.Context) (map[string]quoratev1.Seat, e
 }
 
 // checkShared returns nil if all voters have what the leader had.
-func (s membership) checkShared(t *Target, all []*quoratev1.GetStatusResponse) error {
+func (s membership) checkShared(t *Target, all []*adminv1.GetStatusResponse) error {
 	for i, one := range all {
 		switch id := t.Nodes[i].ID; {
-		case s.roles[id] != quoratev1.Seat_SEAT_VOTER:
+		case s.roles[id] != adminv1.Seat_SEAT_VOTER:
 		case one == nil:
 			return fmt.Errorf("%s does not answer", id)
 		case one.GetTerm() != s.term:
@@ -113,21 +109,21 @@ func (t *Target) restoreVote(ctx context.Context, node int) error {
 	}
 	id, left := t.Nodes[node].ID, t.departureOf(node)
 	switch seat := seats[id]; {
-	case seat == quoratev1.Seat_SEAT_VOTER:
+	case seat == adminv1.Seat_SEAT_VOTER:
 		return nil
-	case seat == quoratev1.Seat_SEAT_NON_VOTER:
+	case seat == adminv1.Seat_SEAT_NON_VOTER:
 		t.updateDeparture(node, func(l *departure) { l.emptied = false })
 		if left.demoted {
 			return t.promoteNode(ctx, node)
 		}
-	case seat != quoratev1.Seat_SEAT_WAITING && left.removed && !left.emptied:
+	case seat != adminv1.Seat_SEAT_WAITING && left.removed && !left.emptied:
 		return t.rejoinEmpty(node)
 	}
 	return fmt.Errorf("%s has no vote yet (%v)", id, seats[id])
 }
 
 func (t *Target) promoteNode(ctx context.Context, node int) error {
-	_, err := t.clients[node].Cluster.PromoteMember(ctx, &quoratev1.PromoteMemberRequest{Id: t.Nodes[node].ID})
+	_, err := t.clients[node].Cluster.PromoteMember(ctx, &adminv1.PromoteMemberRequest{Id: t.Nodes[node].ID})
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,9 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
 )
 
 // strangerPause is the pause between two rounds of calls of a stranger to one node.
@@ -50,7 +52,7 @@ func strangerCalls(number uint, member string) map[string]func(context.Context, 
 			return err
 		},
 		"WithdrawRequest": func(ctx context.Context, c *client.Client) error {
-			_, err := c.Requests.WithdrawRequest(ctx, &quoratev1.WithdrawRequestRequest{Id: uint64(number)})
+			_, err := c.Requests.WithdrawRequest(ctx, &quoratev1beta1.WithdrawRequestRequest{Id: uint64(number)})
 			return err
 		},
 		"CancelScheduledLimit": func(ctx context.Context, c *client.Client) error {
@@ -64,11 +66,11 @@ func strangerCalls(number uint, member string) map[string]func(context.Context, 
 			return err
 		},
 		"RemoveMember": func(ctx context.Context, c *client.Client) error {
-			_, err := c.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: member, Force: true})
+			_, err := c.Cluster.RemoveMember(ctx, &adminv1.RemoveMemberRequest{Id: member, Force: true})
 			return err
 		},
 		"CreateAccount": func(ctx context.Context, c *client.Client) error {
-			_, err := c.Access.CreateAccount(ctx, &quoratev1.CreateAccountRequest{Account: &quoratev1.Account{Name: id}})
+			_, err := c.Access.CreateAccount(ctx, &adminv1.CreateAccountRequest{Account: &adminv1.Account{Name: id}})
 			return err
 		},
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/quorate/quorate/chaos/nodes"
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 )
 
 const (
@@ -128,18 +128,18 @@ func (t *Target) addSpan(name string, from time.Time) {
 	t.spans = append(t.spans, Span{name, from, time.Now()})
 }
 
-func (t *Target) nodeStatus(ctx context.Context, node int) (*quoratev1.GetStatusResponse, error) {
+func (t *Target) nodeStatus(ctx context.Context, node int) (*adminv1.GetStatusResponse, error) {
 	if !t.Nodes[node].Running() {
 		return nil, fmt.Errorf("%s does not run", t.Nodes[node].ID)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	return t.clients[node].Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{Local: true})
+	return t.clients[node].Cluster.GetStatus(ctx, &adminv1.GetStatusRequest{})
 }
 
 // nodeStatuses asks concurrently. The status of a node that does not answer is nil.
-func (t *Target) nodeStatuses(ctx context.Context) []*quoratev1.GetStatusResponse {
-	all := make([]*quoratev1.GetStatusResponse, len(t.Nodes))
+func (t *Target) nodeStatuses(ctx context.Context) []*adminv1.GetStatusResponse {
+	all := make([]*adminv1.GetStatusResponse, len(t.Nodes))
 	var group sync.WaitGroup
 	for i := range all {
 		group.Go(func() {
@@ -165,9 +165,8 @@ func (t *Target) Leader(ctx context.Context) int {
 
 // isVoter reports whether a node that was asked about itself is a voter. A node that came back with an empty folder
 // is not one for a while, and until then a cluster of three can miss no other.
-func isVoter(s *quoratev1.GetStatusResponse) bool {
-	own := s.GetMembers()
-	return len(own) == 1 && own[0].GetVoter()
+func isVoter(s *adminv1.GetStatusResponse) bool {
+	return s.GetMember().GetSeat() == adminv1.Seat_SEAT_VOTER
 }
 
 // Healthy returns nil if all nodes run, vote, follow one leader, report no problem, and have applied what the leader

@@ -4,7 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 )
 
 // maxNodes is the largest number of nodes, and so how often the fault "upgrade" must happen.
@@ -81,7 +81,7 @@ func (t *Target) raiseLevel(ctx context.Context) error {
 	return retryUntil(ctx, Patience, func() error {
 		asking, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
-		answer, err := t.clients[0].Cluster.RaiseLevel(asking, &quoratev1.RaiseLevelRequest{})
+		answer, err := t.clients[0].Cluster.RaiseLevel(asking, &adminv1.RaiseLevelRequest{})
 		if err == nil {
 			t.Note(-1, "all run the new binary; the feature level is %d", answer.GetLevel())
 		}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
@@ -111,7 +112,7 @@ func (c *adminCaller) revokeToken(ctx context.Context, account int) {
 	}
 	c.attackWhile(ctx, account, func() {
 		if c.until(ctx, func(ctx context.Context, url string) error {
-			_, err := c.accessAPI(c.admin, url).RevokeToken(ctx, &quoratev1.RevokeTokenRequest{Id: id})
+			_, err := c.accessAPI(c.admin, url).RevokeToken(ctx, &adminv1.RevokeTokenRequest{Id: id})
 			return err
 		}) {
 			c.noteChange(actionRevoke, tokenField+id)
@@ -122,7 +123,7 @@ func (c *adminCaller) revokeToken(ctx context.Context, account int) {
 func (c *adminCaller) liveTokens(ctx context.Context, account int) (live []string, read bool) {
 	read = c.until(ctx, func(ctx context.Context, url string) error {
 		answer, err := c.accessAPI(c.admin, url).ListTokens(ctx,
-			&quoratev1.ListTokensRequest{Account: accountName(account)})
+			&adminv1.ListTokensRequest{Account: accountName(account)})
 		live = live[:0]
 		for _, token := range answer.GetTokens() {
 			if !token.GetRevoked() {
@@ -136,8 +137,8 @@ func (c *adminCaller) liveTokens(ctx context.Context, account int) (live []strin
 
 func (c *adminCaller) updateAccount(ctx context.Context, account int) {
 	c.until(ctx, func(ctx context.Context, url string) error {
-		_, err := c.accessAPI(c.admin, url).UpdateAccount(ctx, &quoratev1.UpdateAccountRequest{
-			Account: &quoratev1.Account{Name: accountName(account), Disabled: c.disabled[account]},
+		_, err := c.accessAPI(c.admin, url).UpdateAccount(ctx, &adminv1.UpdateAccountRequest{
+			Name: accountName(account), Disabled: &c.disabled[account],
 		})
 		return err
 	})

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/internal/audit"
 )
 
@@ -63,8 +65,8 @@ func (w *Workload) collectOnce(ctx context.Context, e *Evidence) (err error) {
 // readMember returns what one member shows, and the log index at which it has shown all of it.
 func (w *Workload) readMember(ctx context.Context, url string, read *quoratev1.ReadOptions) (Member, uint64, error) {
 	m := Member{Server: url}
-	revisions, err := w.treeAPI(w.admin, url).ListRevisions(ctx,
-		&quoratev1.ListRevisionsRequest{PageSize: pageSize, Read: read})
+	revisions, err := adminv1connect.NewConfigurationServiceClient(w.as(w.admin), url).ListRevisions(ctx,
+		&adminv1.ListRevisionsRequest{PageSize: pageSize, Read: read})
 	if err != nil {
 		return m, 0, err
 	}
@@ -81,19 +83,18 @@ func (w *Workload) readMember(ctx context.Context, url string, read *quoratev1.R
 
 func (w *Workload) readRecords(ctx context.Context, url string, after uint64, read *quoratev1.ReadOptions,
 ) (list []Record, index uint64, err error) {
-	api := quoratev1connect.NewAuditServiceClient(w.as(w.admin), url)
-	for {
-		page, err := api.ListRecords(ctx, &quoratev1.ListRecordsRequest{After: after, PageSize: pageSize, Read: read})
+	api := adminv1connect.NewAuditServiceClient(w.as(w.admin), url)
+	request := &adminv1.ListRecordsRequest{AfterRecord: after, PageSize: pageSize, Read: read}
+	for page, err := range client.Pages(ctx, api.ListRecords, request) {
 		if err != nil {
 			return nil, 0, err
 		}
 		for _, r := range page.GetRecords() {
 			list = append(list, toRecord(r))
 		}
-		if after = page.GetNext(); after == 0 {
-			return list, page.GetRead().GetIndex(), nil
-		}
+		index = page.GetRead().GetIndex()
 	}
+	return list, index, nil
 }
 
 func (w *Workload) readHeld(ctx context.Context) (list []Allocation, err error) {
@@ -134,7 +135,7 @@ func (c *caller) followRecords(ctx context.Context) {
 }
 
 // toRecord computes the hash from the content.
-func toRecord(shown *quoratev1.AuditRecord) Record {
+func toRecord(shown *adminv1.AuditRecord) Record {
 	full := audit.Record{
 		Chain: audit.ChainName(shown.GetChain()), Number: shown.GetNumber(), Index: shown.GetIndex(),
 		TimeMs: shown.GetRecordedLedgerMs(), WallMs: shown.GetRecordedAt().AsTime().UnixMilli(), Server: shown.GetServer(),

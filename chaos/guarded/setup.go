@@ -7,6 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
@@ -23,7 +24,7 @@ func SetUp(ctx context.Context, config Config, secret string) (*Workload, error)
 		call func(ctx context.Context, url string) error
 	}{
 		{"make the first administrator", func(ctx context.Context, url string) error {
-			answer, err := w.accessAPI("", url).Bootstrap(ctx, &quoratev1.BootstrapRequest{Secret: secret})
+			answer, err := w.accessAPI("", url).Bootstrap(ctx, &adminv1.BootstrapRequest{Secret: secret})
 			w.admin = answer.GetSecret()
 			return err
 		}},
@@ -36,7 +37,7 @@ func SetUp(ctx context.Context, config Config, secret string) (*Workload, error)
 		}},
 		{"guard the cluster", func(ctx context.Context, url string) error {
 			_, err := w.accessAPI(w.admin, url).SetAccessMode(ctx,
-				&quoratev1.SetAccessModeRequest{Mode: quoratev1.AccessMode_ACCESS_MODE_GUARDED})
+				&adminv1.SetAccessModeRequest{Mode: quoratev1.AccessMode_ACCESS_MODE_GUARDED})
 			return err
 		}},
 		{"make the accounts", w.createAccounts},
@@ -78,7 +79,7 @@ func (w *Workload) createAccounts(ctx context.Context, url string) error {
 	}
 	for _, name := range names {
 		_, err := w.accessAPI(w.admin, url).CreateAccount(ctx,
-			&quoratev1.CreateAccountRequest{Account: &quoratev1.Account{Name: name}})
+			&adminv1.CreateAccountRequest{Account: &adminv1.Account{Name: name}})
 		if err != nil && connect.CodeOf(err) != connect.CodeAlreadyExists { // an earlier attempt may have made it
 			return err
 		}
@@ -86,18 +87,19 @@ func (w *Workload) createAccounts(ctx context.Context, url string) error {
 	return nil
 }
 
-func newTokenRequest(account string) *quoratev1.CreateTokenRequest {
-	return &quoratev1.CreateTokenRequest{Account: account, LifeMs: tokenLife.Milliseconds()}
+func newTokenRequest(account string) *adminv1.CreateTokenRequest {
+	return &adminv1.CreateTokenRequest{Account: account, LifeMs: tokenLife.Milliseconds()}
 }
 
 // treeWith is the tree with the accounts that may hold. All of them manage what is below their nodes.
 func treeWith(mayHold [accountCount]bool) *quoratev1.Tree {
 	tree := &quoratev1.Tree{Name: guardedTree, Resources: []*quoratev1.Resource{{Name: resource}}}
 	for i := range accountCount {
-		to := []string{"account " + accountName(i)}
-		node := &quoratev1.Node{Path: accountName(i), Bindings: []*quoratev1.Binding{{Role: "node-admin", To: to}}}
+		account := []*quoratev1.Subject{{Kind: quoratev1.SubjectKind_SUBJECT_KIND_ACCOUNT, Name: accountName(i)}}
+		admin := &quoratev1.Binding{Role: "node-admin", Subjects: account}
+		node := &quoratev1.Node{Path: accountName(i), Bindings: []*quoratev1.Binding{admin}}
 		if mayHold[i] {
-			node.Bindings = append(node.Bindings, &quoratev1.Binding{Role: "holder", To: to})
+			node.Bindings = append(node.Bindings, &quoratev1.Binding{Role: "holder", Subjects: account})
 		}
 		tree.Nodes = append(tree.Nodes, node, &quoratev1.Node{Path: ownNode(i)})
 	}

@@ -20,6 +20,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
@@ -94,8 +95,8 @@ func (c tokenClient) Do(r *http.Request) (*http.Response, error) {
 	return c.HTTPClient.Do(r)
 }
 
-func (w *Workload) accessAPI(token, url string) quoratev1connect.AccessServiceClient {
-	return quoratev1connect.NewAccessServiceClient(w.as(token), url)
+func (w *Workload) accessAPI(token, url string) adminv1connect.AccessServiceClient {
+	return adminv1connect.NewAccessServiceClient(w.as(token), url)
 }
 
 func (w *Workload) treeAPI(token, url string) quoratev1connect.TreeServiceClient {

@@ -70,8 +70,8 @@ const (
 	Unknown Outcome = "unknown"
 )
 
-// Hold is the kind of a violation by a hold.
-const Hold = "HOLD"
+// Cordon is the kind of a violation by a hold.
+const Cordon = "CORDON"
 
 // Denied is the reason of a refusal because of limits. All other reasons are those of the API, such as ENDED.
 const Denied = "DENIED"

@@ -12,6 +12,8 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/internal/verify"
@@ -23,8 +25,10 @@ type readKind struct {
 }
 
 type serviceClients struct {
-	trees       quoratev1connect.TreeServiceClient
-	allocations quoratev1connect.AllocationServiceClient
+	trees         quoratev1connect.TreeServiceClient
+	configuration adminv1connect.ConfigurationServiceClient
+	allocations   quoratev1connect.AllocationServiceClient
+	events        quoratev1connect.EventServiceClient
 }
 
 // expensiveReads returns the cheapest read, the usage of one node, followed by kinds that cost more.
@@ -51,7 +55,7 @@ func expensiveReads(large *quoratev1.Tree) []readKind {
 			return err
 		}},
 		{"the configuration", func(ctx context.Context, c serviceClients) error {
-			_, err := c.trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{})
+			_, err := c.configuration.GetConfiguration(ctx, &adminv1.GetConfigurationRequest{})
 			return err
 		}},
 		{"usage of 1,000 nodes", func(ctx context.Context, c serviceClients) error {
@@ -59,7 +63,7 @@ func expensiveReads(large *quoratev1.Tree) []readKind {
 			return err
 		}},
 		{"1,000 events", func(ctx context.Context, c serviceClients) error {
-			_, err := c.allocations.ListEvents(ctx, &quoratev1.ListEventsRequest{PageSize: 1000})
+			_, err := c.events.ListEvents(ctx, &quoratev1.ListEventsRequest{PageSize: 1000})
 			return err
 		}},
 		{"an explanation", func(ctx context.Context, c serviceClients) error {
@@ -105,7 +109,7 @@ func (c *cluster) queueUp(t *testing.T, n *node, count int) {
 	batch := &quoratev1.BatchAllocateRequest{}
 	for i := range count {
 		batch.Requests = append(batch.Requests, &quoratev1.AllocateRequest{
-			Id: fmt.Sprintf("waits-%d", i), Mode: quoratev1.Mode_MODE_WAIT, WaitMs: 3_600_000, KeepMs: 3_600_000,
+			Id: fmt.Sprintf("waits-%d", i), Mode: quoratev1.Mode_MODE_WAIT, WaitMs: new(int64(3_600_000)), KeepMs: 3_600_000,
 			Claims: []*quoratev1.Claim{{Tree: "full", Amounts: map[string]int64{"cores": 1}}},
 		})
 	}
@@ -163,7 +167,9 @@ func (c *cluster) pairsDuringReads(t *testing.T, n *node, r readKind) float64 {
 	careless := connect.WithCodec(&carelessCodec{})
 	greedy := serviceClients{
 		quoratev1connect.NewTreeServiceClient(client, n.URL(), careless),
+		adminv1connect.NewConfigurationServiceClient(client, n.URL(), careless),
 		quoratev1connect.NewAllocationServiceClient(client, n.URL(), careless),
+		quoratev1connect.NewEventServiceClient(client, n.URL(), careless),
 	}
 	var all sync.WaitGroup
 	var count atomic.Int64

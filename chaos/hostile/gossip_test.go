@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/cluster/gossip/forge"
 	"github.com/quorate/quorate/internal/pki"
 	"github.com/quorate/quorate/internal/verify"
@@ -92,14 +92,14 @@ func (c *cluster) awaitCheckpoint(t *testing.T, n *node) uint64 {
 	waitFor(t, "the members do not compare their states", func() bool {
 		return runCommand(t, append([]string{"digest", "list", "--now"}, c.clientFlags(n)...)...).code == 0
 	})
-	calls := quoratev1connect.NewClusterServiceClient(c.httpClient(t, ""), n.URL())
-	answer, err := calls.GetDigests(t.Context(), &quoratev1.GetDigestsRequest{})
+	calls := adminv1connect.NewClusterServiceClient(c.httpClient(t, ""), n.URL())
+	answer, err := calls.ListMembers(t.Context(), &adminv1.ListMembersRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var newest uint64
 	for _, m := range answer.GetMembers() {
-		newest = max(newest, m.GetIndex())
+		newest = max(newest, m.GetCheckpointIndex())
 	}
 	if newest == 0 {
 		t.Fatalf("there is no checkpoint: %v", answer)

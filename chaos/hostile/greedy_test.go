@@ -245,7 +245,7 @@ func TestGreedyWatchers(t *testing.T) {
 		t.Errorf("%d streams of 64 were opened and %d refused", opened.Load(), refused.Load())
 	}
 	waits := requestCores("waits", 1)
-	waits.Mode, waits.WaitMs, waits.PollMs = quoratev1.Mode_MODE_WAIT, 60_000, 500
+	waits.Mode, waits.WaitMs, waits.PollMs = quoratev1.Mode_MODE_WAIT, new(int64(60_000)), 500
 	if answer, err := c.allocationClient(t, n).Allocate(t.Context(), waits); err != nil {
 		t.Errorf("another caller cannot wait: %v", err)
 	} else if answer.GetAllocation().GetState() != quoratev1.AllocationState_ALLOCATION_STATE_WAITING {
@@ -259,7 +259,7 @@ func TestGreedyWatchers(t *testing.T) {
 func watchOnce(ctx context.Context, client *http.Client, server string, opened, refused *atomic.Int32) {
 	message := append(varint.BigEndian.AppendUint32([]byte{0}, 2), "{}"...)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
-		server+"/quorate.v1.AllocationService/WatchAllocations", strings.NewReader(string(message)))
+		server+"/quorate.v1.EventService/WatchEvents", strings.NewReader(string(message)))
 	if err != nil {
 		return
 	}

@@ -11,8 +11,8 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 )
 
 const (
@@ -37,16 +37,16 @@ func TestRestoresDoNotFillTheDisk(t *testing.T) {
 		if i%2 == 1 {
 			n = follower
 		}
-		client := quoratev1connect.NewSnapshotServiceClient(c.httpClient(t, ""), n.URL())
+		client := adminv1connect.NewSnapshotServiceClient(c.httpClient(t, ""), n.URL())
 		attackers.Go(func() {
 			stream, err := client.Restore(t.Context())
 			if err != nil {
 				return
 			}
-			err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Confirmation{
-				Confirmation: &quoratev1.RestoreConfirmation{ClusterName: "quorate", Size: 1 << 30, RaiseLevel: true},
+			err = stream.Send(&adminv1.RestoreRequest{Message: &adminv1.RestoreRequest_Confirmation{
+				Confirmation: &adminv1.RestoreConfirmation{ClusterName: "quorate", Size: 1 << 30, RaiseLevel: true},
 			}})
-			chunk := &quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{Chunk: make([]byte,
+			chunk := &adminv1.RestoreRequest{Message: &adminv1.RestoreRequest_Chunk{Chunk: make([]byte,
 				restoreChunk)}}
 			for sent := 0; sent < sentByEach && err == nil; sent += restoreChunk {
 				err = stream.Send(chunk)

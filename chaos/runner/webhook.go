@@ -20,8 +20,8 @@ import (
 
 	"github.com/quorate/quorate/chaos/check"
 	"github.com/quorate/quorate/chaos/faults"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
+	"github.com/quorate/quorate/client/gen/quorate/v1beta1/quoratev1beta1connect"
 )
 
 // webhookName is the name of the webhook, and of its secret.
@@ -55,7 +55,7 @@ type receiver struct {
 	server *http.Server
 	url    string
 	began  time.Time
-	calls  func(node int) quoratev1connect.WebhookServiceClient
+	calls  func(node int) quoratev1beta1connect.WebhookServiceClient
 	nodes  int
 
 	mu         sync.Mutex
@@ -80,8 +80,8 @@ func (r *activeRun) startReceiver(ctx context.Context) error {
 	if r.accounts != nil {
 		client = r.accounts.AdminHTTP()
 	}
-	v.calls = func(node int) quoratev1connect.WebhookServiceClient {
-		return quoratev1connect.NewWebhookServiceClient(client, urls[node%len(urls)])
+	v.calls = func(node int) quoratev1beta1connect.WebhookServiceClient {
+		return quoratev1beta1connect.NewWebhookServiceClient(client, urls[node%len(urls)])
 	}
 	v.server = &http.Server{Handler: v, ReadHeaderTimeout: time.Minute}
 	for _, listener := range listeners {
@@ -109,9 +109,9 @@ func (v *receiver) close() {
 func (v *receiver) addWebhook(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	spec := &quoratev1.WebhookSpec{Name: webhookName, Url: v.url, Secret: webhookName}
+	spec := &quoratev1beta1.WebhookSpec{Name: webhookName, Url: v.url, Secret: webhookName}
 	for i := 0; ; i++ {
-		answer, err := v.calls(i).SetWebhook(ctx, &quoratev1.SetWebhookRequest{Webhook: spec})
+		answer, err := v.calls(i).SetWebhook(ctx, &quoratev1beta1.SetWebhookRequest{Webhook: spec})
 		if err == nil {
 			v.deliveries.From = answer.GetWrite().GetIndex()
 			return nil
@@ -153,9 +153,11 @@ type deliveredBody struct {
 		After, Until struct {
 			Index uint64 `json:",string"`
 		}
-		Allocation struct {
-			ID    string
-			Fence uint64 `json:",string"`
+		Change struct {
+			Allocation struct {
+				ID    string
+				Fence uint64 `json:",string"`
+			}
 		}
 	}
 }
@@ -170,8 +172,9 @@ func (v *receiver) addDelivery(id string, body []byte) {
 		v.deliveries.Gaps = append(v.deliveries.Gaps, check.DeliveryGap{After: d.Data.After.Index, Until: d.Data.Until.Index})
 		return
 	}
+	of := d.Data.Change.Allocation
 	v.deliveries.Events = append(v.deliveries.Events, check.Delivery{
-		Index: d.Data.Index, Number: d.Data.Number, Type: d.Type, ID: d.Data.Allocation.ID, Fence: d.Data.Allocation.Fence,
+		Index: d.Data.Index, Number: d.Data.Number, Type: d.Type, ID: of.ID, Fence: of.Fence,
 	})
 }
 
@@ -184,7 +187,7 @@ func (v *receiver) finish(ctx context.Context, patience time.Duration) check.Del
 	defer cancel()
 	unfinished := "the webhook cannot be read"
 	for i := 0; ctx.Err() == nil && unfinished != ""; i++ {
-		answer, err := v.calls(i).ListWebhooks(ctx, &quoratev1.ListWebhooksRequest{})
+		answer, err := v.calls(i).ListWebhooks(ctx, &quoratev1beta1.ListWebhooksRequest{})
 		switch {
 		case err != nil:
 			unfinished = "the webhook cannot be read: " + err.Error()

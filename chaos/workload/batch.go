@@ -32,7 +32,7 @@ func (h *holder) acquireMany(ctx context.Context, count int) {
 	for range count {
 		node := []string{"x", "y"}[h.random.IntN(2)]
 		requests = append(requests, requestSpec{
-			id:     h.newID(),
+			id:     h.newName(),
 			claims: []history.Claim{claimAt("batch", node, 1+h.random.Int64N(4))},
 		})
 	}
@@ -97,8 +97,9 @@ func (c *caller) batchRelease(ctx context.Context, ids []string) []history.Op {
 	begun := c.beginOp(history.Release, s)
 	begun.Session = int64(c.serial)
 	requests := make([]*quoratev1.ReleaseRequest, len(ids))
-	for i, id := range ids {
-		requests[i] = &quoratev1.ReleaseRequest{Id: id}
+	for i, name := range ids {
+		namespace, id := splitName(name)
+		requests[i] = &quoratev1.ReleaseRequest{Namespace: namespace, Id: id}
 	}
 	var answer *quoratev1.BatchReleaseResponse
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {

@@ -11,15 +11,19 @@ import (
 
 	"github.com/quorate/quorate/chaos/history"
 	"github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 type server struct {
-	url         string
-	allocations quoratev1connect.AllocationServiceClient
-	trees       quoratev1connect.TreeServiceClient
-	cluster     quoratev1connect.ClusterServiceClient
+	url           string
+	allocations   quoratev1connect.AllocationServiceClient
+	trees         quoratev1connect.TreeServiceClient
+	events        quoratev1connect.EventServiceClient
+	cordons       adminv1connect.CordonServiceClient
+	configuration adminv1connect.ConfigurationServiceClient
+	cluster       adminv1connect.ClusterServiceClient
 	// joined joins the calls that all clients of the workload "joined" make to this node at one time.
 	joined quoratev1connect.AllocationServiceClient
 }
@@ -34,9 +38,12 @@ func newServers(config Config) ([]*server, error) {
 		}
 		servers = append(servers, &server{
 			url: url, allocations: quoratev1connect.NewAllocationServiceClient(config.HTTP, url),
-			trees:   quoratev1connect.NewTreeServiceClient(config.HTTP, url),
-			cluster: quoratev1connect.NewClusterServiceClient(config.HTTP, url),
-			joined:  joined.Allocations,
+			trees:         quoratev1connect.NewTreeServiceClient(config.HTTP, url),
+			events:        quoratev1connect.NewEventServiceClient(config.HTTP, url),
+			cordons:       adminv1connect.NewCordonServiceClient(config.HTTP, url),
+			configuration: adminv1connect.NewConfigurationServiceClient(config.HTTP, url),
+			cluster:       adminv1connect.NewClusterServiceClient(config.HTTP, url),
+			joined:        joined.Allocations,
 		})
 	}
 	return servers, nil
@@ -73,7 +80,11 @@ func (c *caller) oneIn(n int) bool { return c.random.IntN(n) == 0 }
 
 func (c *caller) newID() string {
 	c.serial++
-	return fmt.Sprintf("%s-%d-%d", c.workload, c.number, c.serial)
+	return c.idOf(c.serial)
+}
+
+func (c *caller) idOf(serial int) string {
+	return fmt.Sprintf("%s-%d-%d", c.workload, c.number, serial)
 }
 
 func (c *caller) randomServer() *server { return c.servers[c.random.IntN(len(c.servers))] }

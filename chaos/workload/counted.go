@@ -57,7 +57,7 @@ func (h *holder) releaseOne(ctx context.Context) {
 func (h *holder) nextStep(ctx context.Context, claims func() []history.Claim, tree string) {
 	switch dice := h.random.IntN(13); {
 	case len(h.held) == 0 || dice < 4 && len(h.held) < h.maxHeld:
-		h.acquireOne(ctx, requestSpec{id: h.newID(), claims: claims()})
+		h.acquireOne(ctx, requestSpec{id: h.newName(), claims: claims()})
 	case dice < 7:
 		h.releaseOne(ctx)
 	case dice < 10:

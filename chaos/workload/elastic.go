@@ -47,7 +47,7 @@ func (c *caller) newAlternatives(tree, mode string) requestSpec {
 	if c.oneIn(4) {
 		nodes = nodes[:1]
 	}
-	w := requestSpec{id: c.newID(), mode: mode}
+	w := requestSpec{id: c.newName(), mode: mode}
 	if mode == history.Wait {
 		w.priority, w.poll, w.keep = c.random.Int64N(3), c.random.Int64N(600), 20_000
 	}

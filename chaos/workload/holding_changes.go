@@ -68,8 +68,9 @@ func (h *holder) splitOne(ctx context.Context, one *holding, at int, to string) 
 	w := one.nextChange(history.Split)
 	from := one.heldClaims[at]
 	taken := from.Amounts[countedResource] / 2
-	part := holding{id: h.newID(), heldClaims: []history.Claim{claimAt(from.Tree, to, taken)}}
-	w.parts = []*quoratev1.SplitPart{{Id: part.id, Claims: []*quoratev1.SplitClaim{
+	part := holding{id: h.newPartName(one.id), heldClaims: []history.Claim{claimAt(from.Tree, to, taken)}}
+	_, partID := splitName(part.id)
+	w.parts = []*quoratev1.SplitPart{{Id: partID, Claims: []*quoratev1.SplitClaim{
 		{Tree: from.Tree, Node: from.Node, NewNode: to, Amounts: part.heldClaims[0].Amounts},
 	}}}
 	w.claims = slices.Clone(one.heldClaims)
@@ -123,8 +124,9 @@ func (c *caller) callChange(ctx context.Context, w changeSpec) history.Op {
 	if w.wait > 0 {
 		o.Mode = history.Wait
 	}
+	namespace, _ := splitName(w.id)
 	for _, p := range w.parts {
-		o.Parts = append(o.Parts, history.Part{ID: p.GetId(), Claims: partClaims(p)})
+		o.Parts = append(o.Parts, history.Part{ID: joinName(namespace, p.GetId()), Claims: partClaims(p)})
 	}
 	var answer changeAnswer
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
@@ -153,18 +155,19 @@ func partClaims(p *quoratev1.SplitPart) []history.Claim {
 }
 
 func (w *changeSpec) send(ctx context.Context, s *server) (changeAnswer, error) {
+	namespace, id := splitName(w.id)
 	if w.kind == history.Transfer {
 		return s.allocations.Transfer(ctx, &quoratev1.TransferRequest{
-			Id: w.id, Fence: w.fence, Generation: w.generation, Moves: w.moves,
+			Namespace: namespace, Id: id, Fence: w.fence, Generation: w.generation, Moves: w.moves,
 		})
 	}
 	if w.kind == history.Split {
 		return s.allocations.Split(ctx, &quoratev1.SplitRequest{
-			Id: w.id, Fence: w.fence, Generation: w.generation, Parts: w.parts,
+			Namespace: namespace, Id: id, Fence: w.fence, Generation: w.generation, Parts: w.parts,
 		})
 	}
 	request := &quoratev1.ResizeRequest{
-		Id: w.id, Fence: w.fence, Generation: w.generation, WaitMs: w.wait, PollMs: w.poll,
+		Namespace: namespace, Id: id, Fence: w.fence, Generation: w.generation, WaitMs: w.wait, PollMs: w.poll,
 	}
 	for _, claim := range w.claims {
 		request.Claims = append(request.Claims, &quoratev1.ClaimChange{

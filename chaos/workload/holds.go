@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/quorate/quorate/chaos/history"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 )
 
 // holdTrees returns a tree of three levels, all of which are put on hold and resumed.
@@ -59,12 +59,12 @@ func (c *caller) callHold(ctx context.Context, id, tree, node string, hold bool)
 	var answer configurationAnswer
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
 		if hold {
-			answer, err = s.trees.HoldNode(ctx, &quoratev1.HoldNodeRequest{
+			answer, err = s.cordons.CordonNode(ctx, &adminv1.CordonNodeRequest{
 				Tree: l.Tree, Node: node, RequestId: id, Actor: "chaos", Reason: c.workload,
 			})
 			return err
 		}
-		answer, err = s.trees.ResumeNode(ctx, &quoratev1.ResumeNodeRequest{
+		answer, err = s.cordons.UncordonNode(ctx, &adminv1.UncordonNodeRequest{
 			Tree: l.Tree, Node: node, RequestId: id, Actor: "chaos", Reason: c.workload,
 		})
 		return err

@@ -97,7 +97,7 @@ func startLease(c *caller) func(context.Context) {
 		l.nextStep(ctx, func() requestSpec {
 			node := []string{"x", "y"}[c.random.IntN(2)]
 			return requestSpec{
-				id: c.newID(), claims: []history.Claim{claimAt("lease", node, 1+c.random.Int64N(3))},
+				id: c.newName(), claims: []history.Claim{claimAt("lease", node, 1+c.random.Int64N(3))},
 				ttl: 1500 + c.random.Int64N(3000),
 			}
 		})
@@ -116,7 +116,7 @@ func startItems(c *caller) func(context.Context) {
 	return func(ctx context.Context) {
 		l.nextStep(ctx, func() requestSpec {
 			return requestSpec{
-				id: c.newID(), claims: []history.Claim{{Tree: "items", Pick: "car"}},
+				id: c.newName(), claims: []history.Claim{{Tree: "items", Pick: "car"}},
 				ttl: 1000 + c.random.Int64N(2500),
 			}
 		})
@@ -135,7 +135,7 @@ func startReserve(c *caller) func(context.Context) {
 		}
 		node := []string{"x", "y"}[c.random.IntN(2)]
 		w := requestSpec{
-			id: c.newID(), claims: []history.Claim{claimAt("reserve", node, 1+c.random.Int64N(4))},
+			id: c.newName(), claims: []history.Claim{claimAt("reserve", node, 1+c.random.Int64N(4))},
 			mode: history.Reserve, ttl: 800 + c.random.Int64N(8000),
 		}
 		o := c.retryUntilDecided(ctx, func() history.Op { return c.callAllocate(ctx, w) })
@@ -193,7 +193,7 @@ func startWait(c *caller) func(context.Context) {
 func (c *caller) newWaitRequest() requestSpec {
 	node := []string{"x", "y"}[c.random.IntN(2)]
 	return requestSpec{
-		id: c.newID(), claims: []history.Claim{claimAt("queue", node, 1)}, mode: history.Wait,
+		id: c.newName(), claims: []history.Claim{claimAt("queue", node, 1)}, mode: history.Wait,
 		priority: c.random.Int64N(3),
 		ttl:      1500 + c.random.Int64N(2000), poll: c.random.Int64N(600), keep: 20_000,
 	}

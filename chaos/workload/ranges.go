@@ -30,7 +30,7 @@ func (c *caller) newChoice() requestSpec {
 	if c.oneIn(3) {
 		return c.newAlternatives("ranges", history.Reject)
 	}
-	return requestSpec{id: c.newID(), claims: c.newRanges()}
+	return requestSpec{id: c.newName(), claims: c.newRanges()}
 }
 
 func (c *caller) newRanges() []history.Claim {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/chaos/history"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
@@ -90,13 +91,16 @@ func fromLimit(l *quoratev1.Limit) int64 {
 	return history.Unlimited
 }
 
-func (c *caller) readAllocation(ctx context.Context, id string, f readMode) {
+func (c *caller) readAllocation(ctx context.Context, name string, f readMode) {
 	s := c.randomServer()
 	o := c.beginRead(history.ReadAllocation, s, f)
-	o.ID = id
+	o.ID = name
+	namespace, id := splitName(name)
 	var answer *quoratev1.GetAllocationResponse
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{Id: id, Read: f.protoOptions()})
+		answer, err = s.allocations.GetAllocation(ctx, &quoratev1.GetAllocationRequest{
+			Namespace: namespace, Id: id, Read: f.protoOptions(),
+		})
 		return err
 	})
 	setReadInfo(o, answer.GetRead())
@@ -179,9 +183,9 @@ func startRead(c *caller) func(context.Context) {
 func (c *caller) readLimits(ctx context.Context, prefix string, f readMode) history.Op {
 	s := c.randomServer()
 	o := c.beginRead(history.ReadLimits, s, f)
-	var answer *quoratev1.GetConfigurationResponse
+	var answer *adminv1.GetConfigurationResponse
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Read: f.protoOptions()})
+		answer, err = s.configuration.GetConfiguration(ctx, &adminv1.GetConfigurationRequest{Read: f.protoOptions()})
 		return err
 	})
 	setReadInfo(o, answer.GetRead())

@@ -28,8 +28,9 @@ func claimAt(tree, node string, amount int64) history.Claim {
 }
 
 func (w requestSpec) toProto() *quoratev1.AllocateRequest {
+	namespace, id := splitName(w.id)
 	r := &quoratev1.AllocateRequest{
-		Id: w.id, Priority: w.priority, Claims: toClaims(w.claims), PollMs: w.poll,
+		Namespace: namespace, Id: id, Priority: w.priority, Claims: toClaims(w.claims), PollMs: w.poll,
 		KeepMs: w.keep, ForMs: w.declared,
 	}
 	for _, claims := range w.anyOf {
@@ -101,13 +102,14 @@ func setAllocation(o *history.Op, a *quoratev1.Allocation) {
 	o.Alternative = r.Alternative
 }
 
-func (c *caller) callRelease(ctx context.Context, id string) history.Op {
+func (c *caller) callRelease(ctx context.Context, name string) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(history.Release, s)
-	o.ID = id
+	o.ID = name
+	namespace, id := splitName(name)
 	var answer *quoratev1.ReleaseResponse
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.allocations.Release(ctx, &quoratev1.ReleaseRequest{Id: id})
+		answer, err = s.allocations.Release(ctx, &quoratev1.ReleaseRequest{Namespace: namespace, Id: id})
 		return err
 	})
 	o.Index, o.Repeated = answer.GetWrite().GetIndex(), answer.GetWrite().GetRepetition()
@@ -115,13 +117,16 @@ func (c *caller) callRelease(ctx context.Context, id string) history.Op {
 	return c.endOp(o, err)
 }
 
-func (c *caller) callRenew(ctx context.Context, id string, fence uint64, ttl int64) history.Op {
+func (c *caller) callRenew(ctx context.Context, name string, fence uint64, ttl int64) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(history.Renew, s)
-	o.ID, o.TTL = id, ttl
+	o.ID, o.TTL = name, ttl
+	namespace, id := splitName(name)
 	var answer *quoratev1.RenewResponse
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.allocations.Renew(ctx, &quoratev1.RenewRequest{Id: id, Fence: fence, TtlMs: ttl})
+		answer, err = s.allocations.Renew(ctx, &quoratev1.RenewRequest{
+			Namespace: namespace, Id: id, Fence: fence, TtlMs: ttl,
+		})
 		return err
 	})
 	o.Index, o.Ledger = answer.GetWrite().GetIndex(), answer.GetWrite().GetLedgerTimeMs()
@@ -129,13 +134,14 @@ func (c *caller) callRenew(ctx context.Context, id string, fence uint64, ttl int
 	return c.endOp(o, err)
 }
 
-func (c *caller) callConfirm(ctx context.Context, id string) history.Op {
+func (c *caller) callConfirm(ctx context.Context, name string) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(history.Confirm, s)
-	o.ID = id
+	o.ID = name
+	namespace, id := splitName(name)
 	var answer *quoratev1.ConfirmResponse
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.allocations.Confirm(ctx, &quoratev1.ConfirmRequest{Id: id})
+		answer, err = s.allocations.Confirm(ctx, &quoratev1.ConfirmRequest{Namespace: namespace, Id: id})
 		return err
 	})
 	o.Index, o.Repeated = answer.GetWrite().GetIndex(), answer.GetWrite().GetRepetition()
@@ -143,13 +149,14 @@ func (c *caller) callConfirm(ctx context.Context, id string) history.Op {
 	return c.endOp(o, err)
 }
 
-func (c *caller) callCancel(ctx context.Context, id string) history.Op {
+func (c *caller) callCancel(ctx context.Context, name string) history.Op {
 	s := c.randomServer()
 	o := c.beginOp(history.Cancel, s)
-	o.ID = id
+	o.ID = name
+	namespace, id := splitName(name)
 	var answer *quoratev1.CancelResponse
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.allocations.Cancel(ctx, &quoratev1.CancelRequest{Id: id})
+		answer, err = s.allocations.Cancel(ctx, &quoratev1.CancelRequest{Namespace: namespace, Id: id})
 		return err
 	})
 	o.Index, o.Repeated = answer.GetWrite().GetIndex(), answer.GetWrite().GetRepetition()
@@ -160,8 +167,8 @@ func (c *caller) callCancel(ctx context.Context, id string) history.Op {
 // RecordOf converts an allocation.
 func RecordOf(a *quoratev1.Allocation) history.Record {
 	r := history.Record{
-		ID: a.GetId(), State: enumName(a.GetState().String(), "ALLOCATION_STATE_"), Fence: a.GetFence(),
-		Priority: a.GetPriority(), Generation: a.GetGeneration(),
+		ID: joinName(a.GetNamespace(), a.GetId()), State: enumName(a.GetState().String(), "ALLOCATION_STATE_"),
+		Fence: a.GetFence(), Priority: a.GetPriority(), Generation: a.GetGeneration(),
 		Alternative: int(a.GetAlternative()),
 		Expires:     max(a.GetExpiresLedgerMs(), a.GetReservedUntilLedgerMs()), Place: a.GetWaiting().GetPosition(),
 	}

@@ -42,9 +42,9 @@ func (c *caller) callSetThresholds(ctx context.Context, id string) history.Op {
 	spec := warnTrees()[0]
 	o.ID, o.Limits, o.Percents, o.Margin = id, spec.limits, warnPercents, warnMargin
 	tree := spec.toProto()
-	tree.WarnAt = &quoratev1.WarnAt{Margin: int32(warnMargin)}
+	tree.Thresholds = &quoratev1.LimitThresholds{MarginPercent: int32(warnMargin)}
 	for _, percent := range warnPercents {
-		tree.WarnAt.Percents = append(tree.WarnAt.Percents, int32(percent))
+		tree.Thresholds.Percents = append(tree.Thresholds.Percents, int32(percent))
 	}
 	var answer *quoratev1.ApplyTreesResponse
 	err := c.withTimeout(ctx, func(ctx context.Context) (err error) {

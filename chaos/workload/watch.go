@@ -19,7 +19,7 @@ type watcher struct {
 	tree    string
 	topics  []quoratev1.WatchTopic
 	session int64
-	request *quoratev1.WatchAllocationsRequest
+	request *quoratev1.WatchEventsRequest
 }
 
 func startWatch(c *caller) func(context.Context) {
@@ -41,7 +41,7 @@ func (w *watcher) beginWatch(ctx context.Context) bool {
 		return false
 	}
 	w.session++
-	w.request = &quoratev1.WatchAllocationsRequest{AfterIndex: read.Index, Tree: w.tree, Topics: w.topics}
+	w.request = &quoratev1.WatchEventsRequest{AfterIndex: read.Index, Tree: w.tree, Topics: w.topics}
 	begun := w.beginOp(w.kind, w.randomServer())
 	begun.Session, begun.Index, begun.Change = w.session, read.Index, history.WatchBegins
 	w.endOp(begun, nil)
@@ -54,7 +54,7 @@ func (w *watcher) followServer(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 50*w.config.Pause+time.Duration(w.random.Int64N(int64(300*w.config.Pause))))
 	defer cancel()
 	s := w.randomServer()
-	stream, err := s.allocations.WatchAllocations(ctx, w.request)
+	stream, err := s.events.WatchEvents(ctx, w.request)
 	if err != nil {
 		w.dropForgotten(err)
 		return
@@ -72,7 +72,7 @@ func (w *watcher) dropForgotten(err error) {
 	}
 }
 
-func (w *watcher) addChange(s *server, m *quoratev1.WatchAllocationsResponse) {
+func (w *watcher) addChange(s *server, m *quoratev1.WatchEventsResponse) {
 	w.request.AfterIndex, w.request.AfterNumber = m.GetIndex(), m.GetNumber()
 	o := w.beginOp(w.kind, s)
 	o.Session, o.Index, o.Position, o.Ledger = w.session, m.GetIndex(), m.GetNumber(), m.GetLedgerTimeMs()
@@ -81,11 +81,13 @@ func (w *watcher) addChange(s *server, m *quoratev1.WatchAllocationsResponse) {
 		w.endOp(o, nil)
 		return
 	}
-	if m.GetAllocation() == nil {
+	if m.GetChange().GetAllocation() == nil {
 		return
 	}
-	o.ID, o.Change = m.GetAllocation().GetId(), enumName(m.GetChange().String(), "ALLOCATION_CHANGE_")
-	o.Priority = m.GetAllocation().GetPriority()
-	setAllocation(o, m.GetAllocation())
+	a := m.GetChange().GetAllocation()
+	o.ID = joinName(a.GetNamespace(), a.GetId())
+	o.Change = enumName(m.GetChange().GetKind().String(), "ALLOCATION_CHANGE_KIND_")
+	o.Priority = a.GetPriority()
+	setAllocation(o, a)
 	w.endOp(o, nil)
 }

@@ -60,7 +60,8 @@ func TestAFollowerThatCannotAskItsLeaderIsNotReady(t *testing.T) {
 		if d := follower.Gauges().Unreachable[id]; d < 25*time.Minute {
 			t.Errorf("unreachable for %v, want more than 25 minutes", d)
 		}
-		if got := said.countLines("a member leads and does not confirm reads: member=" + id); got != 3 {
+		if got := said.countLines("a member does not answer: member=" + id +
+			" fault=\"it leads and does not confirm reads\""); got != 3 {
 			t.Errorf("in 25 minutes the log says %d times that the leader cannot be asked, want 3", got)
 		}
 		if h := c.Health()[follower.Status().ID]; h.Healthy || !strings.Contains(h.Problem, "cannot confirm reads") {

@@ -15,6 +15,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
@@ -58,7 +59,7 @@ func TestTokensCountOnAllServersAtOnce(t *testing.T) {
 	for i := range 12 {
 		makes, uses := list[i%3], list[(i+1+i/3%2)%3]
 		made, err := clientWithToken(t, root, makes).Access.CreateToken(t.Context(),
-			&quoratev1.CreateTokenRequest{Account: "hans"})
+			&adminv1.CreateTokenRequest{Account: "hans"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +71,7 @@ func TestTokensCountOnAllServersAtOnce(t *testing.T) {
 			t.Errorf("%s does not know a token that %s has made: %v", uses.id, makes.id, err)
 		}
 		if _, err := clientWithToken(t, root, makes).Access.RevokeToken(t.Context(),
-			&quoratev1.RevokeTokenRequest{Id: made.GetToken().GetId()}); err != nil {
+			&adminv1.RevokeTokenRequest{Id: made.GetToken().GetId()}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := holder.Trees.GetUsage(t.Context(), usage); !isRefused(err) {
@@ -123,7 +124,7 @@ func TestWritesWhileTheirTokenIsRevoked(t *testing.T) {
 		_ = processes[died].Process.Signal(syscall.SIGKILL)
 	}()
 	revoked, err := admin.Access.RevokeToken(t.Context(),
-		&quoratev1.RevokeTokenRequest{Id: strings.Split(stolen, "_")[1]})
+		&adminv1.RevokeTokenRequest{Id: strings.Split(stolen, "_")[1]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,13 +163,14 @@ func TestStreamsOfARevokedTokenEnd(t *testing.T) {
 	list, _, tokens := guardedCluster(t)
 	admin := clientWithToken(t, tokenIn(t, tokens, "admin"), list...)
 	stolen := "Bearer " + tokenIn(t, tokens, "hans")
-	watches := make([]*connect.ServerStreamForClient[quoratev1.WatchAllocationsResponse], len(list))
+	watches := make([]*connect.ServerStreamForClient[quoratev1.WatchEventsResponse], len(list))
 	calls := make([]*connect.BidiStreamForClientSimple[quoratev1.AllocateStreamRequest,
 		quoratev1.AllocateStreamResponse], len(list))
 	for i, f := range list {
 		api := quoratev1connect.NewAllocationServiceClient(headerClient{http2, stolen}, f.baseURL())
 		var err error
-		if watches[i], err = api.WatchAllocations(t.Context(), &quoratev1.WatchAllocationsRequest{}); err != nil {
+		events := quoratev1connect.NewEventServiceClient(headerClient{http2, stolen}, f.baseURL())
+		if watches[i], err = events.WatchEvents(t.Context(), &quoratev1.WatchEventsRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		if calls[i], err = api.AllocateStream(t.Context()); err != nil {
@@ -180,7 +182,7 @@ func TestStreamsOfARevokedTokenEnd(t *testing.T) {
 		}
 	}
 	if _, err := admin.Access.RevokeToken(t.Context(),
-		&quoratev1.RevokeTokenRequest{Id: strings.Split(stolen, "_")[1]}); err != nil {
+		&adminv1.RevokeTokenRequest{Id: strings.Split(stolen, "_")[1]}); err != nil {
 		t.Fatal(err)
 	}
 	for i, f := range list {
@@ -189,7 +191,7 @@ func TestStreamsOfARevokedTokenEnd(t *testing.T) {
 			t.Errorf("%s answers a call on a stream of a revoked token: %v", f.id, answer)
 		}
 		for watches[i].Receive() {
-			if a := watches[i].Msg().GetAllocation(); strings.HasPrefix(a.GetId(), "after-") {
+			if a := watches[i].Msg().GetChange().GetAllocation(); strings.HasPrefix(a.GetId(), "after-") {
 				t.Errorf("%s tells of %s", f.id, a.GetId())
 			}
 		}
@@ -215,7 +217,7 @@ func callOnStream(
 
 func leaderID(t *testing.T, admin *client.Client) string {
 	t.Helper()
-	status, err := admin.Cluster.GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+	status, err := admin.Cluster.GetStatus(t.Context(), &adminv1.GetStatusRequest{})
 	if err != nil || status.GetLeaderId() == "" {
 		t.Fatalf("%v, %v", status, err)
 	}
@@ -257,8 +259,8 @@ func TestForgedHeaders(t *testing.T) {
 const roleOfAnna = `access:
   roles: {helper: [usage.read, holders.read, data.read]}
   bindings:
-    - {role: root, to: ["account admin"]}
-    - {role: helper, to: ["account anna"]}
+    - {role: root, subjects: ["account admin"]}
+    - {role: helper, subjects: ["account anna"]}
 `
 
 // TestEscalation: no one gets a right by a binding, a custom role, a move or a rollback that the caller could not give.
@@ -306,7 +308,7 @@ func TestARollbackGivesNoRights(t *testing.T) {
 	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
 	const curator = `  roles: {curator: [config.read, limits.set, nodes.manage]}
   bindings:
-    - {role: curator, to: ["account heidi"]}
+    - {role: curator, subjects: ["account heidi"]}
 `
 	curated := strings.Replace(guardedTree, "  bindings:\n", curator, 1)
 	withoutCarl := strings.Replace(curated, `["account carl"]`, `["account ops"]`, 1)
@@ -364,7 +366,7 @@ func TestAServerAloneKeepsTheGuard(t *testing.T) {
 
 // subtreeWith is the text of cern:atlas with one more binding at physics.
 func subtreeWith(role, account string) string {
-	return strings.Replace(atlasText, "- {role: holder,", "- {role: "+role+", to: [\"account "+account+
+	return strings.Replace(atlasText, "- {role: holder,", "- {role: "+role+", subjects: [\"account "+account+
 		"\"]}\n      - {role: holder,", 1)
 }
 
@@ -376,7 +378,7 @@ func TestRefusalsAreNotWritten(t *testing.T) {
 	root := clientWithToken(t, tokenIn(t, tokens, "admin"), list...)
 	written := func() uint64 {
 		t.Helper()
-		status, err := root.Cluster.GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+		status, err := root.Cluster.GetStatus(t.Context(), &adminv1.GetStatusRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -432,16 +434,15 @@ func callsWithoutRights(ctx context.Context, c *client.Client) map[string]func()
 		},
 		"ApplyTrees": func() error { // what it needs is known only with its plan
 			_, err := c.Trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
-				Tree: "cern", Node: "cms",
-				Subtree: &quoratev1.Tree{
+				Subtree: &quoratev1.SubtreeText{Tree: "cern", Node: "cms", Text: &quoratev1.Tree{
 					Name: "cern", Resources: []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}},
 					Nodes: []*quoratev1.Node{{Path: "cms", Limits: limits}},
-				},
+				}},
 			})
 			return err
 		},
 		"CreateAccount": func() error {
-			_, err := c.Access.CreateAccount(ctx, &quoratev1.CreateAccountRequest{Account: &quoratev1.Account{Name: "evil"}})
+			_, err := c.Access.CreateAccount(ctx, &adminv1.CreateAccountRequest{Account: &adminv1.Account{Name: "evil"}})
 			return err
 		},
 	}

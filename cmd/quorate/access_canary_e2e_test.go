@@ -56,35 +56,34 @@ func (c canaries) search(t *testing.T, place string, output []byte) {
 
 // tenantReads are the reads that callers of guardedCluster try, as JSON.
 var tenantReads = []struct{ method, body string }{
-	{"AllocationService/GetAllocation", `{"id": "secret-lease"}`},
-	{"AllocationService/ListAllocations", `{}`},
-	{"AllocationService/ListAllocations", `{"tree": "cern", "node": "atlas/physics"}`},
-	{"AllocationService/ListWaiting", `{}`},
-	{"AllocationService/ListEvents", `{}`},
-	{"AllocationService/Explain", `{"id": "secret-lease"}`},
-	{"AllocationService/Allocate", `{"id": "secret-lease", "claims": [{"tree": "cern", "node": "atlas/physics",
+	{"v1.AllocationService/GetAllocation", `{"id": "secret-lease"}`},
+	{"v1.AllocationService/ListAllocations", `{}`},
+	{"v1.AllocationService/ListAllocations", `{"tree": "cern", "node": "atlas/physics"}`},
+	{"v1.AllocationService/ListWaiting", `{}`},
+	{"v1.EventService/ListEvents", `{}`},
+	{"v1.AllocationService/Explain", `{"id": "secret-lease"}`},
+	{"v1.AllocationService/Allocate", `{"id": "secret-lease", "claims": [{"tree": "cern", "node": "atlas/physics",
 		"amounts": {"cores": 1}}]}`},
-	{"AllocationService/Renew", `{"id": "secret-lease", "ttlMs": 60000}`},
-	{"TreeService/GetConfiguration", `{}`},
-	{"TreeService/GetConfiguration", `{"manifest": true}`},
-	{"TreeService/GetTree", `{"name": "cern"}`},
-	{"TreeService/GetUsage", `{"tree": "cern"}`},
-	{"TreeService/ListPrincipals", `{"tree": "cern", "kind": "HOLDER_KIND_USER"}`},
-	{"TreeService/ListRevisions", `{}`},
-	{"ItemService/ListItems", `{"tree": "cern", "userData": true}`},
-	{"ActivityService/GetActivity", `{"tree": "cern", "node": "atlas/physics"}`},
-	{"AccessService/WhoAmI", `{}`},
-	{"AccessService/ListAccounts", `{}`},
-	{"AccessService/ListTokens", `{"account": "hans"}`},
-	{"AccessService/ListRefusedCredentials", `{}`},
-	{"AccessService/GetGuardReport", `{}`},
-	{"AccessService/Bootstrap", `{"secret": "` + canarySecret + `"}`},
-	{"AuditService/ListRecords", `{}`},
-	{"AuditService/ListRecords", `{"source": "AUDIT_SOURCE_SERVER"}`},
-	{"ClusterService/GetStatus", `{}`},
-	{"ClusterService/ListMembers", `{}`},
-	{"ClusterService/GetDigests", `{}`},
-	{"DebugService/GetDiagnostics", `{}`},
+	{"v1.AllocationService/Renew", `{"id": "secret-lease", "ttlMs": 60000}`},
+	{"admin.v1.ConfigurationService/GetConfiguration", `{}`},
+	{"admin.v1.ConfigurationService/GetConfiguration", `{"manifest": true}`},
+	{"v1.TreeService/GetTree", `{"name": "cern"}`},
+	{"v1.TreeService/GetUsage", `{"tree": "cern"}`},
+	{"v1.TreeService/ListPrincipals", `{"tree": "cern", "kind": "HOLDER_KIND_USER"}`},
+	{"admin.v1.ConfigurationService/ListRevisions", `{}`},
+	{"v1.ItemService/ListItems", `{"tree": "cern", "userData": true}`},
+	{"v1beta1.ActivityService/GetActivity", `{"tree": "cern", "node": "atlas/physics"}`},
+	{"v1.IdentityService/WhoAmI", `{}`},
+	{"admin.v1.AccessService/ListAccounts", `{}`},
+	{"admin.v1.AccessService/ListTokens", `{"account": "hans"}`},
+	{"admin.v1.AccessService/ListRefusedCredentials", `{}`},
+	{"admin.v1.AccessService/GetGuardReport", `{}`},
+	{"admin.v1.AccessService/Bootstrap", `{"secret": "` + canarySecret + `"}`},
+	{"admin.v1.AuditService/ListRecords", `{}`},
+	{"admin.v1.AuditService/ListRecords", `{"source": "AUDIT_SOURCE_SERVER"}`},
+	{"admin.v1.ClusterService/GetStatus", `{}`},
+	{"admin.v1.ClusterService/ListMembers", `{}`},
+	{"admin.v1.DebugService/GetDiagnostics", `{}`},
 }
 
 // tenantPages are pages of servers.
@@ -142,7 +141,7 @@ func TestPlantedSecrets(t *testing.T) {
 func searchReads(t *testing.T, list []serverFlags, caller, authorization string, secrets canaries) {
 	t.Helper()
 	for i, read := range tenantReads {
-		_, answer := callWith(t, list[i%3], http.MethodPost, "/quorate.v1."+read.method, read.body, authorization)
+		_, answer := callWith(t, list[i%3], http.MethodPost, "/quorate."+read.method, read.body, authorization)
 		secrets.search(t, read.method+" of "+caller, []byte(answer))
 	}
 	for _, page := range tenantPages {
@@ -157,8 +156,8 @@ func searchReads(t *testing.T, list []serverFlags, caller, authorization string,
 func searchOwnersReads(t *testing.T, list []serverFlags, authorization string, secrets canaries) {
 	t.Helper()
 	for i, read := range tenantReads {
-		_, answer := callWith(t, list[i%3], http.MethodPost, "/quorate.v1."+read.method, read.body, authorization)
-		if read.method == "AllocationService/GetAllocation" && !strings.Contains(answer, canaryUserData) {
+		_, answer := callWith(t, list[i%3], http.MethodPost, "/quorate."+read.method, read.body, authorization)
+		if read.method == "v1.AllocationService/GetAllocation" && !strings.Contains(answer, canaryUserData) {
 			t.Errorf("the owner cannot read the data of the lease: %s", answer)
 		}
 		hidden := secrets
@@ -188,7 +187,7 @@ func plantSecrets(t *testing.T, list []serverFlags, tokens string) (secrets cana
 	issuer := authntest.Start(t)
 	section := strings.Replace(guardedTree, "access:\n", `access:
   issuers:
-    ci: {url: "`+issuer.URL+`", audience: quorate, user: sub, require: {team: [a]}}
+    ci: {url: "`+issuer.URL+`", audience: quorate, user: sub, claim-rules: {team: [a]}}
 `, 1)
 	claims := issuer.Claims("quorate", map[string]any{"team": "a", "email": canaryClaim})
 	jwt = issuer.Sign(claims)
@@ -210,7 +209,7 @@ func plantSecrets(t *testing.T, list []serverFlags, tokens string) (secrets cana
 		for i, authorization := range []string{
 			"Bearer " + jwt, "Bearer " + forged, "Bearer qrt_" + canaryPassword, basic, "Digest " + canaryPassword,
 		} {
-			status, answer := callWith(t, f, http.MethodPost, "/quorate.v1.AccessService/ListAccounts", `{}`, authorization)
+			status, answer := callWith(t, f, http.MethodPost, "/quorate.admin.v1.AccessService/ListAccounts", `{}`, authorization)
 			if want := map[bool]int{true: http.StatusForbidden, false: http.StatusUnauthorized}[i == 0]; status != want {
 				t.Errorf("%d. credential at %s: %d %s", i+1, f.id, status, answer)
 			}
@@ -225,8 +224,8 @@ func watchOnce(t *testing.T, f serverFlags, authorization string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	stream, err := quoratev1connect.NewAllocationServiceClient(headerClient{http2, authorization}, f.baseURL()).
-		WatchAllocations(ctx, &quoratev1.WatchAllocationsRequest{AfterIndex: 1})
+	stream, err := quoratev1connect.NewEventServiceClient(headerClient{http2, authorization}, f.baseURL()).
+		WatchEvents(ctx, &quoratev1.WatchEventsRequest{AfterIndex: 1})
 	if err != nil {
 		return []byte(err.Error())
 	}
@@ -238,7 +237,7 @@ func watchOnce(t *testing.T, f serverFlags, authorization string) []byte {
 			t.Fatal(err)
 		}
 		all = append(all, text...)
-		if stream.Msg().GetAllocation() == nil {
+		if stream.Msg().GetChange().GetAllocation() == nil {
 			return all
 		}
 	}

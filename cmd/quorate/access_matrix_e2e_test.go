@@ -18,7 +18,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/rpc/procedures"
@@ -28,7 +30,7 @@ import (
 // of its name, and each role on the cluster to the account c-ROLE.
 const matrixText = `access:
   bindings:
-    - {role: root, to: [account admin]}
+    - {role: root, subjects: [account admin]}
 %strees:
   other: {resources: {cores: {unit: count}}, limits: {cores: 1000}}
   t:
@@ -40,7 +42,7 @@ const matrixText = `access:
       a:
         limits: {cores: 900000}
         bindings:
-          - {role: holder, to: [account owner]}
+          - {role: holder, subjects: [account owner]}
 %s        nodes:
           b: {limits: {cores: 800000}}
           c: {}
@@ -81,10 +83,10 @@ func matrixCluster(t *testing.T) (
 	}
 	var atCluster, atNode strings.Builder
 	for _, role := range rolesBound(false) {
-		fmt.Fprintf(&atCluster, "    - {role: %s, to: [account c-%s]}\n", role, role)
+		fmt.Fprintf(&atCluster, "    - {role: %s, subjects: [account c-%s]}\n", role, role)
 	}
 	for _, role := range rolesBound(true) {
-		fmt.Fprintf(&atNode, "          - {role: %s, to: [account %s]}\n", role, role)
+		fmt.Fprintf(&atNode, "          - {role: %s, subjects: [account %s]}\n", role, role)
 	}
 	for i := range list {
 		awaitReady(t, processes[i], list[i])
@@ -116,11 +118,11 @@ func matrixCluster(t *testing.T) (
 func newAccount(t *testing.T, admin *client.Client, name string) (token string) {
 	t.Helper()
 	_, err := admin.Access.CreateAccount(t.Context(),
-		&quoratev1.CreateAccountRequest{Account: &quoratev1.Account{Name: name}})
+		&adminv1.CreateAccountRequest{Account: &adminv1.Account{Name: name}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := admin.Access.CreateToken(t.Context(), &quoratev1.CreateTokenRequest{Account: name})
+	answer, err := admin.Access.CreateToken(t.Context(), &adminv1.CreateTokenRequest{Account: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +256,7 @@ func matrixLeader(t *testing.T, admin *client.Client, list []serverFlags) int {
 	t.Helper()
 	leader := -1
 	awaitCondition(t, "no leader is known", func() bool {
-		status, err := admin.Cluster.GetStatus(t.Context(), &quoratev1.GetStatusRequest{})
+		status, err := admin.Cluster.GetStatus(t.Context(), &adminv1.GetStatusRequest{})
 		leader = slices.IndexFunc(list, func(f serverFlags) bool { return f.id == status.GetLeaderId() })
 		return err == nil && leader >= 0
 	})
@@ -295,7 +297,7 @@ func prepareMatrix(t *testing.T, owner *client.Client, run string, callers []mat
 	}
 	// The first run makes request 1, which stays open, and 2, which is withdrawn.
 	for _, amount := range []int64{700_001, 700_002} {
-		if _, err := owner.Requests.RequestLimits(t.Context(), &quoratev1.RequestLimitsRequest{
+		if _, err := owner.Requests.RequestLimits(t.Context(), &quoratev1beta1.RequestLimitsRequest{
 			Tree: "t", Node: "a/b", Reason: "matrix",
 			Limits: map[string]*quoratev1.Limit{"cores": {Value: &quoratev1.Limit_Amount{Amount: amount}}},
 		}); err != nil {

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/internal/verify"
 )
 
@@ -88,11 +88,11 @@ func TestAccessMatrixInOtherModes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, message := range []*quoratev1.RestoreRequest{
-		{Message: &quoratev1.RestoreRequest_Confirmation{
-			Confirmation: &quoratev1.RestoreConfirmation{ClusterName: "quorate", Size: 1 << 20},
+	for _, message := range []*adminv1.RestoreRequest{
+		{Message: &adminv1.RestoreRequest_Confirmation{
+			Confirmation: &adminv1.RestoreConfirmation{ClusterName: "quorate", Size: 1 << 20},
 		}},
-		{Message: &quoratev1.RestoreRequest_Chunk{Chunk: make([]byte, 1<<10)}},
+		{Message: &adminv1.RestoreRequest_Chunk{Chunk: make([]byte, 1<<10)}},
 	} {
 		if err := stream.Send(message); err != nil {
 			t.Fatal(err)

@@ -101,7 +101,7 @@ func receiveFirst(
 	if !stream.Receive() {
 		return nil, stream.Err()
 	}
-	for _, name := range []protoreflect.Name{"allocation", "trees"} {
+	for _, name := range []protoreflect.Name{"change", "trees"} {
 		if news := stream.Msg().Descriptor().Fields().ByName(name); news != nil && !stream.Msg().Has(news) {
 			return nil, nil //nolint:nilnil // a heartbeat, or nothing about a tree
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/internal/server/recovery"
 )
 
@@ -17,8 +17,8 @@ func TestAccessIsRecovered(t *testing.T) {
 	list, processes, tokens := guardedCluster(t)
 	in := func(name string) string { return filepath.Join(tokens, name) }
 	leader, other := 0, 0
-	status, err := quoratev1connect.NewClusterServiceClient(fresh, list[0].baseURL()).GetStatus(t.Context(),
-		&quoratev1.GetStatusRequest{})
+	status, err := adminv1connect.NewClusterServiceClient(fresh, list[0].baseURL()).GetStatus(t.Context(),
+		&adminv1.GetStatusRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

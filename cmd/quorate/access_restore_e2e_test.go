@@ -13,9 +13,9 @@ func TestARestoreGivesNoRights(t *testing.T) {
 	list, _, tokens := guardedCluster(t)
 	as := func(name, command string) string { return command + " --token-file " + filepath.Join(tokens, name) }
 	restorer := strings.Replace(guardedTree, "  bindings:\n", "  roles: {restorer: [snapshot.save, snapshot.restore]}\n"+
-		"  bindings:\n    - {role: restorer, to: [\"account ops\"]}\n", 1)
-	before := strings.Replace(restorer, `bindings: [{role: node-admin, to: ["account carl"]}]`,
-		`bindings: [{role: operator, to: ["account ops"]}]`, 1)
+		"  bindings:\n    - {role: restorer, subjects: [\"account ops\"]}\n", 1)
+	before := strings.Replace(restorer, `bindings: [{role: node-admin, subjects: ["account carl"]}]`,
+		`bindings: [{role: operator, subjects: ["account ops"]}]`, 1)
 	file := filepath.Join(t.TempDir(), "old.backup")
 	playSteps(t, list[0], []step{
 		{as("admin", "apply -f "+manifestFile(t, before)), 0, "restorer"},

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
@@ -128,7 +129,7 @@ func TestSpansBeginNow(t *testing.T) {
 	f, server := startFake(t)
 	before := time.Now().Truncate(time.Second)
 	code, _, stderr := runQuorate(server, "", "refusal", "create", "user", "corp/ann", "--until", "30d", "--reason", "r")
-	r, ok := f.lastRequest(t).(*quoratev1.RefuseCredentialRequest)
+	r, ok := f.lastRequest(t).(*adminv1.RefuseCredentialRequest)
 	until := r.GetRefused().GetEndsAt().AsTime()
 	if code != cli.ExitOK || !ok || until.Before(before.AddDate(0, 0, 30)) || until.After(time.Now().AddDate(0, 0, 30)) {
 		t.Errorf("exit code %d, until %v: %s", code, until, stderr)
@@ -168,7 +169,7 @@ func TestInitMakesABootstrapSecret(t *testing.T) {
 		t.Error("the secret was printed")
 	}
 	_, _, _ = runQuorate(server, "", "token", "create", "--secret-file", path)
-	if r, ok := f.lastRequest(t).(*quoratev1.BootstrapRequest); !ok || r.GetSecret()+"\n" != string(secret) {
+	if r, ok := f.lastRequest(t).(*adminv1.BootstrapRequest); !ok || r.GetSecret()+"\n" != string(secret) {
 		t.Errorf("bootstrap sent another secret")
 	}
 }

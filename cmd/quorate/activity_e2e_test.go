@@ -8,7 +8,8 @@ import (
 	"connectrpc.com/connect"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
+	"github.com/quorate/quorate/client/gen/quorate/v1beta1/quoratev1beta1connect"
 )
 
 // busyTree has two cores, two named machines and a node "warm", on which the tests check that every server records.
@@ -68,10 +69,10 @@ func (f serverFlags) beBusy(t *testing.T) uint64 {
 // activityClient reads the activity of a node or resource from one server, at a log index or later.
 func (f serverFlags) activityClient(t *testing.T, node, resource string,
 	index uint64,
-) ([]*quoratev1.ActivityStep, error) {
+) ([]*quoratev1beta1.ActivityStep, error) {
 	t.Helper()
-	client := quoratev1connect.NewActivityServiceClient(fresh, f.baseURL())
-	answer, err := client.GetActivity(t.Context(), &quoratev1.GetActivityRequest{
+	client := quoratev1beta1connect.NewActivityServiceClient(fresh, f.baseURL())
+	answer, err := client.GetActivity(t.Context(), &quoratev1beta1.GetActivityRequest{
 		Tree: "busy", Node: node, Resource: resource, Read: &quoratev1.ReadOptions{MinIndex: index},
 	})
 	if err == nil && answer.GetRead().GetServedBy() != f.id {
@@ -81,8 +82,8 @@ func (f serverFlags) activityClient(t *testing.T, node, resource string,
 }
 
 // sumSteps adds up counters over all steps. Values that describe a state are those of the last step.
-func sumSteps(steps []*quoratev1.ActivityStep) *quoratev1.ActivityStep {
-	all := &quoratev1.ActivityStep{}
+func sumSteps(steps []*quoratev1beta1.ActivityStep) *quoratev1beta1.ActivityStep {
+	all := &quoratev1beta1.ActivityStep{}
 	for _, step := range steps {
 		all.Granted, all.Released, all.Lost = all.GetGranted()+step.GetGranted(), all.GetReleased()+step.GetReleased(),
 			all.GetLost()+step.GetLost()
@@ -144,7 +145,7 @@ func TestEveryServerRecordsActivity(t *testing.T) {
 
 func (f serverFlags) hasSeenIt(t *testing.T, index uint64) {
 	t.Helper()
-	var ci *quoratev1.ActivityStep
+	var ci *quoratev1beta1.ActivityStep
 	awaitCondition(t, f.id+" has not seen it", func() bool {
 		steps, err := f.activityClient(t, "team/ci", "", index)
 		if err != nil {

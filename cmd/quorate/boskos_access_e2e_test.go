@@ -17,8 +17,8 @@ const boskosBindings = `trees:
   boskos:
     policy: open
     bindings:
-      - {role: broker, to: ["account ci", "user frontend/boskos"], hold-as: any}
-      - {role: cleaner, to: ["account ci", "user frontend/boskos"]}
+      - {role: broker, subjects: ["account ci", "user frontend/boskos"], hold-as: any}
+      - {role: cleaner, subjects: ["account ci", "user frontend/boskos"]}
 `
 
 // TestBoskosInAGuardedCluster: clients of Boskos present a token as their password. Those without one are refused, and

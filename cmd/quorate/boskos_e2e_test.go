@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -59,6 +60,54 @@ func TestBoskosAddress(t *testing.T) {
 	}
 }
 
+// TestBoskosIDsAreItsOwn: an id in the namespace of the front end and the same id in that of a caller are two
+// allocations, and the end of one leaves the other as it is.
+func TestBoskosIDsAreItsOwn(t *testing.T) {
+	t.Parallel()
+	f, url := withBoskos(t)
+	startServer(t, f)
+	playSteps(t, f, []step{
+		{"apply --from boskos -f ../../examples/boskos/boskos.yaml", 0, "revision 1"},
+		{"apply -f " + manifestFile(t, "trees: {teams: {resources: {cores: {unit: count}}}}"), 0, "applied"},
+	})
+	call := func(path string) {
+		t.Helper()
+		if status, body := httpPost(t, url+path, ""); status != http.StatusOK {
+			t.Fatalf("%s: %d %s", path, status, body)
+		}
+	}
+	const acquire = "/acquire?type=gcp-project&state=dirty&dest=busy&owner=me&request_id=r1"
+	call(acquire)
+	first := onlyIDIn(t, f, "frontend/boskos")
+	second := strings.TrimSuffix(first, "/0") + "/1" // that of the next allocation of the request
+	playSteps(t, f, []step{
+		{"allocate --at teams --amount cores=1 --id " + first, 0, "granted"},
+		{"allocate --at teams --amount cores=1 --id " + second, 0, "granted"},
+	})
+	call("/release?name=project-1&dest=dirty&owner=me")
+	playSteps(t, f, []step{
+		{"allocation show " + first, 0, "held"},
+		{"allocation show --namespace frontend/boskos " + first, 0, "released"},
+	})
+	call(acquire)
+	playSteps(t, f, []step{
+		{"allocation show --namespace frontend/boskos " + second, 0, "held"},
+		{"release " + second, 0, "released"},
+		{"allocation show --namespace frontend/boskos " + second, 0, "held"},
+	})
+}
+
+// onlyIDIn returns the id of the only allocation of a namespace.
+func onlyIDIn(t *testing.T, f serverFlags, namespace string) string {
+	t.Helper()
+	end := runCommand(t, "allocation", "list", "--namespace", namespace, "-o", "json", "--server", f.baseURL())
+	var list struct{ Allocations []struct{ ID string } }
+	if err := json.Unmarshal([]byte(end.stdout), &list); err != nil || len(list.Allocations) != 1 {
+		t.Fatalf("%s has %+v, %v", namespace, end, err)
+	}
+	return list.Allocations[0].ID
+}
+
 // TestBoskosAddressIsTaken: a server that cannot open the port reports it and leaves no data.
 func TestBoskosAddressIsTaken(t *testing.T) {
 	t.Parallel()
@@ -91,7 +140,7 @@ resources:
 - type: short
   state: dirty
   names: [s1]
-  quorate: {ttl: 1s, turns: [{from: dirty, to: free, after: 1s}]}
+  quorate: {ttl: 1s, turns: [{state: dirty, new-state: free, after: 1s}]}
 `
 
 // TestBoskosOnTheLedger: tenant limits are enforced and do not delay other tenants; leases expire and the server cleans

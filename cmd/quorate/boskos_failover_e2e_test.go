@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/internal/servertest"
 	"github.com/quorate/quorate/internal/verify"
 )
@@ -60,8 +60,8 @@ func (c *boskosCluster) leader(t *testing.T) int {
 }
 
 func reportedLeader(ctx context.Context, f serverFlags) string {
-	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(ctx,
-		&quoratev1.GetStatusRequest{})
+	status, err := adminv1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(ctx,
+		&adminv1.GetStatusRequest{})
 	if err != nil {
 		return ""
 	}

@@ -17,8 +17,10 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
@@ -39,51 +41,54 @@ func TestRequests(t *testing.T) {
 			Tree: "cern", Actor: "bob", Limits: map[string]*quoratev1.Limit{"cores": noLimit()},
 		},
 		"limit set cern:atlas/physics/higgs --applications 2 cores=1 --reason why": &quoratev1.ApplyTreesRequest{
-			Tree: "cern", Node: "atlas/physics/higgs", Actor: "alice", Reason: "why",
+			Actor: "alice", Reason: "why",
 			ExpectedRevision: proto.Uint64(7),
-			Subtree: &quoratev1.Tree{
+			Subtree: &quoratev1.SubtreeText{Tree: "cern", Node: "atlas/physics/higgs", Text: &quoratev1.Tree{
 				Name: "cern", Resources: []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}},
 				Nodes: []*quoratev1.Node{{
-					Path: "atlas/physics/higgs", Applications: 2, Limits: map[string]*quoratev1.Limit{"cores": amountLimit(1)},
+					Path: "atlas/physics/higgs", Applications: amountLimit(2),
+					Limits: map[string]*quoratev1.Limit{"cores": amountLimit(1)},
 				}},
-			},
+			}},
 		},
 		"limit set cern:atlas/physics/higgs cores=3 --user ada --dry-run --expected-revision 7": &quoratev1.ApplyTreesRequest{
-			Tree: "cern", Node: "atlas/physics/higgs", Actor: "alice", DryRun: true,
+			Actor: "alice", DryRun: true,
 			ExpectedRevision: proto.Uint64(7),
-			Subtree: &quoratev1.Tree{
+			Subtree: &quoratev1.SubtreeText{Tree: "cern", Node: "atlas/physics/higgs", Text: &quoratev1.Tree{
 				Name: "cern", Resources: []*quoratev1.Resource{{Name: "cores", Unit: quoratev1.Unit_UNIT_COUNT}},
 				Nodes: []*quoratev1.Node{{
 					Path: "atlas/physics/higgs", Limits: map[string]*quoratev1.Limit{"cores": amountLimit(0)},
-					Principals: []*quoratev1.PrincipalLimit{{Users: []string{"ada"}, Limits: map[string]int64{"cores": 3}}},
+					Principals: []*quoratev1.PrincipalLimit{{
+						Users: []string{"ada"}, Limits: map[string]*quoratev1.Limit{"cores": amountLimit(3)},
+					}},
 				}},
-			},
+			}},
 		},
 		"tree delete tenants --expected-revision 7": &quoratev1.DeleteTreeRequest{
 			Name: "tenants", ExpectedRevision: proto.Uint64(7), Actor: "alice",
 		},
 		"usage tenants:tenant-1 --stale --subtree=false": &quoratev1.GetUsageRequest{
-			Tree: "tenants", Node: "tenant-1",
+			Tree: "tenants", Node: "tenant-1", PageSize: 1000,
 			Read: &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
 		},
 		"usage tenants --depth 1 --fullest --at-least 90%": &quoratev1.GetUsageRequest{
-			Tree: "tenants", Subtree: true, MaxDepth: 1, AtLeastPercent: 90, FullestFirst: true,
+			Tree: "tenants", Subtree: true, MaxDepth: 1, AtLeastPercent: 90, FullestFirst: true, PageSize: 1000,
 		},
 		"usage tenants --name-contains ant-1": &quoratev1.GetUsageRequest{
-			Tree: "tenants", Subtree: true, NameContains: "ant-1",
+			Tree: "tenants", Subtree: true, NameContains: "ant-1", PageSize: 1000,
 		},
-		"activity list tenants:tenant-1 --stale": &quoratev1.GetActivityRequest{
+		"activity list tenants:tenant-1 --stale": &quoratev1beta1.GetActivityRequest{
 			Tree: "tenants", Node: "tenant-1", LastSteps: 12,
 			Read: &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE},
 		},
-		"activity list cern --resource gpu --last 6m": &quoratev1.GetActivityRequest{
+		"activity list cern --resource gpu --last 6m": &quoratev1beta1.GetActivityRequest{
 			Tree: "cern", Resource: "gpu", LastSteps: 2,
 		},
-		"activity list cern cern:atlas --last 24h": &quoratev1.GetActivityRequest{
+		"activity list cern cern:atlas --last 24h": &quoratev1beta1.GetActivityRequest{
 			Tree: "cern", Nodes: []string{"", "atlas"}, LastSteps: 288,
 		},
-		"revision list --limit 5 --before 9": &quoratev1.ListRevisionsRequest{PageSize: 5, Before: 9},
-		"revision list --one-line":           &quoratev1.ListRevisionsRequest{PageSize: 1000},
+		"revision list --limit 5 --before 9": &adminv1.ListRevisionsRequest{PageSize: 5, BeforeRevision: 9},
+		"revision list --one-line":           &adminv1.ListRevisionsRequest{PageSize: 1000},
 		"allocate --id a --at cern --amount cores=3 --at tenants:tenant-1 --amount ram=1Ki --amount servers=0 --label k=v": &quoratev1.AllocateRequest{
 			NameHolders: true,
 			Id:          "a", Mode: quoratev1.Mode_MODE_REJECT, Labels: map[string]string{"k": "v"},
@@ -108,61 +113,58 @@ func TestRequests(t *testing.T) {
 		"allocation list --limit 3":      &quoratev1.ListAllocationsRequest{PageSize: 1, PageToken: "2"}, // the second page
 		"release simulation-1":           &quoratev1.ReleaseRequest{Id: "simulation-1"},
 		"release simulation-1 --fence 7": &quoratev1.ReleaseRequest{Id: "simulation-1", Fence: 7},
-		"member create 10.0.0.4:7301": &quoratev1.JoinMemberRequest{
-			Whom: &quoratev1.JoinMemberRequest_GossipAddress{GossipAddress: "10.0.0.4:7301"},
+		"member create 10.0.0.4:7301": &adminv1.JoinMemberRequest{
+			Whom: &adminv1.JoinMemberRequest_GossipAddress{GossipAddress: "10.0.0.4:7301"},
 		},
-		"member create --id n4":                  &quoratev1.JoinMemberRequest{Whom: &quoratev1.JoinMemberRequest_Id{Id: "n4"}},
-		"member set n4 --role voter --force":     &quoratev1.PromoteMemberRequest{Id: "n4", Force: true},
-		"member set n4 --role non-voter --force": &quoratev1.DemoteMemberRequest{Id: "n4", Force: true},
-		"member delete n4 --force":               &quoratev1.RemoveMemberRequest{Id: "n4", Force: true},
-		"member delete --self":                   &quoratev1.RemoveMemberRequest{Id: "n2"},
-		"member set n2 --role leader":            &quoratev1.TransferLeaderRequest{Id: "n2"},
-		"status --local":                         &quoratev1.GetStatusRequest{Local: true},
+		"member create --id n4":                  &adminv1.JoinMemberRequest{Whom: &adminv1.JoinMemberRequest_Id{Id: "n4"}},
+		"member set n4 --role voter --force":     &adminv1.PromoteMemberRequest{Id: "n4", Force: true},
+		"member set n4 --role non-voter --force": &adminv1.DemoteMemberRequest{Id: "n4", Force: true},
+		"member delete n4 --force":               &adminv1.RemoveMemberRequest{Id: "n4", Force: true},
+		"member delete --self":                   &adminv1.RemoveMemberRequest{Id: "n2"},
+		"member set n2 --role leader":            &adminv1.TransferLeaderRequest{Id: "n2"},
+		"status --local":                         &adminv1.GetStatusRequest{},
 		"access check hold cern:atlas/physics": &quoratev1.CanIRequest{
 			Questions: []*quoratev1.AccessQuestion{{
 				Verb: "hold", Tree: "cern", Node: "atlas/physics",
 			}},
 		},
-		"binding list access.manage": &quoratev1.WhoCanRequest{Verb: "access.manage"},
-		"account create a --group g,h --description d --disable --reason r --token-file testdata/admin.token": &quoratev1.CreateAccountRequest{
-			Account: &quoratev1.Account{Name: "a", Groups: []string{"g", "h"}, Description: "d", Disabled: true}, Reason: "r",
+		"binding list access.manage": &adminv1.WhoCanRequest{Verb: "access.manage"},
+		"account create a --group g,h --description d --disable --reason r --token-file testdata/admin.token": &adminv1.CreateAccountRequest{
+			Account: &adminv1.Account{Name: "a", Groups: []string{"g", "h"}, Description: "d", Disabled: true}, Reason: "r",
 		},
-		"account set sim-ci --disable --reason r --token-file testdata/admin.token": &quoratev1.UpdateAccountRequest{
-			Account: &quoratev1.Account{
-				Name: "sim-ci", Groups: []string{"ci", "physics"}, Description: "pipelines\x1b", Disabled: true,
-			},
-			Reason: "r",
+		"account set sim-ci --disable --reason r --token-file testdata/admin.token": &adminv1.UpdateAccountRequest{
+			Name: "sim-ci", Disabled: new(true), Reason: "r",
 		},
-		"account set old-ci --group= --description x --token-file testdata/admin.token": &quoratev1.UpdateAccountRequest{
-			Account: &quoratev1.Account{Name: "old-ci", Description: "x", Disabled: true},
+		"account set old-ci --group= --description x --token-file testdata/admin.token": &adminv1.UpdateAccountRequest{
+			Name: "old-ci", Description: new("x"), Groups: &adminv1.AccountGroups{},
 		},
-		"account delete a --reason r": &quoratev1.DeleteAccountRequest{Name: "a", Reason: "r"},
-		"token create a --life 36h --description d --verbs hold,usage.read --reason r": &quoratev1.CreateTokenRequest{
+		"account delete a --reason r": &adminv1.DeleteAccountRequest{Name: "a", Reason: "r"},
+		"token create a --life 36h --description d --verbs hold,usage.read --reason r": &adminv1.CreateTokenRequest{
 			Account: "a", LifeMs: 129_600_000, Description: "d", Verbs: []string{"hold", "usage.read"}, Reason: "r",
 		},
-		"token rotate": &quoratev1.RotateTokenRequest{
+		"token rotate": &adminv1.RotateTokenRequest{
 			OverlapMs: proto.Int64(86_400_000), LifeMs: 7_776_000_000,
 		},
-		"token rotate 0123456789abc --overlap 0s --life 1d --reason r": &quoratev1.RotateTokenRequest{
+		"token rotate 0123456789abc --overlap 0s --life 1d --reason r": &adminv1.RotateTokenRequest{
 			Id: "0123456789abc", OverlapMs: proto.Int64(0), LifeMs: 86_400_000, Reason: "r",
 		},
-		"token delete 0123456789abc --reason r": &quoratev1.RevokeTokenRequest{Id: "0123456789abc", Reason: "r"},
-		"refusal create user corp/ann --issued-before 2026-11-20T12:00:00Z --until 2126-01-01T00:00:00Z --reason r": &quoratev1.RefuseCredentialRequest{
-			Refused: &quoratev1.RefusedCredential{
-				Kind: quoratev1.RefusedKind_REFUSED_KIND_USER, Name: "corp/ann", IssueCutoffAt: someDay, EndsAt: farFuture,
+		"token delete 0123456789abc --reason r": &adminv1.RevokeTokenRequest{Id: "0123456789abc", Reason: "r"},
+		"refusal create user corp/ann --issued-before 2026-11-20T12:00:00Z --until 2126-01-01T00:00:00Z --reason r": &adminv1.RefuseCredentialRequest{
+			Refused: &adminv1.RefusedCredential{
+				Kind: adminv1.RefusedKind_REFUSED_KIND_USER, Name: "corp/ann", IssueCutoffAt: someDay, EndsAt: farFuture,
 				Reason: "r",
 			},
 		},
-		"refusal delete jti 6f1c --issuer github --reason r": &quoratev1.AllowCredentialRequest{
-			Kind: quoratev1.RefusedKind_REFUSED_KIND_JTI, Issuer: "github", Name: "6f1c", Reason: "r",
+		"refusal delete jti 6f1c --issuer github --reason r": &adminv1.AllowCredentialRequest{
+			Kind: adminv1.RefusedKind_REFUSED_KIND_JTI, Issuer: "github", Name: "6f1c", Reason: "r",
 		},
-		"access set watching --reason r": &quoratev1.SetAccessModeRequest{
+		"access set watching --reason r": &adminv1.SetAccessModeRequest{
 			Mode: quoratev1.AccessMode_ACCESS_MODE_WATCHING, Reason: "r",
 		},
-		"access set guarded --token-file testdata/admin.token": &quoratev1.SetAccessModeRequest{
+		"access set guarded --token-file testdata/admin.token": &adminv1.SetAccessModeRequest{
 			Mode: quoratev1.AccessMode_ACCESS_MODE_GUARDED,
 		},
-		"token create --secret-file testdata/bootstrap.secret a --token-file testdata/admin.token": &quoratev1.BootstrapRequest{
+		"token create --secret-file testdata/bootstrap.secret a --token-file testdata/admin.token": &adminv1.BootstrapRequest{
 			Secret: fakeSecret, Account: "a",
 		},
 		"allocate --id a --at cern --amount cores=3 --user ann --group g --group h --application app --priority -1 --type 2 --unpreemptable --reserve 5m": &quoratev1.AllocateRequest{
@@ -187,25 +189,26 @@ func TestRequests(t *testing.T) {
 			}},
 		},
 		"event list --after-event 1 --kind denied --id x --limit 7": &quoratev1.ListEventsRequest{
-			After: 1, Kind: quoratev1.EventKind_EVENT_KIND_DENIED, Id: "x", PageSize: 7,
+			AfterEvent: 1, Kind: quoratev1.EventKind_EVENT_KIND_DENIED, Id: "x", PageSize: 7,
 		},
-		"event list --limit 3": &quoratev1.ListEventsRequest{After: 2, PageSize: 1}, // the second page
+		"event list --limit 3": &quoratev1.ListEventsRequest{PageToken: "2", PageSize: 1}, // the second page
 		"principal list cern ann": &quoratev1.ListPrincipalsRequest{
-			Tree: "cern",
+			Tree: "cern", PageSize: 1000,
 			Kind: quoratev1.HolderKind_HOLDER_KIND_USER, Name: "ann",
 		},
 		"principal list cern": &quoratev1.ListPrincipalsRequest{
-			Tree: "cern",
+			Tree: "cern", PageSize: 1000,
 			Kind: quoratev1.HolderKind_HOLDER_KIND_USER, PageToken: "more",
 		},
-		"revision rollback 6 --dry-run": &quoratev1.RollBackRequest{Revision: 6, DryRun: true, Actor: "alice"},
+		"revision rollback 6 --dry-run": &adminv1.RollBackRequest{Revision: 6, DryRun: true, Actor: "alice"},
 		"node move cern:atlas/higgs atlas/bosons --reason why --expected-revision 7": &quoratev1.MoveNodeRequest{
 			Tree: "cern", Node: "atlas/higgs", NewNode: "atlas/bosons", Reason: "why", Actor: "alice",
 			ExpectedRevision: proto.Uint64(7),
 		},
 		"allocate --id a --at ci:tenants/web --item aws-account --item cluster@dirty=2 --at ci --item aws-account:a,b --ttl 1m --wait 1h --keep 10s --priority 3 --data k=v --async": &quoratev1.AllocateRequest{
 			NameHolders: true,
-			Id:          "a", Mode: quoratev1.Mode_MODE_WAIT, TtlMs: 60_000, WaitMs: 3_600_000, KeepMs: 10_000, Priority: 3,
+			Id:          "a", Mode: quoratev1.Mode_MODE_WAIT, TtlMs: 60_000,
+			WaitMs: new(int64(3_600_000)), KeepMs: 10_000, Priority: 3,
 			UserData: map[string]string{"k": "v"},
 			Claims: []*quoratev1.Claim{
 				{Tree: "ci", Node: "tenants/web", Items: []*quoratev1.ItemPick{
@@ -231,7 +234,7 @@ func TestRequests(t *testing.T) {
 		"queue list --at ci:tenants --resource aws-account --limit 2": &quoratev1.ListWaitingRequest{
 			Tree: "ci", Node: "tenants", Resource: "aws-account", PageSize: 1, PageToken: "more", // the second page
 		},
-		"watch --at ci:tenants --id a --id b --after 4711.2 --limit 1": &quoratev1.WatchAllocationsRequest{
+		"watch --at ci:tenants --id a --id b --after 4711.2 --limit 1": &quoratev1.WatchEventsRequest{
 			Tree: "ci", Node: "tenants", Allocations: []*quoratev1.AllocationRef{{Id: "a"}, {Id: "b"}}, AfterIndex: 4711,
 			AfterNumber: 2,
 		},
@@ -252,20 +255,20 @@ func TestRequests(t *testing.T) {
 		"item reset ci:aws-account --state leased --new-state dirty --dry-run": &quoratev1.ResetItemsRequest{
 			Tree: "ci", Resource: "aws-account", State: "leased", NewState: "dirty", DryRun: true,
 		},
-		"node cordon cern:atlas --deny --for 2h --reason cables": &quoratev1.HoldNodeRequest{
+		"node cordon cern:atlas --deny --for 2h --reason cables": &adminv1.CordonNodeRequest{
 			Tree: "cern", Node: "atlas", Deny: true, ForMs: 7_200_000, Actor: "alice", Reason: "cables",
 		},
 		// the civil time of the fake server is 2026-09-21T14:13:20Z
-		"node cordon cern:atlas --until 2026-09-21T16:13:20Z": &quoratev1.HoldNodeRequest{
+		"node cordon cern:atlas --until 2026-09-21T16:13:20Z": &adminv1.CordonNodeRequest{
 			Tree: "cern", Node: "atlas", ForMs: 7_200_000, Actor: "alice",
 		},
-		"node drain cern --until 2026-09-23T16:13:20+02:00 --grace 10m": &quoratev1.HoldNodeRequest{
+		"node drain cern --until 2026-09-23T16:13:20+02:00 --grace 10m": &adminv1.CordonNodeRequest{
 			Tree: "cern", Drain: true, ForMs: 172_800_000, GraceMs: 600_000, Actor: "alice",
 		},
-		"node drain cern --grace 10m": &quoratev1.HoldNodeRequest{
+		"node drain cern --grace 10m": &adminv1.CordonNodeRequest{
 			Tree: "cern", Drain: true, GraceMs: 600_000, Actor: "alice",
 		},
-		"node uncordon cern:atlas": &quoratev1.ResumeNodeRequest{Tree: "cern", Node: "atlas", Actor: "alice"},
+		"node uncordon cern:atlas": &adminv1.UncordonNodeRequest{Tree: "cern", Node: "atlas", Actor: "alice"},
 	}
 	for line, want := range tests {
 		t.Run(line, func(t *testing.T) {
@@ -378,6 +381,7 @@ func TestNoServer(t *testing.T) {
 func TestReleaseSucceedsWithoutUnits(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle(quoratev1connect.NewAllocationServiceHandler(&fake{}))
+	mux.Handle(quoratev1connect.NewEventServiceHandler(&fake{}))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	code, stdout, stderr := runQuorate(server.URL, "", "release", "request-1")

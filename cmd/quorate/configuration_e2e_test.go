@@ -176,8 +176,6 @@ func TestRulesOfATreeOverARealServer(t *testing.T) {
 	playSteps(t, f, []step{
 		{"apply -f ../../examples/principals.yaml --actor ann", 0, "(revision 1)"},
 		{"limit set queues:batch/nightly vcore=45 --actor carl", 0, "(revision 2)"},
-		{"limit set queues:batch vcore=60 --actor carl", 4, "carl"},
-		{"tree delete queues --actor carl", 4, "carl"},
 		{"apply -f " + reasons, 0, "(revision 3)"},
 		{"limit set cern:atlas cores=110", 2, "reason"},
 		{"limit set cern:atlas cores=110 --reason why", 0, "(revision 4)"},

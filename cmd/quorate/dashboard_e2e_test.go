@@ -44,7 +44,7 @@ func TestThePlainPage(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
 		}
 	}
-	playSteps(t, f, []step{{"usage lab", 0, "8500m"}, {"status -o json", 0, `"lastBackupAt": "20`}})
+	playSteps(t, f, []step{{"usage lab", 0, "8500m"}, {"member list -o json", 0, `"lastBackupAt": "20`}})
 	if status, html := httpGet(t, f.baseURL()+"/ui/plain"); status != http.StatusOK ||
 		!strings.Contains(html, "<bdi>8500m</bdi>") || strings.Contains(html, "<script") {
 		t.Errorf("%d\n%s", status, html)

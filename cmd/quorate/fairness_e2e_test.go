@@ -21,6 +21,8 @@ import (
 type tenant struct {
 	token string
 	quoratev1connect.AllocationServiceClient
+
+	events quoratev1connect.EventServiceClient
 }
 
 func newTenant(t *testing.T, f serverFlags, tokenFile string) *tenant {
@@ -31,6 +33,7 @@ func newTenant(t *testing.T, f serverFlags, tokenFile string) *tenant {
 	}
 	c := &tenant{token: strings.TrimSpace(string(token))}
 	c.AllocationServiceClient = quoratev1connect.NewAllocationServiceClient(c, f.baseURL())
+	c.events = quoratev1connect.NewEventServiceClient(c, f.baseURL())
 	return c
 }
 
@@ -41,7 +44,7 @@ func (c *tenant) Do(r *http.Request) (*http.Response, error) {
 }
 
 func (c *tenant) watch(ctx context.Context) error {
-	stream, err := c.WatchAllocations(ctx, &quoratev1.WatchAllocationsRequest{})
+	stream, err := c.events.WatchEvents(ctx, &quoratev1.WatchEventsRequest{})
 	if err == nil {
 		stream.Receive()
 		err = stream.Err()

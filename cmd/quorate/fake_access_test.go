@@ -7,7 +7,11 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
+	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 // The access of the fake: a watching cluster, in which the token of testdata/admin.token is that of the account admin,
@@ -67,24 +71,24 @@ func (f *fake) CanI(ctx context.Context, r *quoratev1.CanIRequest) (*quoratev1.C
 	return answer, err
 }
 
-func (f *fake) WhoCan(_ context.Context, r *quoratev1.WhoCanRequest) (*quoratev1.WhoCanResponse, error) {
+func (f *fake) WhoCan(_ context.Context, r *adminv1.WhoCanRequest) (*adminv1.WhoCanResponse, error) {
 	f.keepRequest(r)
 	if r.GetVerb() == "data.read" {
-		return &quoratev1.WhoCanResponse{}, nil
+		return &adminv1.WhoCanResponse{}, nil
 	}
-	return &quoratev1.WhoCanResponse{Bindings: []*quoratev1.PlacedBinding{
+	return &adminv1.WhoCanResponse{Bindings: []*adminv1.PlacedBinding{
 		{Tree: r.GetTree(), Node: r.GetNode(), Binding: &quoratev1.Binding{
-			Role: "broker", To: []string{"account sim-ci", "group ci"}, MaxPriority: 10, Unpreemptable: true,
+			Role: "broker", Subjects: subjectsOf("account sim-ci", "group ci"), MaxPriority: 10, Unpreemptable: true,
 			HoldAs: &quoratev1.HoldAs{Names: []string{"corp/ann", "corp/bob"}}, EndsAt: farFuture,
 		}},
 		{Tree: "cern", Binding: &quoratev1.Binding{
-			Role: "node-admin", To: []string{"user corp/peter\x1b"}, HoldAs: &quoratev1.HoldAs{Any: true},
+			Role: "node-admin", Subjects: subjectsOf("user corp/peter\x1b"), HoldAs: &quoratev1.HoldAs{Any: true},
 		}},
-		{Binding: &quoratev1.Binding{Role: "root", To: []string{"account admin"}}},
+		{Binding: &quoratev1.Binding{Role: "root", Subjects: subjectsOf("account admin")}},
 	}}, nil
 }
 
-func (f *fake) Bootstrap(ctx context.Context, r *quoratev1.BootstrapRequest) (*quoratev1.BootstrapResponse, error) {
+func (f *fake) Bootstrap(ctx context.Context, r *adminv1.BootstrapRequest) (*adminv1.BootstrapResponse, error) {
 	f.keepRequest(r)
 	if call, _ := connect.CallInfoForHandlerContext(ctx); call.RequestHeader().Get("Authorization") != "" {
 		return nil, connectError(connect.CodeInvalidArgument, "a bootstrap carries no token")
@@ -93,12 +97,12 @@ func (f *fake) Bootstrap(ctx context.Context, r *quoratev1.BootstrapRequest) (*q
 		return nil, connectError(connect.CodeUnauthenticated, "this is not the bootstrap secret of the servers")
 	}
 	made := fakeTokens(r.GetAccount())[0]
-	return &quoratev1.BootstrapResponse{Secret: "qrt_first", Token: made}, nil
+	return &adminv1.BootstrapResponse{Secret: "qrt_first", Token: made}, nil
 }
 
 func (f *fake) CreateAccount(
-	ctx context.Context, r *quoratev1.CreateAccountRequest,
-) (*quoratev1.CreateAccountResponse, error) {
+	ctx context.Context, r *adminv1.CreateAccountRequest,
+) (*adminv1.CreateAccountResponse, error) {
 	f.keepRequest(r)
 	if err := f.mustBeAdmin(ctx, "access.manage"); err != nil {
 		return nil, err
@@ -106,79 +110,107 @@ func (f *fake) CreateAccount(
 	if r.GetAccount().GetName() == "admin" {
 		return nil, connectError(connect.CodeAlreadyExists, "there is an account admin with another content")
 	}
-	return &quoratev1.CreateAccountResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
+	return &adminv1.CreateAccountResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
 }
 
 func (f *fake) UpdateAccount(
-	_ context.Context, r *quoratev1.UpdateAccountRequest,
-) (*quoratev1.UpdateAccountResponse, error) {
+	_ context.Context, r *adminv1.UpdateAccountRequest,
+) (*adminv1.UpdateAccountResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.UpdateAccountResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
+	if r.GetName() == "nobody" {
+		return nil, connectError(connect.CodeNotFound, "there is no account \"nobody\"; create it first")
+	}
+	return &adminv1.UpdateAccountResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
 }
 
 func (f *fake) DeleteAccount(
-	_ context.Context, r *quoratev1.DeleteAccountRequest,
-) (*quoratev1.DeleteAccountResponse, error) {
+	_ context.Context, r *adminv1.DeleteAccountRequest,
+) (*adminv1.DeleteAccountResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.DeleteAccountResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
+	return &adminv1.DeleteAccountResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
 }
 
 // ListAccounts returns two pages.
 func (f *fake) ListAccounts(
-	ctx context.Context, r *quoratev1.ListAccountsRequest,
-) (*quoratev1.ListAccountsResponse, error) {
+	ctx context.Context, r *adminv1.ListAccountsRequest,
+) (*adminv1.ListAccountsResponse, error) {
 	if err := f.mustBeAdmin(ctx, "access.read"); err != nil {
 		return nil, err
 	}
-	answer := &quoratev1.ListAccountsResponse{Read: readInfo(r.GetRead())}
+	answer := &adminv1.ListAccountsResponse{Read: readInfo(r.GetRead())}
 	if r.GetPageToken() == "" {
 		answer.NextPageToken = "more"
-		answer.Accounts = []*quoratev1.Account{{Name: "admin", Description: "made by bootstrap"}}
+		answer.Accounts = []*adminv1.Account{{Name: "admin", Description: "made by bootstrap"}}
 		return answer, nil
 	}
-	answer.Accounts = []*quoratev1.Account{
+	answer.Accounts = []*adminv1.Account{
 		{Name: "old-ci", Groups: []string{"ci"}, Disabled: true},
 		{Name: "sim-ci", Groups: []string{"ci", "physics"}, Description: "pipelines\x1b"},
 	}
+	f.showUpdate(answer.GetAccounts())
 	return answer, nil
 }
 
+// showUpdate makes the change of the request before this one, if it was one of an account.
+func (f *fake) showUpdate(accounts []*adminv1.Account) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.requests) == 0 {
+		return
+	}
+	change, _ := f.requests[len(f.requests)-1].(*adminv1.UpdateAccountRequest)
+	for _, account := range accounts {
+		if account.GetName() != change.GetName() {
+			continue
+		}
+		if change.GetGroups() != nil {
+			account.Groups = change.GetGroups().GetNames()
+		}
+		if change.Description != nil {
+			account.Description = change.GetDescription()
+		}
+		if change.Disabled != nil {
+			account.Disabled = change.GetDisabled()
+		}
+	}
+}
+
 func (f *fake) CreateToken(
-	_ context.Context, r *quoratev1.CreateTokenRequest,
-) (*quoratev1.CreateTokenResponse, error) {
+	_ context.Context, r *adminv1.CreateTokenRequest,
+) (*adminv1.CreateTokenResponse, error) {
 	f.keepRequest(r)
 	if r.GetAccount() == "full" {
 		return nil, connectError(connect.CodeFailedPrecondition, "account full has 8 live tokens: revoke one")
 	}
-	return &quoratev1.CreateTokenResponse{
+	return &adminv1.CreateTokenResponse{
 		Secret: "qrt_new-secret", Token: fakeTokens(r.GetAccount())[0], Write: &quoratev1.WriteInfo{Index: 18},
 	}, nil
 }
 
 func (f *fake) RotateToken(
-	_ context.Context, r *quoratev1.RotateTokenRequest,
-) (*quoratev1.RotateTokenResponse, error) {
+	_ context.Context, r *adminv1.RotateTokenRequest,
+) (*adminv1.RotateTokenResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.RotateTokenResponse{
+	return &adminv1.RotateTokenResponse{
 		Secret: "qrt_next-secret", Token: fakeTokens("sim-ci")[0],
 		Write: &quoratev1.WriteInfo{Index: 18},
 	}, nil
 }
 
-func (f *fake) RevokeToken(_ context.Context, r *quoratev1.RevokeTokenRequest) (*quoratev1.RevokeTokenResponse, error) {
+func (f *fake) RevokeToken(_ context.Context, r *adminv1.RevokeTokenRequest) (*adminv1.RevokeTokenResponse, error) {
 	f.keepRequest(r)
 	if r.GetId() == "0000000000000" {
 		return nil, connectError(connect.CodeNotFound, "there is no token 0000000000000")
 	}
-	return &quoratev1.RevokeTokenResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
+	return &adminv1.RevokeTokenResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
 }
 
-func (f *fake) ListTokens(_ context.Context, r *quoratev1.ListTokensRequest) (*quoratev1.ListTokensResponse, error) {
-	return &quoratev1.ListTokensResponse{Tokens: fakeTokens(r.GetAccount()), Read: readInfo(r.GetRead())}, nil
+func (f *fake) ListTokens(_ context.Context, r *adminv1.ListTokensRequest) (*adminv1.ListTokensResponse, error) {
+	return &adminv1.ListTokensResponse{Tokens: fakeTokens(r.GetAccount()), Read: readInfo(r.GetRead())}, nil
 }
 
-func fakeTokens(account string) []*quoratev1.Token {
-	return []*quoratev1.Token{
+func fakeTokens(account string) []*adminv1.Token {
+	return []*adminv1.Token{
 		{Id: "0123456789abc", Account: account, CreatedAt: someDay, EndsAt: farFuture},
 		{Id: "1123456789abc", Account: account, CreatedAt: someDay, EndsAt: farFuture, Revoked: true},
 		{
@@ -189,55 +221,55 @@ func fakeTokens(account string) []*quoratev1.Token {
 }
 
 func (f *fake) RefuseCredential(
-	_ context.Context, r *quoratev1.RefuseCredentialRequest,
-) (*quoratev1.RefuseCredentialResponse, error) {
+	_ context.Context, r *adminv1.RefuseCredentialRequest,
+) (*adminv1.RefuseCredentialResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.RefuseCredentialResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
+	return &adminv1.RefuseCredentialResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
 }
 
 func (f *fake) AllowCredential(
-	_ context.Context, r *quoratev1.AllowCredentialRequest,
-) (*quoratev1.AllowCredentialResponse, error) {
+	_ context.Context, r *adminv1.AllowCredentialRequest,
+) (*adminv1.AllowCredentialResponse, error) {
 	f.keepRequest(r)
-	if r.GetKind() == quoratev1.RefusedKind_REFUSED_KIND_TOKEN {
+	if r.GetKind() == adminv1.RefusedKind_REFUSED_KIND_TOKEN {
 		return nil, connectError(connect.CodeNotFound, "token %s is not refused", r.GetName())
 	}
-	return &quoratev1.AllowCredentialResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
+	return &adminv1.AllowCredentialResponse{Write: &quoratev1.WriteInfo{Index: 18}}, nil
 }
 
 func (f *fake) ListRefusedCredentials(
-	_ context.Context, r *quoratev1.ListRefusedCredentialsRequest,
-) (*quoratev1.ListRefusedCredentialsResponse, error) {
-	return &quoratev1.ListRefusedCredentialsResponse{
-		Read: readInfo(r.GetRead()), Refused: []*quoratev1.RefusedCredential{
+	_ context.Context, r *adminv1.ListRefusedCredentialsRequest,
+) (*adminv1.ListRefusedCredentialsResponse, error) {
+	return &adminv1.ListRefusedCredentialsResponse{
+		Read: readInfo(r.GetRead()), Refused: []*adminv1.RefusedCredential{
 			{
-				Kind: quoratev1.RefusedKind_REFUSED_KIND_USER, Name: "github/456789", EndsAt: farFuture,
+				Kind: adminv1.RefusedKind_REFUSED_KIND_USER, Name: "github/456789", EndsAt: farFuture,
 				IssueCutoffAt: someDay, Reason: "a leaked\x1b runner",
 			},
-			{Kind: quoratev1.RefusedKind_REFUSED_KIND_JTI, Issuer: "github", Name: "6f1c", EndsAt: farFuture},
+			{Kind: adminv1.RefusedKind_REFUSED_KIND_JTI, Issuer: "github", Name: "6f1c", EndsAt: farFuture},
 		},
 	}, nil
 }
 
 func (f *fake) SetAccessMode(
-	_ context.Context, r *quoratev1.SetAccessModeRequest,
-) (*quoratev1.SetAccessModeResponse, error) {
+	_ context.Context, r *adminv1.SetAccessModeRequest,
+) (*adminv1.SetAccessModeResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.SetAccessModeResponse{
+	return &adminv1.SetAccessModeResponse{
 		Before: quoratev1.AccessMode_ACCESS_MODE_WATCHING,
 		Write:  &quoratev1.WriteInfo{Index: 18},
 	}, nil
 }
 
 func (f *fake) GetGuardReport(
-	ctx context.Context, _ *quoratev1.GetGuardReportRequest,
-) (*quoratev1.GetGuardReportResponse, error) {
+	ctx context.Context, _ *adminv1.GetGuardReportRequest,
+) (*adminv1.GetGuardReportResponse, error) {
 	if err := f.mustBeAdmin(ctx, "access.read"); err != nil {
 		return nil, err
 	}
-	return &quoratev1.GetGuardReportResponse{
-		TreesWithAdmins: []*quoratev1.TreeAdmins{{Tree: "cern", Admins: []string{"ann"}}}, UnownedAllocations: 3,
-		Refusals: []*quoratev1.WouldRefuse{{Verb: "hold", Calls: 12}, {Verb: "none", Calls: 1}},
+	return &adminv1.GetGuardReportResponse{
+		UnownedAllocations: 3,
+		Refusals:           []*adminv1.WouldRefuse{{Verb: "hold", Calls: 12}, {Verb: "none", Calls: 1}},
 	}, nil
 }
 
@@ -252,25 +284,35 @@ func (f *fake) ListScheduledLimits(
 	}}, nil
 }
 
-func (f *fake) ListHolds(context.Context, *quoratev1.ListHoldsRequest) (*quoratev1.ListHoldsResponse, error) {
-	return &quoratev1.ListHoldsResponse{Holds: []*quoratev1.NodeHold{
+func (f *fake) ListCordons(context.Context, *adminv1.ListCordonsRequest) (*adminv1.ListCordonsResponse, error) {
+	return &adminv1.ListCordonsResponse{Cordons: []*quoratev1.NodeCordon{
 		{Tree: "cern", Node: "atlas/physics", Actor: "account/old-ci"}, {Tree: "cern", Actor: "account/ci"},
 	}}, nil
 }
 
 func (f *fake) ListRequests(
-	_ context.Context, r *quoratev1.ListRequestsRequest,
-) (*quoratev1.ListRequestsResponse, error) {
-	open := quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN
+	_ context.Context, r *quoratev1beta1.ListRequestsRequest,
+) (*quoratev1beta1.ListRequestsResponse, error) {
+	open := quoratev1beta1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN
 	if r.GetState() != open {
 		return nil, connectError(connect.CodeInvalidArgument, "only open requests are there")
 	}
-	if r.GetAfter() == 0 {
-		return &quoratev1.ListRequestsResponse{Next: 3, Requests: []*quoratev1.LimitRequest{
+	if r.GetPageToken() == "" {
+		return &quoratev1beta1.ListRequestsResponse{NextPageToken: "3", Requests: []*quoratev1beta1.LimitRequest{
 			{Id: 3, Tree: "cern", Asker: "account/ci", State: open},
 		}}, nil
 	}
-	return &quoratev1.ListRequestsResponse{Requests: []*quoratev1.LimitRequest{
+	return &quoratev1beta1.ListRequestsResponse{Requests: []*quoratev1beta1.LimitRequest{
 		{Id: 4, Tree: "cern", Node: "cms", Asker: "account/old-ci", State: open},
 	}}, nil
+}
+
+// subjectsOf are the subjects with these texts; what is not one has no kind.
+func subjectsOf(texts ...string) []*quoratev1.Subject {
+	var subjects []*quoratev1.Subject
+	for _, text := range texts {
+		subject, _ := access.ParseSubject(text)
+		subjects = append(subjects, manifest.SubjectMessage(subject))
+	}
+	return subjects
 }

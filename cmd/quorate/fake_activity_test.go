@@ -8,22 +8,25 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
 )
 
 // GetActivity returns 13 steps; only the last three are not empty. Of several nodes it has recorded the first. Like a
 // node of an earlier version, it knows no amounts of the tree old, and one node at a time.
-func (f *fake) GetActivity(_ context.Context, r *quoratev1.GetActivityRequest) (*quoratev1.GetActivityResponse, error) {
+func (f *fake) GetActivity(
+	_ context.Context, r *quoratev1beta1.GetActivityRequest,
+) (*quoratev1beta1.GetActivityResponse, error) {
 	f.keepRequest(r)
 	if r.GetTree() == "nowhere" {
 		return nil, connectError(connect.CodeNotFound,
 			"this server has seen nothing happen to %s since its start", r.GetTree())
 	}
-	answer := &quoratev1.GetActivityResponse{
+	answer := &quoratev1beta1.GetActivityResponse{
 		Read: readInfo(&quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE}),
 	}
 	for i := range 13 {
 		answer.Steps = append(
-			answer.Steps, &quoratev1.ActivityStep{
+			answer.Steps, &quoratev1beta1.ActivityStep{
 				BeginsAt: timestamppb.New(someDay.AsTime().Add(time.Duration(i) * 5 * time.Minute)),
 			})
 	}
@@ -36,7 +39,7 @@ func (f *fake) GetActivity(_ context.Context, r *quoratev1.GetActivityRequest) (
 	busy[2].Lost, busy[2].Held = 1, 1
 	if r.GetResource() == "" && r.GetTree() != "old" {
 		for i, step := range answer.GetSteps() {
-			step.Amounts = map[string]*quoratev1.ActivityAmount{
+			step.Amounts = map[string]*quoratev1beta1.ActivityAmount{
 				"cores": {
 					Unit: quoratev1.Unit_UNIT_COUNT, Used: int64(i), Waiting: step.GetWaiting(), Limit: amountLimit(20),
 				},
@@ -49,7 +52,7 @@ func (f *fake) GetActivity(_ context.Context, r *quoratev1.GetActivityRequest) (
 	}
 	if len(r.GetNodes()) > 0 && r.GetTree() != "old" {
 		for _, node := range r.GetNodes() {
-			answer.Series = append(answer.Series, &quoratev1.ActivitySeries{Node: node, Steps: answer.GetSteps()})
+			answer.Series = append(answer.Series, &quoratev1beta1.ActivitySeries{Node: node, Steps: answer.GetSteps()})
 			answer.Steps = nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/manifest"
 	"github.com/quorate/quorate/quota"
@@ -43,10 +44,10 @@ func addPlanEffects(result *quoratev1.ConfigurationResult) {
 }
 
 func (f *fake) GetConfiguration(
-	_ context.Context, r *quoratev1.GetConfigurationRequest,
-) (*quoratev1.GetConfigurationResponse, error) {
+	_ context.Context, r *adminv1.GetConfigurationRequest,
+) (*adminv1.GetConfigurationResponse, error) {
 	f.keepRequest(r)
-	answer := &quoratev1.GetConfigurationResponse{Revision: 7, Read: readInfo(r.GetRead())}
+	answer := &adminv1.GetConfigurationResponse{Revision: 7, Read: readInfo(r.GetRead())}
 	if r.GetTree() != "" {
 		tree, err := fakeSubtree(r)
 		answer.Trees = []*quoratev1.Tree{tree}
@@ -64,7 +65,7 @@ func (f *fake) GetConfiguration(
 	return answer, err
 }
 
-func fakeSubtree(at *quoratev1.GetConfigurationRequest) (*quoratev1.Tree, error) {
+func fakeSubtree(at *adminv1.GetConfigurationRequest) (*quoratev1.Tree, error) {
 	tree, err := fakeTree(at.GetTree())
 	if err != nil || at.GetNode() == "" {
 		return tree, err
@@ -83,7 +84,7 @@ func fakeSubtree(at *quoratev1.GetConfigurationRequest) (*quoratev1.Tree, error)
 
 func fakePolicies() []*quoratev1.Policy {
 	return []*quoratev1.Policy{
-		{Name: "lab", Base: "strict", Unset: "zero", Sum: "unchecked"},
+		{Name: "lab", Base: "strict", Unset: quoratev1.UnsetRule_UNSET_RULE_ZERO, Sum: quoratev1.SumRule_SUM_RULE_UNCHECKED},
 		{Name: "pool", Base: "cohort"},
 	}
 }
@@ -164,7 +165,7 @@ func (f *fake) MoveNode(_ context.Context, r *quoratev1.MoveNodeRequest) (*quora
 	return &quoratev1.MoveNodeResponse{Result: result}, err
 }
 
-func (f *fake) RollBack(_ context.Context, r *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error) {
+func (f *fake) RollBack(_ context.Context, r *adminv1.RollBackRequest) (*adminv1.RollBackResponse, error) {
 	f.keepRequest(r)
 	if r.GetRevision() < 2 {
 		return nil, connectError(connect.CodeFailedPrecondition, "the history reaches back to revision 2 only")
@@ -182,5 +183,5 @@ func (f *fake) RollBack(_ context.Context, r *quoratev1.RollBackRequest) (*quora
 			},
 		}
 	}
-	return &quoratev1.RollBackResponse{Result: result}, err
+	return &adminv1.RollBackResponse{Result: result}, err
 }

@@ -3,17 +3,17 @@ package main
 import (
 	"context"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 )
 
-func (f *fake) HoldNode(_ context.Context, r *quoratev1.HoldNodeRequest) (*quoratev1.HoldNodeResponse, error) {
+func (f *fake) CordonNode(_ context.Context, r *adminv1.CordonNodeRequest) (*adminv1.CordonNodeResponse, error) {
 	f.keepRequest(r)
 	result, err := f.changeResult(r, r.ExpectedRevision)
-	return &quoratev1.HoldNodeResponse{Result: result}, err
+	return &adminv1.CordonNodeResponse{Result: result}, err
 }
 
-func (f *fake) ResumeNode(_ context.Context, r *quoratev1.ResumeNodeRequest) (*quoratev1.ResumeNodeResponse, error) {
+func (f *fake) UncordonNode(_ context.Context, r *adminv1.UncordonNodeRequest) (*adminv1.UncordonNodeResponse, error) {
 	f.keepRequest(r)
 	result, err := f.changeResult(r, r.ExpectedRevision)
-	return &quoratev1.ResumeNodeResponse{Result: result}, err
+	return &adminv1.UncordonNodeResponse{Result: result}, err
 }

@@ -137,10 +137,10 @@ func (f *fake) ListWaiting(_ context.Context, r *quoratev1.ListWaitingRequest) (
 	return answer, nil
 }
 
-// WatchAllocations sends five messages and ends.
-func (f *fake) WatchAllocations(
-	_ context.Context, r *quoratev1.WatchAllocationsRequest,
-	stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],
+// WatchEvents sends five messages and ends.
+func (f *fake) WatchEvents(
+	_ context.Context, r *quoratev1.WatchEventsRequest,
+	stream *connect.ServerStream[quoratev1.WatchEventsResponse],
 ) error {
 	f.keepRequest(r)
 	if r.GetAfterIndex() == 1 {
@@ -148,19 +148,22 @@ func (f *fake) WatchAllocations(
 	}
 	ended := proto.CloneOf(heldLease())
 	ended.State = quoratev1.AllocationState_ALLOCATION_STATE_EXPIRED
-	for i, m := range []*quoratev1.WatchAllocationsResponse{
-		{Index: 16},
+	for i, m := range []*quoratev1.AllocationChange{
+		nil,
 		{
-			Change:     quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
+			Kind:       quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_WAITING,
 			Allocation: waitingRequest("second", 2, accountClaim("tenants/web", "account-1")).GetAllocation(),
 		},
-		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, Allocation: heldLease()},
-		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED, Allocation: revokedLease()},
-		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED, Allocation: ended},
-		{Change: quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED, Allocation: preemptedAllocation()},
+		{Kind: quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_GRANTED, Allocation: heldLease()},
+		{Kind: quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_REVOKED, Allocation: revokedLease()},
+		{Kind: quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_ENDED, Allocation: ended},
+		{Kind: quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_ENDED, Allocation: preemptedAllocation()},
 	} {
-		m.Index, m.Number, m.LedgerTimeMs = 17, uint32(i), fakeNow
-		if err := stream.Send(m); err != nil {
+		sent := &quoratev1.WatchEventsResponse{Index: 17, Number: uint32(i), LedgerTimeMs: fakeNow}
+		if m != nil {
+			sent.Payload = &quoratev1.WatchEventsResponse_Change{Change: m}
+		}
+		if err := stream.Send(sent); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strconv"
 
 	"connectrpc.com/connect"
 
@@ -127,9 +128,9 @@ func explainedLevels() []*quoratev1.LevelCheck {
 			Kind: quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS, Verdict: quoratev1.LevelVerdict_LEVEL_VERDICT_MAKES_ROOM,
 		},
 		{Tree: "cern", Resource: "cores", Used: 60, Requested: 21},
-		{Tree: "cern", Node: "atlas", Resource: "cores", Requested: 21, Seen: quoratev1.TenantsSee_TENANTS_SEE_NAMES},
+		{Tree: "cern", Node: "atlas", Resource: "cores", Requested: 21, Seen: quoratev1.TenantsSee_TENANTS_SEE_NAMES.Enum()},
 		{
-			Tree: "cern", Resource: "cores", Requested: 21, Seen: quoratev1.TenantsSee_TENANTS_SEE_NOTHING,
+			Tree: "cern", Resource: "cores", Requested: 21, Seen: quoratev1.TenantsSee_TENANTS_SEE_NOTHING.Enum(),
 			Verdict: quoratev1.LevelVerdict_LEVEL_VERDICT_EXCEEDED,
 		},
 	}
@@ -185,11 +186,7 @@ func explainedDenial() *quoratev1.Decision {
 					Kind: quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
 				},
 				{Tree: "tenants", Node: "new", Resource: "servers", Limit: 1, NewLimit: 2, Unconfigured: true},
-				{
-					Tree: "tenants", Node: "ruled", Resource: "servers", Limit: 1, NewLimit: 2, NeedsReason: true, Governed: true,
-					Setters: []string{"o'neill", "sue"},
-				},
-				{Tree: "tenants", Node: "closed", Resource: "servers", Limit: 1, NewLimit: 2, Governed: true},
+				{Tree: "tenants", Node: "ruled", Resource: "servers", Limit: 1, NewLimit: 2, NeedsReason: true},
 			},
 			Releases: []*quoratev1.AllocationRef{refTo("workflow-1"), refTo("request-1")},
 		},
@@ -201,21 +198,25 @@ func (f *fake) ListEvents(_ context.Context, r *quoratev1.ListEventsRequest) (*q
 	f.keepRequest(r)
 	answer := &quoratev1.ListEventsResponse{Read: readInfo(r.GetRead())}
 	all := []*quoratev1.Event{
-		{Number: 1, Kind: quoratev1.EventKind_EVENT_KIND_DENIED, Id: "big", HappenedAt: someDay, Decision: explainedDenial()},
+		{
+			Number: 1, Kind: quoratev1.EventKind_EVENT_KIND_DENIED, Id: "big", HappenedAt: someDay,
+			Detail: &quoratev1.Event_Decision{Decision: explainedDenial()},
+		},
 		{
 			Number: 2, Kind: quoratev1.EventKind_EVENT_KIND_PREEMPTED, Id: "soft-0", By: refTo("soft-1"), HappenedAt: someDay,
-			Reason: someReason(),
+			Detail: &quoratev1.Event_Reason{Reason: someReason()},
 		},
 		{Number: 3, Kind: quoratev1.EventKind_EVENT_KIND_EXPIRED, Id: "lapsed", HappenedAt: someDay},
 		{Number: 4, Kind: quoratev1.EventKind_EVENT_KIND_RESTORED, Id: "soft-9", By: refTo("lapsed"), HappenedAt: someDay},
 	}
+	shown, _ := strconv.ParseUint(r.GetPageToken(), 10, 64)
 	for _, e := range all {
-		if e.GetNumber() <= r.GetAfter() || r.GetKind() != 0 && e.GetKind() != r.GetKind() || r.GetId() != "" &&
-			e.GetId() != r.GetId() {
+		if e.GetNumber() <= max(shown, r.GetAfterEvent()) || r.GetKind() != 0 && e.GetKind() != r.GetKind() ||
+			r.GetId() != "" && e.GetId() != r.GetId() {
 			continue
 		}
 		if len(answer.GetEvents()) == min(2, int(r.GetPageSize())) {
-			answer.Next = answer.GetEvents()[len(answer.GetEvents())-1].GetNumber()
+			answer.NextPageToken = strconv.FormatUint(answer.GetEvents()[len(answer.GetEvents())-1].GetNumber(), 10)
 			break
 		}
 		answer.Events = append(answer.Events, e)
@@ -233,7 +234,8 @@ func (f *fake) ListPrincipals(_ context.Context,
 	case r.GetKind() == quoratev1.HolderKind_HOLDER_KIND_GROUP && r.GetName() != "":
 		answer.Principals = []*quoratev1.PrincipalUsage{{Name: "*", Users: []string{"bob"}, Nodes: []*quoratev1.PrincipalNode{
 			{
-				Used: map[string]int64{"cores": 2}, Limits: map[string]int64{"cores": 4}, Wildcard: true, MoreMembers: 3,
+				Used: map[string]int64{"cores": 2}, Limits: map[string]*quoratev1.Limit{"cores": amountLimit(4)},
+				Wildcard: true, MoreMembers: 3,
 				Members: []*quoratev1.GroupMember{
 					{User: "bob", Used: map[string]int64{"cores": 1}, Applications: []string{"fit"}},
 					{User: "eve", Used: map[string]int64{"cores": 1}},
@@ -242,19 +244,19 @@ func (f *fake) ListPrincipals(_ context.Context,
 		}}}
 	case r.GetKind() == quoratev1.HolderKind_HOLDER_KIND_GROUP:
 		answer.Principals = []*quoratev1.PrincipalUsage{{Name: "*", Users: []string{"bob"}, Nodes: []*quoratev1.PrincipalNode{
-			{Used: map[string]int64{"cores": 2}, Limits: map[string]int64{"cores": 4}, Wildcard: true},
+			{Used: map[string]int64{"cores": 2}, Limits: map[string]*quoratev1.Limit{"cores": amountLimit(4)}, Wildcard: true},
 		}}}
 	case r.GetPageToken() == "":
 		answer.Principals = []*quoratev1.PrincipalUsage{
 			{Name: "ann", Groups: map[string]string{"fit": "physics"}, Nodes: []*quoratev1.PrincipalNode{
-				{Used: map[string]int64{"cores": 3}, Applications: []string{"fit", "plot"}, MaxApplications: 2},
-				{Node: "atlas", Used: map[string]int64{"cores": 3}, Limits: map[string]int64{"cores": 5}},
+				{Used: map[string]int64{"cores": 3}, Applications: []string{"fit", "plot"}, MaxApplications: amountLimit(2)},
+				{Node: "atlas", Used: map[string]int64{"cores": 3}, Limits: map[string]*quoratev1.Limit{"cores": amountLimit(5)}},
 			}},
 		}
 		answer.NextPageToken = "more"
 	default:
 		answer.Principals = []*quoratev1.PrincipalUsage{
-			{Name: "bob", Nodes: []*quoratev1.PrincipalNode{{MaxApplications: 1, Wildcard: true}}},
+			{Name: "bob", Nodes: []*quoratev1.PrincipalNode{{MaxApplications: amountLimit(1), Wildcard: true}}},
 		}
 	}
 	if r.GetName() != "" {

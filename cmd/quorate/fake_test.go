@@ -16,8 +16,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	"github.com/quorate/quorate/client/gen/quorate/v1beta1/quoratev1beta1connect"
 	"github.com/quorate/quorate/internal/manifest"
 )
 
@@ -25,12 +28,16 @@ import (
 // and two trees of a CI system. It records the requests that it received.
 type fake struct {
 	quoratev1connect.UnimplementedTreeServiceHandler
+	adminv1connect.UnimplementedConfigurationServiceHandler
+	adminv1connect.UnimplementedCordonServiceHandler
+	quoratev1connect.UnimplementedIdentityServiceHandler
 	quoratev1connect.UnimplementedAllocationServiceHandler
+	quoratev1connect.UnimplementedEventServiceHandler
 	quoratev1connect.UnimplementedItemServiceHandler
-	quoratev1connect.UnimplementedClusterServiceHandler
-	quoratev1connect.UnimplementedAccessServiceHandler
-	quoratev1connect.UnimplementedAuditServiceHandler
-	quoratev1connect.UnimplementedLimitRequestServiceHandler
+	adminv1connect.UnimplementedClusterServiceHandler
+	adminv1connect.UnimplementedAccessServiceHandler
+	adminv1connect.UnimplementedAuditServiceHandler
+	quoratev1beta1connect.UnimplementedLimitRequestServiceHandler
 
 	mu       sync.Mutex
 	requests []proto.Message
@@ -43,13 +50,17 @@ func startFake(t *testing.T) (*fake, string) {
 	f := &fake{asked: map[string]int{}, granted: map[string]*quoratev1.Allocation{}}
 	mux := http.NewServeMux()
 	mux.Handle(quoratev1connect.NewTreeServiceHandler(f))
+	mux.Handle(adminv1connect.NewConfigurationServiceHandler(f))
+	mux.Handle(adminv1connect.NewCordonServiceHandler(f))
+	mux.Handle(quoratev1connect.NewIdentityServiceHandler(f))
 	mux.Handle(quoratev1connect.NewAllocationServiceHandler(f))
+	mux.Handle(quoratev1connect.NewEventServiceHandler(f))
 	mux.Handle(quoratev1connect.NewItemServiceHandler(f))
-	mux.Handle(quoratev1connect.NewClusterServiceHandler(f))
-	mux.Handle(quoratev1connect.NewActivityServiceHandler(f))
-	mux.Handle(quoratev1connect.NewAccessServiceHandler(f))
-	mux.Handle(quoratev1connect.NewAuditServiceHandler(f))
-	mux.Handle(quoratev1connect.NewLimitRequestServiceHandler(f))
+	mux.Handle(adminv1connect.NewClusterServiceHandler(f))
+	mux.Handle(quoratev1beta1connect.NewActivityServiceHandler(f))
+	mux.Handle(adminv1connect.NewAccessServiceHandler(f))
+	mux.Handle(adminv1connect.NewAuditServiceHandler(f))
+	mux.Handle(quoratev1beta1connect.NewLimitRequestServiceHandler(f))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return f, server.URL
@@ -229,7 +240,7 @@ func (f *fake) GetUsage(_ context.Context, r *quoratev1.GetUsageRequest) (*quora
 	case r.GetTree() == "tenants":
 		answer.Nodes = []*quoratev1.NodeUsage{
 			{
-				Node: "tenant-1", Policy: "open", RunningApplications: 3, MaxApplications: 2,
+				Node: "tenant-1", Policy: "open", RunningApplications: 3, MaxApplications: amountLimit(2),
 				Resources: []*quoratev1.ResourceUsage{
 					{
 						Resource: "ram", Unit: quoratev1.Unit_UNIT_BYTES, Limit: amountLimit(16 << 30),
@@ -286,10 +297,10 @@ func coresUsage(node string, limit *quoratev1.Limit, own, subtree int64, headroo
 }
 
 func (f *fake) ListRevisions(_ context.Context,
-	r *quoratev1.ListRevisionsRequest,
-) (*quoratev1.ListRevisionsResponse, error) {
+	r *adminv1.ListRevisionsRequest,
+) (*adminv1.ListRevisionsResponse, error) {
 	f.keepRequest(r)
-	return &quoratev1.ListRevisionsResponse{Read: readInfo(r.GetRead()), Revisions: []*quoratev1.Revision{
+	return &adminv1.ListRevisionsResponse{Read: readInfo(r.GetRead()), Revisions: []*quoratev1.Revision{
 		{
 			Revision: 7, Actor: "alice", Reason: "a new rack", AppliedAt: someDay, ChangeCount: 1,
 			Changes: []*quoratev1.Change{{
@@ -468,25 +479,17 @@ func (f *fake) ListAllocations(
 	return answer, nil
 }
 
-func (f *fake) GetStatus(_ context.Context, r *quoratev1.GetStatusRequest) (*quoratev1.GetStatusResponse, error) {
+func (f *fake) GetStatus(_ context.Context, r *adminv1.GetStatusRequest) (*adminv1.GetStatusResponse, error) {
 	f.keepRequest(r)
-	member := func(id string, role quoratev1.Role, port int) *quoratev1.Member {
-		return &quoratev1.Member{
-			Id: id, Role: role, Voter: true, Reachable: true, Version: "v0.1.0", FeatureLevel: 7,
-			HttpAddress: fmt.Sprintf("10.0.0.%d:7101", port), RaftAddress: fmt.Sprintf("10.0.0.%d:7201", port),
-			AppliedIndex: 17, LastIndex: 17, LogStore: "wal", TimeZones: "2026f",
-		}
-	}
-	lost := member("n3", quoratev1.Role_ROLE_FOLLOWER, 3)
-	lost.Reachable, lost.LogStore, lost.TimeZones = false, "", ""
-	return &quoratev1.GetStatusResponse{
+	return &adminv1.GetStatusResponse{
 		ServedBy: "n2", LeaderId: "n1", Term: 3, CommitIndex: 17, AppliedIndex: 17,
 		LedgerTimeMs: 3_600_000, CivilTimeMs: 1_790_000_000_000, Revision: 7,
 		HeldAllocations: 3, LedgerBytes: 12 << 20, LedgerBytesLimit: 704 << 20,
 		TombstoneMs: (24 * time.Hour).Milliseconds(), ClusterName: "demo",
 		Problem: "1 of 3 members does not answer; the cluster survives no further loss",
-		Members: []*quoratev1.Member{
-			member("n1", quoratev1.Role_ROLE_LEADER, 1), member("n2", quoratev1.Role_ROLE_FOLLOWER, 2), lost,
+		Member: &adminv1.Member{
+			Id: "n2", Seat: adminv1.Seat_SEAT_VOTER, Role: adminv1.Role_ROLE_FOLLOWER, Reachable: true, Version: "v0.1.0",
+			FeatureLevel: 1, AppliedIndex: 17, LastIndex: 17, LogStore: "wal", TimeZones: "2026f",
 		},
 	}, nil
 }

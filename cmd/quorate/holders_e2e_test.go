@@ -45,7 +45,7 @@ func TestPrincipalsOverARealServer(t *testing.T) {
 			"allocate --id two --application run-2" + sue, 3,
 			"queues:ci/build  user sue, vcore: limit 8, used 5, requested 5, missing 2",
 		},
-		{"explain two", 0, "quorate limit set queues:ci/build vcore=10 --user=sue --actor='ann'"},
+		{"explain two", 0, "quorate limit set queues:ci/build vcore=10 --user=sue"},
 		{"allocate --id waits --wait 1h --async --application run-2" + sue, 9, "position 1"},
 		{"explain waits", 0, "by one: 5 at queues:ci/build, user sue, application run-1, since "},
 		{"queue list --blockers", 0, "held by one: 5 at queues:ci/build, user sue, application run-1, since "},

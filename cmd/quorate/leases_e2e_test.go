@@ -53,7 +53,10 @@ func TestLeaseCommands(t *testing.T) {
 		{"renew c", 5, "ended"},
 		{"item list ci:aws-account --counts -o json", 0, `"free": "2"`},
 		{"watch --after 2 --limit 1", 0, "granted    a  ci:tenants/web cores=4 aws-account:account-1"},
-		{"watch --after 2 --limit 1 --id c -o json", 0, `"change":"ALLOCATION_CHANGE_WAITING"`},
+		{"watch --after 2 --limit 1 --id c -o json", 0, `"kind":"ALLOCATION_CHANGE_KIND_WAITING"`},
+		{"allocate --id nothing --at ci:tenants/web --amount cores=0", 0, "granted, and it holds nothing"},
+		{"item list ci:cores", 1, "quorate: cores of tree ci is a count"},
+		{"limit show ci:tenats", 1, "quorate: tree ci has no node"},
 		{"watch --after 999999 --limit 1 --timeout 1s --server http://127.0.0.1:1", 6, "no server answers"},
 	})
 }

@@ -94,7 +94,7 @@ func TestTwoApprovals(t *testing.T) {
     approvals: 2
     resources: {cores: {unit: count}}
     limits: {cores: 10}
-    bindings: [{role: node-admin, to: ["account anna", "account peter", "account hans"]}]
+    bindings: [{role: node-admin, subjects: ["account anna", "account peter", "account hans"]}]
     nodes:
       a: {limits: {cores: 5}}
 `)
@@ -120,15 +120,15 @@ func TestAutoApprove(t *testing.T) {
     policy: open
     resources: {cores: {unit: count}}
     limits: {cores: 100}
-    auto-approve: {at-most: 20%, every: 30d, within: headroom}
-    bindings: [{role: node-admin, to: ["account anna"]}]
+    auto-approve: {at-most: 20%, every: 30d, within-headroom: true}
+    bindings: [{role: node-admin, subjects: ["account anna"]}]
     nodes:
-      a: {limits: {cores: 60}, bindings: [{role: holder, to: ["account hans"]}]}
-      b: {limits: {cores: 30}, bindings: [{role: holder, to: ["account hans"]}]}
+      a: {limits: {cores: 60}, bindings: [{role: holder, subjects: ["account hans"]}]}
+      b: {limits: {cores: 30}, bindings: [{role: holder, subjects: ["account hans"]}]}
 `)
 	playSteps(t, list[0], []step{
 		{as("admin", "apply -f "+ruled), 0, "auto_approve: at most 20% every 30d within headroom"},
-		{as("admin", "manifest export --at lab"), 0, "auto-approve: {at-most: 20%, every: 30d, within: headroom}"},
+		{as("admin", "manifest export --at lab"), 0, "auto-approve: {at-most: 20%, every: 30d, within-headroom: true}"},
 		{as("hans", "request create lab:b cores=40 --reason more"), 0, "cores of lab:b may be up to 36, not 40"},
 		{as("hans", "request delete 1"), 0, "withdrawn"},
 		{as("hans", "request create lab:b cores=36 --reason more"), 0, "by system/auto-approve in revision"},

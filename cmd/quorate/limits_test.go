@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
@@ -45,6 +46,7 @@ func TestLimitsOfUsersAreSetAgain(t *testing.T) {
 		c := &contested{fake: f, conflicts: test.conflicts}
 		mux := http.NewServeMux()
 		mux.Handle(quoratev1connect.NewTreeServiceHandler(c))
+		mux.Handle(adminv1connect.NewConfigurationServiceHandler(c))
 		server := httptest.NewServer(mux)
 		code, _, stderr := runQuorate(server.URL, "", strings.Fields(line)...)
 		server.Close()

@@ -24,8 +24,9 @@ import (
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // collector is an OpenTelemetry collector in memory.
@@ -146,8 +147,8 @@ func traceACall(t *testing.T, sink *collector, flags []serverFlags) (follower, l
 
 func leaderNow(t *testing.T, f serverFlags) string {
 	t.Helper()
-	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
-		&quoratev1.GetStatusRequest{})
+	status, err := adminv1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
+		&adminv1.GetStatusRequest{})
 	if err != nil {
 		return ""
 	}

@@ -120,13 +120,19 @@ func (s *shell) playPage(t *testing.T, page string) {
 	}
 }
 
-// TestReadme runs the commands of the README in order, except make and the servers. The README shows only part of the
-// output: the line of a denial, followed by a command that prints its exit code.
+// readmeLines bounds the README: it says what Quorate is for, and the pages say the rest.
+const readmeLines = 150
+
+// TestReadme runs the commands of the README in order, except make and the servers. The README shows only the beginning
+// of the output, or none. A command that is shown denied ends with exit code 3, and one that does not wait with 9.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if lines := strings.Count(string(text), "\n"); lines > readmeLines {
+		t.Errorf("the README has %d lines, more than %d", lines, readmeLines)
 	}
 	f := singleServer(t)
 	startServer(t, f)
@@ -138,8 +144,11 @@ func TestReadme(t *testing.T) {
 				continue
 			}
 			end := ""
-			if said != "" {
+			switch {
+			case strings.HasPrefix(said, "quorate: denied"):
 				end = "[exit 3]\n"
+			case strings.Contains(command, " --async "):
+				end = "[exit 9]\n"
 			}
 			got := shell.runInShell(t, command)
 			if !strings.HasPrefix(got, said) || !strings.HasSuffix(got, end) || end == "" &&
@@ -150,6 +159,24 @@ func TestReadme(t *testing.T) {
 	}
 	if shell.commands < 10 {
 		t.Errorf("only %d commands were found", shell.commands)
+	}
+}
+
+// TestPostgresPage runs the commands of the page in a folder of its own, because they write files. The SQL on the page
+// is that of the comparison, which is measured.
+func TestPostgresPage(t *testing.T) {
+	t.Parallel()
+	playPageInFolder(t, "docs/or-postgres.md")
+	page, err := os.ReadFile("../../docs/or-postgres.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sql, err := os.ReadFile("../../tools/bench/compare/systems/postgres.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "```sql\n"+string(sql)+"```\n") {
+		t.Error("docs/or-postgres.md has another SQL than tools/bench/compare/systems/postgres.sql")
 	}
 }
 

@@ -44,7 +44,7 @@ func TestPoliciesOverARealServer(t *testing.T) {
 		{"apply -f " + lab + " -f " + lab, 2, `policy "lab" is in`},
 		{"plan -f " + lab, 0, "nothing to change"},
 		{"policy list", 0, "lab     strict  unset zero, sum unchecked"},
-		{"policy list -o json", 0, `"sum": "unchecked"`},
+		{"policy list -o json", 0, `"sum": "SUM_RULE_UNCHECKED"`},
 		{"tree list", 0, "cern  lab"},
 		{"usage cern:atlas", 0, "8"},
 		{"allocate --id a --at cern:nowhere --amount cores=1", 1, "whose policy lab refuses unknown nodes"},

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/internal/testbinary"
 )
 
@@ -156,10 +156,10 @@ func startVersion(t *testing.T, program string, f serverFlags) *process {
 	return p
 }
 
-func (f serverFlags) memberStatus(t *testing.T) (*quoratev1.GetStatusResponse, error) {
+func (f serverFlags) memberStatus(t *testing.T) (*adminv1.GetStatusResponse, error) {
 	t.Helper()
-	return quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
-		&quoratev1.GetStatusRequest{Local: true})
+	return adminv1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
+		&adminv1.GetStatusRequest{})
 }
 
 func (f serverFlags) runLine(t *testing.T, line string) outcome {

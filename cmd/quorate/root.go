@@ -72,7 +72,7 @@ Data goes to standard output, everything else to standard error; see "quorate he
 	root.SetVersionTemplate("{{.Version}}\n")
 	flags := root.PersistentFlags()
 	flags.StringSliceVar(&c.Servers, "server", serversFromEnvironment(),
-		"addresses of the servers; the first one that answers is used (`URL[,URL...]`; environment: "+cli.ServerVariable+")")
+		"addresses of the servers; calls go to the first one that answers (`URL[,URL...]`; environment: "+cli.ServerVariable+")")
 	flags.Lookup("server").DefValue = "[" + defaultServer + "]" // help is the same in every shell
 	flags.StringVar(&c.Context, "context", os.Getenv(cli.ContextVariable),
 		"use the servers and the credential of the context with this `NAME` (environment: "+cli.ContextVariable+")")
@@ -82,7 +82,8 @@ Data goes to standard output, everything else to standard error; see "quorate he
 			"show; ids are in your own without it, and lists show all (`NAME`; environment: "+cli.NamespaceVariable+")")
 	flags.Lookup("namespace").DefValue = ""
 	cli.SpanVar(flags, &c.Timeout, "timeout", defaultTimeout, "give up after this time")
-	flags.StringVarP(&c.Output, "output", "o", cli.OutputTable, "output format: "+strings.Join(cli.OutputFormats, ", "))
+	flags.StringVarP(&c.Output, "output", "o", cli.OutputTable, "output format: "+
+		strings.Join(cli.OutputFormats, ", ")+"; table=COLUMN,... shows these columns")
 	flags.StringVar(&c.JQ, "jq", "", "print what this jq `EXPRESSION` selects from the answer as JSON")
 	flags.BoolVar(&c.Stale, "stale", false, "accept the answer of any node at once, even if it is slightly out of date")
 	c.TLS.AddFlags(flags)

@@ -3,6 +3,7 @@ package main_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,8 @@ import (
 
 	"connectrpc.com/connect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/cluster/recurrence"
@@ -45,16 +48,40 @@ func TestDemoIsInterrupted(t *testing.T) {
 	t.Parallel()
 	tmp := t.TempDir()
 	p := startCommandIn(t, tmp, "server", "dev", "--demo")
-	for deadline := time.Now().Add(patience); !strings.Contains(p.stdout.String(),
-		" process "); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the demo does not begin")
-		}
-	}
+	awaitCondition(t, "the demo does not begin", func() bool { return strings.Contains(p.stdout.String(), " process ") })
 	p.sendSignal(t, syscall.SIGINT)
 	if end := p.awaitEnd(t); end.code != 1 || !strings.Contains(end.stderr, "interrupted") {
 		t.Errorf("got %+v", end)
 	}
+	checkNothingIsLeft(t, p, tmp)
+}
+
+// TestDemoIsKept: with KEEP=1 the servers go on with the dashboard, until an interrupt, which is no failure.
+func TestDemoIsKept(t *testing.T) {
+	t.Parallel()
+	tmp := t.TempDir()
+	p := startWithEnv(t, []string{"TMPDIR=" + tmp, "KEEP=1"}, "server", "dev", "--demo")
+	awaitCondition(t, "the demo does not name the dashboard", func() bool {
+		if !p.isRunning() {
+			t.Fatal("the demo ended")
+		}
+		return strings.Contains(p.stdout.String(), "Ctrl-C stops them")
+	})
+	_, rest, _ := strings.Cut(p.stdout.String(), "The dashboard:")
+	url, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
+	if status, page := httpGet(t, url); status != http.StatusOK || !strings.Contains(page, "<title>") {
+		t.Errorf("%s answers %d: %.200s", url, status, page)
+	}
+	p.sendSignal(t, syscall.SIGINT)
+	if end := p.awaitEnd(t); end.code != 0 || end.stderr != "" {
+		t.Errorf("got %+v", end)
+	}
+	checkNothingIsLeft(t, p, tmp)
+}
+
+// checkNothingIsLeft: a demo that has ended has removed its files and stopped the servers that it names.
+func checkNothingIsLeft(t *testing.T, p *process, tmp string) {
+	t.Helper()
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 		t.Errorf("the demo left %v, %v", left, err)
 	}
@@ -149,8 +176,8 @@ func TestSettingsFromFileEnvironmentAndFlags(t *testing.T) {
 	if status, _ := httpGet(t, "http://"+profiles+"/debug/pprof/"); status != 200 {
 		t.Errorf("profiles: %d", status)
 	}
-	status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
-		&quoratev1.GetStatusRequest{})
+	status, err := adminv1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
+		&adminv1.GetStatusRequest{})
 	if err != nil || status.GetServedBy() != "n1" {
 		t.Errorf("got %v, %v", status, err)
 	}
@@ -196,6 +223,7 @@ func TestThreeServersLoseTheirLeaderAndThenTheirMajority(t *testing.T) {
 	if used := left[1].usedCores(t); used != 4 {
 		t.Errorf("%d cores are held, want 4", used)
 	}
+	runUntil(t, left[0], "cluster check", 1, lead+" ") // who is away, and that no further loss is survived
 	servers[left[1].id].sendSignal(t, syscall.SIGKILL)
 	servers[left[1].id].awaitEnd(t)
 	noMajority(t, left[0])
@@ -218,15 +246,15 @@ func otherTimeZones(t *testing.T) string {
 func checkOtherTimeZones(t *testing.T, f serverFlags) {
 	t.Helper()
 	const early, rest = "n3 has version 2001a of the time zones, and the leader n", ", and the leader n3 version 2001a"
-	for _, command := range []string{"status", "status -o json", "member list"} {
+	for _, command := range []string{"status", "member list -o json", "member list"} {
 		awaitOutput(t, f, command, " of the time zones, and the leader n")
 		shown := runCommand(t, append(strings.Fields(command), "--server", f.baseURL())...).stdout
 		if !strings.Contains(shown, early) && !strings.Contains(shown, rest) {
 			t.Errorf("%s names no member with other time zones:\n%s", command, shown)
 		}
 	}
-	awaitOutput(t, f, "status -o json", `"timeZones": "2001a"`)
-	awaitOutput(t, f, "status -o json", `"timeZones": "`+recurrence.CompiledZones().Version()+`"`)
+	awaitOutput(t, f, "member list -o json", `"timeZones": "2001a"`)
+	awaitOutput(t, f, "member list -o json", `"timeZones": "`+recurrence.CompiledZones().Version()+`"`)
 	awaitOutput(t, f, "status", "time zones    2")
 }
 
@@ -276,10 +304,12 @@ func leaderOf(t *testing.T, f serverFlags) string {
 	t.Helper()
 	var leader string
 	awaitCondition(t, f.id+" knows no leader of three healthy members", func() bool {
-		status, err := quoratev1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
-			&quoratev1.GetStatusRequest{})
+		status, err := adminv1connect.NewClusterServiceClient(fresh, f.baseURL()).GetStatus(t.Context(),
+			&adminv1.GetStatusRequest{})
 		leader = status.GetLeaderId()
-		return err == nil && leader != "" && len(status.GetMembers()) == 3 && status.GetProblem() == ""
+		list, failed := adminv1connect.NewClusterServiceClient(fresh, f.baseURL()).ListMembers(t.Context(),
+			&adminv1.ListMembersRequest{})
+		return err == nil && leader != "" && status.GetProblem() == "" && failed == nil && list.GetHealthyVoters() == 3
 	})
 	return leader
 }

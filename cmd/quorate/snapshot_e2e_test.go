@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 )
 
 // currentFence allocates under an id, or repeats the request.
@@ -186,10 +186,10 @@ func TestTheLossOfTheMajority(t *testing.T) {
 	if next := stay.currentFence(t, "next"); next <= last {
 		t.Errorf("after the recovery token %d is given, before it %d", next, last)
 	}
-	status, err := quoratev1connect.NewClusterServiceClient(fresh, stay.baseURL()).GetStatus(t.Context(),
-		&quoratev1.GetStatusRequest{Local: true})
-	if err != nil || len(status.GetMembers()) != 1 {
-		t.Errorf("the members are %v, %v", status.GetMembers(), err)
+	members, err := adminv1connect.NewClusterServiceClient(fresh, stay.baseURL()).ListMembers(t.Context(),
+		&adminv1.ListMembersRequest{})
+	if err != nil || len(members.GetMembers()) != 1 || members.GetVoters() != 1 {
+		t.Errorf("the members are %v, %v", members, err)
 	}
 	server.stopCleanly(t)
 }

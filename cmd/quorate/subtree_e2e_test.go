@@ -10,19 +10,19 @@ import (
 const atlasText = `at: cern:atlas
 units: {cores: count}
 limits: {cores: 60}
-bindings: [{role: node-admin, to: ["account anna"]}]
+bindings: [{role: node-admin, subjects: ["account anna"]}]
 nodes:
   physics:
     limits: {cores: 40}
     bindings:
-      - {role: node-admin, to: ["account peter"]}
-      - {role: holder, to: ["account hans", "account heidi"]}
+      - {role: node-admin, subjects: ["account peter"]}
+      - {role: holder, subjects: ["account hans", "account heidi"]}
 `
 
 const cmsText = `at: cern:cms
 units: {cores: count}
 limits: {cores: 40}
-bindings: [{role: node-admin, to: ["account carl"]}]
+bindings: [{role: node-admin, subjects: ["account carl"]}]
 nodes:
   web: {limits: {cores: 5}}
 `
@@ -53,10 +53,10 @@ func TestTheTextsOfTwoSubtrees(t *testing.T) {
 		{as("carl", "plan"+anna+less), 1, "there is no node cern:atlas"},
 		{as("anna", "apply"+less), 2, "apply it with --at cern:atlas"},
 		{as("carl", "apply"+carl+less), 2, "is the text of cern:atlas, not of cern:cms"},
-		{as("anna", "apply"+anna+moved), 2, "subtree.moves[0].node: the path \"cms\" is outside of subtree cern:atlas"},
-		{as("anna", "apply"+anna+file(atlasText, "cores: count", "cores: milli")), 2, "subtree.resources[0].unit: "},
-		{as("anna", "apply"+anna+file(atlasText, "cores: 60", "cores: 50")), 4, "limits.set at its parent cern itself"},
-		{as("anna", "apply"+anna+file(atlasText, "cores: 60", "cores: 61")), 4, "limits.set at its parent cern itself"},
+		{as("anna", "apply"+anna+moved), 2, "subtree.text.moves[0].node: the path \"cms\" is outside of subtree cern:atlas"},
+		{as("anna", "apply"+anna+file(atlasText, "cores: count", "cores: milli")), 2, "subtree.text.resources[0].unit: "},
+		{as("anna", "apply"+anna+file(atlasText, "cores: 60", "cores: 50")), 4, "limits.set at cern or above"},
+		{as("anna", "apply"+anna+file(atlasText, "cores: 60", "cores: 61")), 4, "limits.set at cern or above"},
 		{as("carl", "apply"+carl+" -f "+manifestFile(t, cmsText)+" --expected-revision 3"), 0, "2 changes (revision 4)"},
 	})
 	playSteps(t, list[2], []step{

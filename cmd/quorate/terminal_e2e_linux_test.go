@@ -99,6 +99,39 @@ func TestTopAtATerminal(t *testing.T) {
 	}
 }
 
+// TestManifestCreateAtATerminal: what no flag says is asked, and a wrong answer once more. The questions are not in
+// what is printed.
+func TestManifestCreateAtATerminal(t *testing.T) {
+	t.Parallel()
+	keyboard, screen := openTerminal(t)
+	command := exec.Command(binary, "manifest", "create", "farm", "--waiting=false")
+	command.Stdin, command.Stderr = screen, screen
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if _, err := keyboard.WriteString("gpu\ngpu=4 disk=2Ti\nweb data\nreclaim\nn\n"); err != nil {
+		t.Fatal(err)
+	}
+	p := startCommand(t, command)
+	go func() { _, _ = io.Copy(&p.stderr, keyboard) }()
+	if end := p.awaitEnd(t); end.code != 0 {
+		t.Fatalf("exit code %d\n%s", end.code, p.stderr.String())
+	}
+	awaitTrue(t, func() bool { return strings.Contains(p.stderr.String(), "5. Do holders renew") })
+	asked, made := p.stderr.String(), p.stdout.String()
+	if !strings.Contains(asked, `"gpu" is not NAME=AMOUNT`) || strings.Contains(asked, "4. Do jobs wait") {
+		t.Errorf("it asked\n%s", asked)
+	}
+	for _, text := range []string{
+		"policy: borrowing", "do not give --wait", "is held until it is released", "disk: 1Ti}",
+	} {
+		if !strings.Contains(made, text) {
+			t.Errorf("%q is not in\n%s", text, made)
+		}
+	}
+	if strings.Contains(made, "1. What do you share?") {
+		t.Errorf("a question is in the manifest\n%s", made)
+	}
+}
+
 func openTerminal(t *testing.T) (keyboard, screen *os.File) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

@@ -159,6 +159,7 @@ func (f *fleet) awaitLeader(t *testing.T) string {
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, binary)
+	runUntil(t, f.flags[0], "cluster check", 0, "3 of 3 are healthy")
 	order := []string{"n1", "n2", "n3"}
 	leads := f.awaitLeader(t)
 	slices.SortStableFunc(

@@ -102,12 +102,14 @@ func (r *hookReceiver) received(t *testing.T) []string {
 	for _, id := range r.first {
 		var body struct {
 			Type string
-			Data struct{ Allocation struct{ ID string } }
+			Data struct {
+				Change struct{ Allocation struct{ ID string } }
+			}
 		}
 		if err := json.Unmarshal([]byte(r.bodies[id]), &body); err != nil {
 			t.Fatalf("%s: %v", r.bodies[id], err)
 		}
-		list = append(list, strings.TrimPrefix(body.Type, "allocation.")+" "+body.Data.Allocation.ID)
+		list = append(list, strings.TrimPrefix(body.Type, "allocation.")+" "+body.Data.Change.Allocation.ID)
 	}
 	return list
 }

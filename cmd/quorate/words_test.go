@@ -25,7 +25,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		"tree list --timeout 5":                             `"5" has no unit: write 5s, 5m, 5h or 5d`,
 		"tree list --timeout soon":                          `"soon" is not a time: write days, hours, minutes and seconds`,
 		"tree list --timeout=-3s":                           `"-3s" is negative`,
-		"allocate --ttl 8d --at cern --amount cores=1":      "--ttl must be between 1ms and 7d, not 192h",
+		"allocate --ttl 8d --at cern --amount cores=1":      "--ttl must be between 1ms and 7d, not 8d",
 		"allocate --ttl 7dd --at cern --amount cores=1":     `"7dd" is not a time`,
 		"audit list --since yesterday":                      `--since: "yesterday" is neither a time such as`,
 		"usage cern/atlas":                                  "did you mean cern:atlas?",
@@ -42,6 +42,27 @@ func TestRefusedCommandLines(t *testing.T) {
 	}
 	if len(f.requests) != 0 {
 		t.Errorf("the server was called: %v", f.requests)
+	}
+}
+
+// TestChosenColumns: a table shows the columns that are chosen, in their order, also those of -o wide.
+func TestChosenColumns(t *testing.T) {
+	_, server := startFake(t)
+	for line, want := range map[string]string{
+		"usage cern -o table=own,Node": "OWN  NODE\n",
+		"usage cern -o table=used":     "USED\n",
+		"usage cern -o table=node,size": `there is no column "size"; there are: NODE,RESOURCE,LIMIT,OWN,SUBTREE,HEADROOM,OVER,` +
+			"USED,BORROWED,LENDABLE",
+		"usage cern -o table=node --jq .":     "--jq reads the answer as JSON: leave out -o table=node",
+		"allocation list -o table=made-by,id": "MADE BY  ID\n",
+		"usage cern -o columns":               "-o csv, or -o table=COLUMN,...",
+	} {
+		code, stdout, stderr := runQuorate(server, "", strings.Split(line, " ")...)
+		isFault := !strings.HasSuffix(want, "\n")
+		if isFault != (code == cli.ExitUsage) || !isFault && !strings.HasPrefix(stdout, want) ||
+			isFault && !strings.Contains(stderr, want) {
+			t.Errorf("quorate %s: exit code %d\n%s%s; want %q", line, code, stdout, stderr, want)
+		}
 	}
 }
 

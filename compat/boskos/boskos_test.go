@@ -158,15 +158,15 @@ func TestConvertRefuses(t *testing.T) {
 			"is 169h0m0s; a lease lasts up to 168h0m0s",
 		},
 		"half a turn": {
-			entry("max-count: 1, quorate: {turns: [{from: a, to: b}]}"),
-			"needs from, to, and after",
+			entry("max-count: 1, quorate: {turns: [{state: a, new-state: b}]}"),
+			"needs state, new-state, and after",
 		},
 		"two turns": {
-			entry("max-count: 1, quorate: {turns: [{from: a, to: b, after: 1s}, {from: a, to: c, after: 1s}]}"),
+			entry("max-count: 1, quorate: {turns: [{state: a, new-state: b, after: 1s}, {state: a, new-state: c, after: 1s}]}"),
 			`two turns from the state "a"`,
 		},
 		"many turns": {
-			entry("max-count: 1, quorate: {turns: [" + strings.Repeat("{from: a, to: b, after: 1s}, ", 17) + "]}"),
+			entry("max-count: 1, quorate: {turns: [" + strings.Repeat("{state: a, new-state: b, after: 1s}, ", 17) + "]}"),
 			"has 17 turns; up to 16",
 		},
 		"a tenant's path": {
@@ -203,7 +203,7 @@ func TestConvertRefuses(t *testing.T) {
 			`type "t": its resources start in the state tombstone, which is for those that a cleaner removes`,
 		},
 		"a turn back from the cleaner": {
-			entry("max-count: 1, quorate: {turns: [{from: toBeDeleted, to: free, after: 1s}]}"),
+			entry("max-count: 1, quorate: {turns: [{state: toBeDeleted, new-state: free, after: 1s}]}"),
 			`type "t" has a turn from toBeDeleted to "free"; what a cleaner removes turns to tombstone only`,
 		},
 		"too long a text": {strings.Repeat("#", compat.MaxSize+1), "up to 4194304 are read"},

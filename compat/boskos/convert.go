@@ -142,15 +142,15 @@ func (p *pool) checkPool(problems *compat.Problems) {
 	}
 	from := map[string]bool{}
 	for _, t := range p.cycle.Turns {
-		if p.cleaned && t.From == stateToBeDeleted && t.To != stateTombstone {
+		if p.cleaned && t.State == stateToBeDeleted && t.NewState != stateTombstone {
 			problems.Add("type %.80q has a turn from %s to %.80q; what a cleaner removes turns to %s only", p.name,
-				t.From, t.To, stateTombstone)
+				t.State, t.NewState, stateTombstone)
 		}
-		if from[t.From] {
+		if from[t.State] {
 			problems.Add(
-				"type %.80q has two turns from the state %.80q: it is not clear which one counts", p.name, t.From)
+				"type %.80q has two turns from the state %.80q: it is not clear which one counts", p.name, t.State)
 		}
-		from[t.From] = true
+		from[t.State] = true
 	}
 }
 
@@ -165,7 +165,7 @@ func (p *pool) toResource() *quoratev1.Resource {
 		spec.Retired, spec.Removed = stateToBeDeleted, stateTombstone
 	}
 	for _, t := range p.cycle.Turns {
-		spec.Turns = append(spec.Turns, &quoratev1.ItemTurn{State: t.From, NewState: t.To, AfterMs: wholeMs(t.After)})
+		spec.Turns = append(spec.Turns, &quoratev1.ItemTurn{State: t.State, NewState: t.NewState, AfterMs: wholeMs(t.After)})
 	}
 	slices.SortFunc(spec.GetTurns(), func(a, b *quoratev1.ItemTurn) int { return cmp.Compare(a.GetState(), b.GetState()) })
 	return &quoratev1.Resource{Name: p.name, Unit: quoratev1.Unit_UNIT_ITEMS, Items: spec}

@@ -36,8 +36,8 @@ type Cycle struct {
 
 // Turn changes the state of a resource that is not held, after it was in a state for some time.
 type Turn struct {
-	From, To string
-	After    time.Duration
+	State, NewState string
+	After           time.Duration
 }
 
 // Tenant is a node at which the resources of its owners are counted.
@@ -148,18 +148,18 @@ func (p *parser) parseTurn(what string, node *yaml.Node) Turn {
 	for _, pair := range p.Pairs(what, node) {
 		field := what + "." + pair.Key
 		switch pair.Key {
-		case "from":
-			t.From = p.parseState(field, pair.Value)
-		case "to":
-			t.To = p.parseState(field, pair.Value)
+		case "state":
+			t.State = p.parseState(field, pair.Value)
+		case "new-state":
+			t.NewState = p.parseState(field, pair.Value)
 		case "after":
 			t.After = p.parseDuration(field, pair.Value)
 		default:
 			p.unknownKey(field, pair)
 		}
 	}
-	if t.From == "" || t.To == "" || t.After <= 0 {
-		p.Add("line %d: %s needs from, to, and after, a duration above 0", node.Line, what)
+	if t.State == "" || t.NewState == "" || t.After <= 0 {
+		p.Add("line %d: %s needs state, new-state, and after, a duration above 0", node.Line, what)
 	}
 	return t
 }

@@ -99,7 +99,7 @@ func (c *converter) convertPrincipal(n *node, e *entry) *quoratev1.PrincipalLimi
 	return &quoratev1.PrincipalLimit{
 		Users: e.Users, Groups: e.Groups,
 		Description:  compat.Label(e.Limit), // binary values of YAML need not be text
-		Limits:       c.convertAmounts(e.resources, e.path+".maxresources", n.name),
+		Limits:       limitsOf(c.convertAmounts(e.resources, e.path+".maxresources", n.name)),
 		Applications: c.convertCount(e.MaxApplications, e.path+".maxapplications", n.name),
 	}
 }
@@ -132,8 +132,24 @@ func (c *converter) convertAmounts(r *reading, path, queue string) map[string]in
 	return kept
 }
 
-func (c *converter) convertCount(applications uint64, path, queue string) int64 {
+// convertCount takes 0 for no limit, as YuniKorn does.
+func (c *converter) convertCount(applications uint64, path, queue string) *quoratev1.Limit {
+	if applications == 0 {
+		return nil
+	}
 	c.noteIf(applications > uint64(compat.MaxAmount), path, queue,
 		"%d is cut to 2^62-1, more than can run", applications)
-	return int64(min(applications, uint64(compat.MaxAmount)))
+	return compat.AtMost(int64(min(applications, uint64(compat.MaxAmount))))
+}
+
+// limitsOf is nil for no amounts.
+func limitsOf(amounts map[string]int64) map[string]*quoratev1.Limit {
+	if amounts == nil {
+		return nil
+	}
+	limits := make(map[string]*quoratev1.Limit, len(amounts))
+	for resource, amount := range amounts {
+		limits[resource] = compat.AtMost(amount)
+	}
+	return limits
 }

@@ -25,10 +25,11 @@ partitions:
 		return
 	}
 	node := conversion.Trees[0].GetNodes()[0]
-	fmt.Println(node.GetPath(), node.GetPrincipals()[0].GetUsers(), node.GetPrincipals()[0].GetLimits())
+	entry := node.GetPrincipals()[0]
+	fmt.Println(node.GetPath(), entry.GetUsers(), entry.GetLimits()["vcore"].GetAmount())
 	fmt.Println(conversion.Notes[0])
 	// Output:
-	// dev [sue] map[vcore:500]
+	// dev [sue] 500
 	// partitions[0].queues[0].queues[0].name (root.Dev): the queue is the node "dev"
 }
 

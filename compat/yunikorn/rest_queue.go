@@ -99,7 +99,7 @@ func (v *view) queueInfoOf(path string, usage map[string]*quoratev1.NodeUsage, s
 		GuaranteedResource: guaranteedIn(v.nodes[path].GetLabels()[LabelGuaranteed]), Properties: map[string]string{},
 		IsLeaf: len(v.below[path]) == 0, Children: []*queueInfo{}, ChildNames: []string{},
 		AllocatingAcceptedApps: []string{},
-		MaxRunningApps:         node.GetMaxApplications(), RunningApps: node.GetRunningApplications(),
+		MaxRunningApps:         node.GetMaxApplications().GetAmount(), RunningApps: node.GetRunningApplications(),
 	}
 	if path != "" {
 		parent, _ := splitPath(path)

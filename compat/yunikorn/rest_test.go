@@ -103,7 +103,7 @@ func cluster(t *testing.T) *fakeTrees {
 		return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: amount}}
 	}
 	room := func(amount int64) *int64 { return &amount }
-	limited := map[string]int64{"memory": 50e9, "gpu": 0}
+	limited := map[string]*quoratev1.Limit{"memory": limit(50e9), "gpu": limit(0)}
 	return &fakeTrees{
 		tree: conversion.Trees[0],
 		usage: []*quoratev1.NodeUsage{
@@ -116,7 +116,7 @@ func cluster(t *testing.T) *fakeTrees {
 			{Node: "a+3Ab/leaf", RunningApplications: 1, Resources: []*quoratev1.ResourceUsage{
 				{Resource: "gpu"}, {Resource: "memory", Subtree: 6e9}, {Resource: "vcore", Subtree: 6000},
 			}},
-			{Node: "default", RunningApplications: 2, MaxApplications: 5, Resources: []*quoratev1.ResourceUsage{
+			{Node: "default", RunningApplications: 2, MaxApplications: limit(5), Resources: []*quoratev1.ResourceUsage{
 				{Resource: "gpu"},
 				{Resource: "memory", Limit: limit(8e9), Subtree: 6e9, Headroom: room(2e9)},
 				{Resource: "vcore", Limit: limit(16000), Subtree: 6000, Headroom: room(10000)},
@@ -129,7 +129,7 @@ func cluster(t *testing.T) *fakeTrees {
 			{Name: "user1", Groups: map[string]string{"app1": "*", "app2": "tester"}, Nodes: []*quoratev1.PrincipalNode{
 				{
 					Used: map[string]int64{"memory": 12e9, "vcore": 12000}, Applications: []string{"app2", "app1"},
-					Limits: limited, MaxApplications: 10,
+					Limits: limited, MaxApplications: limit(10),
 				},
 				{Node: "a+3Ab", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
 				{
@@ -138,17 +138,17 @@ func cluster(t *testing.T) *fakeTrees {
 				},
 				{Node: "default", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app1"}},
 			}},
-			{Name: "x@y.example", Nodes: []*quoratev1.PrincipalNode{{Node: "gone/since", MaxApplications: 1}}},
+			{Name: "x@y.example", Nodes: []*quoratev1.PrincipalNode{{Node: "gone/since", MaxApplications: limit(1)}}},
 		},
 		groups: []*quoratev1.PrincipalUsage{
-			{Name: "*", Nodes: []*quoratev1.PrincipalNode{{Node: "a+3Ab/leaf", MaxApplications: 3}}},
+			{Name: "*", Nodes: []*quoratev1.PrincipalNode{{Node: "a+3Ab/leaf", MaxApplications: limit(3)}}},
 			{Name: "tester", Users: []string{"user1"}, Nodes: []*quoratev1.PrincipalNode{
 				{Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
 				{Node: "a+3Ab", Used: map[string]int64{"memory": 6e9, "vcore": 6000}, Applications: []string{"app2"}},
 				{
 					Node: "a+3Ab/leaf", Used: map[string]int64{"memory": 6e9, "vcore": 6000},
 					Applications: []string{"app2"},
-					Limits:       map[string]int64{"vcore": 10000}, MaxApplications: 2,
+					Limits:       map[string]*quoratev1.Limit{"vcore": limit(10000)}, MaxApplications: limit(2),
 				},
 			}},
 		},

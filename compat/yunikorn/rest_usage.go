@@ -117,9 +117,12 @@ func (v *view) principalUsage(p *quoratev1.PrincipalUsage) *queueUsage {
 	root := v.ensureQueue("", made)
 	for _, node := range p.GetNodes() {
 		q := v.ensureQueue(node.GetNode(), made)
-		q.ResourceUsage, q.MaxResources = nonNilMap(node.GetUsed()), nonNilMap(node.GetLimits())
+		q.ResourceUsage, q.MaxResources = nonNilMap(node.GetUsed()), map[string]int64{}
+		for resource, limit := range node.GetLimits() {
+			q.MaxResources[resource] = limit.GetAmount()
+		}
 		q.RunningApplications = append(q.RunningApplications, slices.Sorted(slices.Values(node.GetApplications()))...)
-		q.MaxApplications = node.GetMaxApplications()
+		q.MaxApplications = node.GetMaxApplications().GetAmount()
 	}
 	return root
 }

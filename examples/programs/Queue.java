@@ -8,22 +8,22 @@ import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
-import quorate.v1.AllocationOuterClass.AllocateRequest;
-import quorate.v1.AllocationOuterClass.AllocateResponse;
-import quorate.v1.AllocationOuterClass.Allocation;
-import quorate.v1.AllocationOuterClass.AllocationState;
-import quorate.v1.AllocationOuterClass.Claim;
-import quorate.v1.AllocationOuterClass.ListAllocationsRequest;
-import quorate.v1.AllocationOuterClass.ListAllocationsResponse;
-import quorate.v1.AllocationOuterClass.Mode;
-import quorate.v1.AllocationOuterClass.ReleaseRequest;
-import quorate.v1.AllocationOuterClass.RenewRequest;
-import quorate.v1.AllocationOuterClass.RenewResponse;
+import quorate.v1.AllocateRequest;
+import quorate.v1.AllocateResponse;
+import quorate.v1.Allocation;
 import quorate.v1.AllocationServiceGrpc;
 import quorate.v1.AllocationServiceGrpc.AllocationServiceBlockingStub;
-import quorate.v1.DecisionOuterClass.Decision;
-import quorate.v1.DecisionOuterClass.Problem;
-import quorate.v1.DecisionOuterClass.Violation;
+import quorate.v1.AllocationState;
+import quorate.v1.Claim;
+import quorate.v1.Decision;
+import quorate.v1.ListAllocationsRequest;
+import quorate.v1.ListAllocationsResponse;
+import quorate.v1.Mode;
+import quorate.v1.Problem;
+import quorate.v1.ReleaseRequest;
+import quorate.v1.RenewRequest;
+import quorate.v1.RenewResponse;
+import quorate.v1.Violation;
 
 /**
  * Allocates, is denied, waits in the queue, renews and releases over gRPC: Queue HOST:PORT TREE NODE. README.md says

@@ -32,7 +32,7 @@ func (d *draft) apply(c Command) *Error {
 	case CreateAccount:
 		return d.createAccount(c.Account)
 	case UpdateAccount:
-		return d.updateAccount(c.Account)
+		return d.updateAccount(c)
 	case DeleteAccount:
 		return d.deleteAccount(c.Name)
 	case CreateToken:
@@ -82,14 +82,24 @@ func (d *draft) createAccount(a Account) *Error {
 	return nil
 }
 
-func (d *draft) updateAccount(a Account) *Error {
-	a.Groups = canonicalNames(a.Groups)
-	if err := a.check(); err != nil {
-		return err.below("account")
-	}
+func (d *draft) updateAccount(c UpdateAccount) *Error {
+	a := c.Account
 	old, found := d.accounts.Get(a.Name)
 	if !found {
-		return noAccount("account.name", a.Name)
+		return noAccount("name", a.Name)
+	}
+	if c.KeepDescription {
+		a.Description = old.Description
+	}
+	if c.KeepGroups {
+		a.Groups = old.Groups
+	}
+	if c.KeepDisabled {
+		a.Disabled = old.Disabled
+	}
+	a.Groups = canonicalNames(a.Groups)
+	if err := a.check(); err != nil {
+		return err
 	}
 	d.setAccount(&accountRecord{Account: a, tokens: old.tokens}, old.describe(), a.describe())
 	return nil

@@ -101,7 +101,7 @@ func (d *draft) enableAccount(name string) *Error {
 	if old, found := d.accounts.Get(name); found {
 		wanted = old.Account
 		wanted.Disabled = false
-		if err := d.updateAccount(wanted); err != nil {
+		if err := d.updateAccount(UpdateAccount{Account: wanted}); err != nil {
 			return err
 		}
 	} else if err := d.createAccount(wanted); err != nil {

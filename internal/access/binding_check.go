@@ -29,13 +29,13 @@ func (b *Binding) check(roles Roles, scope Scope) *Error {
 	case role.Verbs&scope.Verbs() == 0:
 		return invalid("role", "bind it on the cluster", "role %s has no verb that is asked at a node", b.Role)
 	case len(b.To) == 0 || len(b.To) > MaxSubjects:
-		return invalid("to", "1 to 100 are allowed", "there are %d subjects", len(b.To))
+		return invalid("subjects", "1 to 100 are allowed", "there are %d subjects", len(b.To))
 	case b.Until < 0:
-		return invalid("until", "write milliseconds since 1970, or 0 for no end", "%d is not a time", b.Until)
+		return invalid("ends", "write milliseconds since 1970, or 0 for no end", "%d is not a time", b.Until)
 	}
 	for i, s := range b.To {
 		if err := checkSubjectOf(role, scope, s); err != nil {
-			return err.below(indexed("to", i))
+			return err.below(indexed("subjects", i))
 		}
 	}
 	return b.checkCeilings(role)

@@ -90,7 +90,7 @@ func TestAccounts(t *testing.T) {
 	s.refuses(create("a/b"), access.Invalid, "account.name", "not a name")
 	s.refuses(create("x", "corp/sre"), access.Invalid,
 		"account.groups[0]", "groups with a slash belong to issuers")
-	s.refuses(access.UpdateAccount{Account: access.Account{Name: "x"}}, access.NotFound, "account.name", `no account "x"`)
+	s.refuses(access.UpdateAccount{Account: access.Account{Name: "x"}}, access.NotFound, "name", `no account "x"`)
 	s.refuses(access.DeleteAccount{Name: "x"}, access.NotFound, "name", `no account "x"`)
 
 	s.do(token("ci", 1), access.UpdateAccount{Account: access.Account{Name: "ci", Disabled: true}})

@@ -9,8 +9,12 @@ type Command interface{ command() }
 // CreateAccount adds an account. It changes nothing if the same account exists.
 type CreateAccount struct{ Account Account }
 
-// UpdateAccount replaces description, groups and Disabled of an account.
-type UpdateAccount struct{ Account Account }
+// UpdateAccount replaces description, groups and Disabled of an account, except what is kept.
+type UpdateAccount struct {
+	Account Account
+	// What is kept stays as it is, whatever Account has.
+	KeepDescription, KeepGroups, KeepDisabled bool
+}
 
 // DeleteAccount removes an account and its tokens. Bindings that name it stay: an account that is created again under
 // the name has them.

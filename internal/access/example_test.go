@@ -39,7 +39,7 @@ func ExampleCovers() {
 // Each change of a field of a node asks for verbs at places.
 func ExampleFieldChange_Asks() {
 	for _, change := range []access.FieldChange{
-		{Field: access.LimitField, ByParentOnly: true},
+		{Field: access.LimitField},
 		{Field: access.LimitField, IsRoot: true},
 		{Field: access.ConfiguringField, IsRoot: true},
 	} {
@@ -48,7 +48,7 @@ func ExampleFieldChange_Asks() {
 		}
 	}
 	// Output:
-	// limit - limits.set at the parent
+	// limit - limits.set at an ancestor
 	// limit - nodes.manage at the root
 	// configuring bindings - bindings.grant at the root
 	// configuring bindings - access.manage at the cluster

@@ -78,10 +78,10 @@ func (i *Issuer) check() *Error {
 	case i.MaxAge < 0 || i.MaxAge > LongestMaxAge:
 		return invalid("max-age", "at most 24 hours are allowed", "%d ms is not an age", i.MaxAge)
 	case len(i.Require) == 0:
-		return invalid("require", "name a claim beside the audience, and its values",
+		return invalid("claim-rules", "name a claim beside the audience, and its values",
 			"issuer %s lets in everyone whom it serves", i.Name)
 	}
-	if err := checkClaims("require", i.Require); err != nil {
+	if err := checkClaims("claim-rules", i.Require); err != nil {
 		return err
 	}
 	return i.checkLists()

@@ -28,13 +28,13 @@ const (
 	AutoApproveField
 	// LabelsField is what describes the node.
 	LabelsField
-	// WarnAtField are the thresholds of the limits of the node and below.
-	WarnAtField
+	// ThresholdsField are the thresholds of the limits of the node and below.
+	ThresholdsField
 	// HoldField is whether a node is on hold.
 	HoldField
 	// BindingsField are bindings of roles without configuring verbs.
 	BindingsField
-	// ConfiguringField are bindings of roles with configuring verbs, and the older admins of a node.
+	// ConfiguringField are bindings of roles with configuring verbs.
 	ConfiguringField
 )
 
@@ -63,9 +63,9 @@ const (
 
 var fieldNames = [lastField + 1]string{
 	"", "limit", "hard", "borrow", "lend", "applications", "node added", "node removed", "path", "policy", "default",
-	"principals", "queueing", "auto-approve", "labels", "warn-at", "hold", "bindings", "configuring bindings", "resources",
-	"items", "leases",
-	"overtake", "forest", "require-reason", "approvals", "tenants-see", "require-principal", "tree added",
+	"principals", "queueing", "auto-approve", "labels", "thresholds", "hold", "bindings", "configuring bindings",
+	"resources", "items", "leases", "overtake", "forest", "require-reason", "approvals", "tenants-see",
+	"require-principal", "tree added",
 	"tree removed", "access",
 }
 
@@ -84,10 +84,6 @@ type Place uint8
 const (
 	// AtNode asks at the node: a binding there or at any ancestor counts.
 	AtNode Place = iota + 1
-	// AtNodeAlone asks at the node: bindings further up do not count.
-	AtNodeAlone
-	// AtParent asks at the parent alone: bindings further up do not count.
-	AtParent
 	// AtAncestor asks at the parent: a binding there or at any ancestor of it counts.
 	AtAncestor
 	// AtRoot asks at the root of the tree: only a binding there counts.
@@ -98,7 +94,7 @@ const (
 
 // String names the place for messages.
 func (p Place) String() string {
-	names := [...]string{"", "the node", "the node alone", "the parent", "an ancestor", "the root", "the cluster"}
+	names := [...]string{"", "the node", "an ancestor", "the root", "the cluster"}
 	if int(p) < len(names) {
 		return names[p]
 	}
@@ -118,15 +114,12 @@ type FieldChange struct {
 	IsRoot bool
 	// IsNewTree is true if the tree is added or removed by the same change. Nothing can be bound in it, or will be.
 	IsNewTree bool
-	// ByParentOnly is true if the policy lets the parent alone set the limits that the field is about: those of the node,
-	// and for AutoApproveField those of its children.
-	ByParentOnly bool
 }
 
 // rule is one row of the table: the verbs that are all needed to change a field.
 type rule struct {
-	// node is asked for a node below the root, parentOnly instead if the policy says so and it is not nil.
-	node, parentOnly []Ask
+	// node is asked for a node below the root.
+	node []Ask
 	// root is asked for the root of a tree and for fields of trees, newTree for trees that are added or removed.
 	root, newTree []Ask
 }
@@ -137,8 +130,7 @@ var (
 	grantNewTree = []Ask{{TreeCreate, AtCluster}, {BindingsGrant, AtCluster}}
 
 	limitRule = rule{
-		node: []Ask{{LimitsSet, AtAncestor}}, parentOnly: []Ask{{LimitsSet, AtParent}},
-		root: []Ask{{NodesManage, AtRoot}}, newTree: createTree,
+		node: []Ask{{LimitsSet, AtAncestor}}, root: []Ask{{NodesManage, AtRoot}}, newTree: createTree,
 	}
 	nodeRule = rule{
 		node: []Ask{{NodesManage, AtAncestor}}, root: []Ask{{NodesManage, AtRoot}}, newTree: createTree,
@@ -163,13 +155,12 @@ var rules = [lastField + 1]rule{
 	PrincipalsField:   policyRule,
 	QueueingField:     policyRule,
 	AutoApproveField: {
-		node: []Ask{{LimitsSet, AtNode}}, parentOnly: []Ask{{LimitsSet, AtNodeAlone}},
-		root: []Ask{{LimitsSet, AtRoot}}, newTree: createTree,
+		node: []Ask{{LimitsSet, AtNode}}, root: []Ask{{LimitsSet, AtRoot}}, newTree: createTree,
 	},
 	LabelsField: {
 		node: []Ask{{NodesManage, AtNode}}, root: []Ask{{NodesManage, AtRoot}}, newTree: createTree,
 	},
-	WarnAtField: {
+	ThresholdsField: {
 		node: []Ask{{NodesManage, AtNode}}, root: []Ask{{NodesManage, AtRoot}}, newTree: createTree,
 	},
 	HoldField: {
@@ -213,8 +204,6 @@ func (c FieldChange) Asks() []Ask {
 		return r.newTree
 	case c.IsRoot || !c.Field.isOfNode():
 		return r.root
-	case c.ByParentOnly && r.parentOnly != nil:
-		return r.parentOnly
 	}
 	return r.node
 }
@@ -229,12 +218,8 @@ func (a Ask) IsGranted(id *Identity, wall int64, path Path) bool {
 	switch a.Place {
 	case AtNode:
 		return Allows(id, a.Verb, wall, path)
-	case AtNodeAlone:
-		return cluster >= 1 && Allows(id, a.Verb, wall, path[:1]) || Allows(id, a.Verb, wall, path[cluster:])
 	case AtAncestor:
 		return Allows(id, a.Verb, wall, path[min(1, cluster):])
-	case AtParent:
-		return cluster >= 2 && Allows(id, a.Verb, wall, path[1:2]) || Allows(id, a.Verb, wall, path[cluster:])
 	case AtRoot:
 		return Allows(id, a.Verb, wall, path[max(0, cluster-1):])
 	case AtCluster:

@@ -17,12 +17,7 @@ func row(f access.Field) string {
 		}
 		return strings.Join(asks, ", ")
 	}
-	node, alone := access.FieldChange{Field: f}, access.FieldChange{Field: f, ByParentOnly: true}
-	cells := text(node)
-	if text(alone) != cells {
-		cells = strings.TrimSuffix(text(alone), " alone") + " alone under a policy that says so, else " + strings.Replace(cells, "`limits.set` ", "", 1)
-	}
-	return fmt.Sprintf("| %s | %s | %s | %s |", f, cells,
+	return fmt.Sprintf("| %s | %s | %s | %s |", f, text(access.FieldChange{Field: f}),
 		text(access.FieldChange{Field: f, IsRoot: true}), text(access.FieldChange{Field: f, IsRoot: true, IsNewTree: true}))
 }
 
@@ -39,8 +34,8 @@ func TestTableIsComplete(t *testing.T) {
 			t.Errorf("fields %d and %d are called %q", again, f, f)
 		}
 		names[f.String()] = f
-		for bits := range 8 {
-			c := access.FieldChange{Field: f, IsRoot: bits&1 != 0, IsNewTree: bits&2 != 0, ByParentOnly: bits&4 != 0}
+		for bits := range 4 {
+			c := access.FieldChange{Field: f, IsRoot: bits&1 != 0, IsNewTree: bits&2 != 0}
 			if len(c.Asks()) == 0 {
 				t.Errorf("%+v (%s) asks for nothing", c, f)
 			}
@@ -68,7 +63,7 @@ func TestTableIsComplete(t *testing.T) {
 }
 
 // TestRulesOfCERN plays the example of the administrator of Physics: bound at Physics, she sets the limits of Higgs and
-// Simulation, and neither her own nor, under a strict policy, those further down.
+// Simulation and of what is below them, and not her own.
 func TestRulesOfCERN(t *testing.T) {
 	physics := bind(access.NodeScope, access.Binding{Role: "node-admin"})
 	root := access.Path{nil, nil}
@@ -84,12 +79,10 @@ func TestRulesOfCERN(t *testing.T) {
 		node    string
 		allowed bool
 	}{
-		{access.FieldChange{Field: access.LimitField, ByParentOnly: true}, "higgs", true},
-		{access.FieldChange{Field: access.LimitField, ByParentOnly: true}, "boson", false},
-		{access.FieldChange{Field: access.LimitField, ByParentOnly: true}, "physics", false},
+		{access.FieldChange{Field: access.LimitField}, "higgs", true},
 		{access.FieldChange{Field: access.LimitField}, "boson", true},
 		{access.FieldChange{Field: access.LimitField}, "physics", false},
-		{access.FieldChange{Field: access.NodeAdded, ByParentOnly: true}, "boson", true},
+		{access.FieldChange{Field: access.NodeAdded}, "boson", true},
 		{access.FieldChange{Field: access.PathField}, "physics", false},
 		{access.FieldChange{Field: access.PolicyField}, "physics", true},
 		{access.FieldChange{Field: access.PolicyField}, "atlas", false},
@@ -141,7 +134,7 @@ func TestRulesOfRoots(t *testing.T) {
 // TestParentOfTheFirstLevel checks that the root of a tree is the parent of its children.
 func TestParentOfTheFirstLevel(t *testing.T) {
 	path := access.Path{nil, bind(access.NodeScope, access.Binding{Role: "limit-admin"}), nil}
-	c := access.FieldChange{Field: access.LimitField, ByParentOnly: true}
+	c := access.FieldChange{Field: access.LimitField}
 	if ask, denied := c.FirstDenied(ann(), 0, path); denied {
 		t.Errorf("%v is denied", ask)
 	}

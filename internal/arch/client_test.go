@@ -23,7 +23,7 @@ var clientModules = map[string]int{
 	"github.com/cenkalti/backoff/v5":                             1,
 	"github.com/google/uuid":                                     1,
 	"github.com/planetscale/vtprotobuf":                          2, // what generated encoders share
-	clientModule:                                                 3, // client and the messages with their service clients
+	clientModule:                                                 7, // client, and three packages of messages and services
 	"google.golang.org/genproto/googleapis/rpc":                  1, // details of errors
 	"google.golang.org/protobuf":                                 36,
 }

@@ -50,18 +50,19 @@ var mayImport = map[string]string{
 	"internal/webhook":     "cluster quota quota/ledger",
 	// Files, which speak to the server as any other caller does.
 	"web":            "",
-	"web/plain":      "client/gen internal/manifest web",
+	"web/plain":      "client/gen client/quantity internal/manifest web",
 	"internal/pki":   "",
 	"internal/authn": "internal/pki",
 	// manifest: ParseManifest and GetConfiguration speak of manifests, for callers without a library of ours.
 	"rpc": "internal/access internal/activity internal/audit internal/authn internal/manifest internal/pki " +
 		"cluster cluster/recurrence quota quota/ledger client/gen gen",
-	"client": "client/gen",
+	"client":          "client/gen",
+	"client/quantity": "client/gen",
 	// Clients of other languages; in Go only tests.
 	"sdk": "",
 	// What operators load into other programs; in Go only its tests.
 	"deploy":            "",
-	"internal/manifest": "internal/access quota quota/policy client/gen internal/yamldoc",
+	"internal/manifest": "internal/access quota quota/policy client/gen client/quantity internal/yamldoc",
 	"compat":            "client/gen internal/yamldoc",
 	// The calls of a library, on our client.
 	"compat/quotamanager/quota": "client client/gen compat",
@@ -73,7 +74,8 @@ var mayImport = map[string]string{
 	"chaos":    "internal/audit cluster/gossip/forge client client/gen gen quota quota/ledger internal/server",
 	"examples": "",
 	"cmd": "internal/access internal/activity internal/audit internal/authn internal/manifest internal/pki " +
-		"internal/server internal/yamldoc rpc cluster fsm quota quota/ledger client client/gen compat examples internal/load",
+		"internal/server internal/yamldoc rpc cluster fsm quota quota/ledger client client/gen client/quantity " +
+		"compat examples internal/load",
 
 	// Writes the licences of what the binary contains.
 	"internal/licences": "",

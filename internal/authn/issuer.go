@@ -131,7 +131,7 @@ func compileIssuer(i Issuer) (issuerRules, error) {
 	report(prefixed("user", err))
 	for _, rule := range i.Require {
 		compiled, err := compileRule(rule)
-		report(prefixed("require", err))
+		report(prefixed("claim-rules", err))
 		c.require = append(c.require, compiled)
 	}
 	for _, group := range i.Groups {
@@ -167,9 +167,10 @@ func (i Issuer) checkKeys() error {
 func (i Issuer) checkBounds() error {
 	switch {
 	case len(i.Require) == 0:
-		return errors.New("require: a rule is needed, because otherwise every token of the issuer for this audience passes")
+		return errors.New("claim-rules: a rule is needed, because otherwise every token of the issuer for this audience " +
+			"passes")
 	case len(i.Require) > maxRules:
-		return fmt.Errorf("require: at most %d rules are allowed", maxRules)
+		return fmt.Errorf("claim-rules: at most %d rules are allowed", maxRules)
 	case len(i.Groups) > MaxGroups:
 		return fmt.Errorf("groups: at most %d are allowed", MaxGroups)
 	case i.MaxAge < time.Second || i.MaxAge > LongestMaxAge:

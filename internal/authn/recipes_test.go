@@ -24,7 +24,7 @@ type issuerText struct {
 	User       string                         `yaml:"user"`
 	MaxAge     time.Duration                  `yaml:"max-age"`
 	Algorithms []string                       `yaml:"algorithms"`
-	Require    map[string][]string            `yaml:"require"`
+	Require    map[string][]string            `yaml:"claim-rules"`
 	Groups     map[string]map[string][]string `yaml:"groups"`
 }
 

@@ -78,7 +78,7 @@ func (p *parser) parseIssuers(issuers value) []access.Issuer {
 			KeysFile:   p.filledText(what, "keys-file", sections),
 			Audience:   p.filledText(what, "audience", sections),
 			User:       p.filledText(what, "user", sections),
-			Require:    p.parseClaims(what, "require", sections["require"]),
+			Require:    p.parseClaims(what, "claim-rules", sections["claim-rules"]),
 			Groups:     p.parseGroups(what, sections["groups"]),
 			Algorithms: p.parseNames(what, "algorithms", sections, len(access.SignatureAlgorithms())),
 			MaxAge:     p.parseSpan(what, "max-age", sections, milliseconds(access.LongestMaxAge)),
@@ -188,7 +188,7 @@ func issuerValue(i *access.Issuer) value {
 	v.addText("keys-file", i.KeysFile)
 	v.addText("audience", i.Audience)
 	v.addText("user", i.User)
-	v.addFilled("require", claimsValue(i.Require))
+	v.addFilled("claim-rules", claimsValue(i.Require))
 	groups := value{kind: kindMap}
 	for _, g := range i.Groups {
 		groups.addEntry(g.Group, claimsValue(g.Match))

@@ -27,7 +27,7 @@ access:
       url: "https://token.actions.githubusercontent.com"
       audience: quorate.example.org
       user: repository_id
-      require: {repository_owner_id: ["123456"]}
+      claim-rules: {repository_owner_id: ["123456"]}
       groups:
         deploy: {environment: [prod], ref: [refs/heads/main, refs/heads/next]}
       max-age: 10m
@@ -36,41 +36,41 @@ access:
       keys-file: "/etc/quorate/k8s.jwks"
       audience: quorate
       user: sub
-      require: {kubernetes.io/namespace: [ci]}
+      claim-rules: {kubernetes.io/namespace: [ci]}
       algorithms: [ES256, RS256]
     other:
       url: "https://id.example.org"
       keys-url: "https://id.example.org/keys"
       audience: quorate
       user: sub
-      require: {org: [a]}
+      claim-rules: {org: [a]}
   certificates: [{name: zuul, user: zuul}, {dns: ci.example.org, user: ci}]
   bindings:
     - role: cluster-operator
-      to: ["group corp/sre"]
+      subjects: ["group corp/sre"]
     - role: night-shift
-      to: ["user corp/ann", "account pager"]
+      subjects: ["user corp/ann", "account pager"]
 trees:
   cern:
     resources: {cores: {unit: count}}
     bindings:
       - role: limit-admin
-        to: ["group corp/board"]
+        subjects: ["group corp/board"]
     nodes:
       atlas:
         bindings:
           - role: broker
-            to: ["account scheduler"]
+            subjects: ["account scheduler"]
             max-priority: 10
             unpreemptable: true
             hold-as: any
           - role: launcher
-            to: ["account ci", everyone]
+            subjects: ["account ci", everyone]
             hold-as: [corp/ann, corp/atlas]
-            until: "2027-01-01T00:00:00.5Z"
+            ends: "2027-01-01T00:00:00.5Z"
           - role: node-admin
-            to: ["user corp/peter"]
-            until: "2027-01-01T00:00:00Z"
+            subjects: ["user corp/peter"]
+            ends: "2027-01-01T00:00:00Z"
 `
 
 func TestAccessSectionAndBindings(t *testing.T) {
@@ -92,8 +92,8 @@ func TestAccessSectionAndBindings(t *testing.T) {
 			Issuers: []*quoratev1.Issuer{
 				{
 					Name: "github", Url: "https://token.actions.githubusercontent.com", Audience: "quorate.example.org",
-					User: "repository_id", Require: []*quoratev1.ClaimRule{claim("repository_owner_id", "123456")},
-					Groups: []*quoratev1.GroupRule{{Group: "deploy", When: []*quoratev1.ClaimRule{
+					User: "repository_id", ClaimRules: []*quoratev1.ClaimRule{claim("repository_owner_id", "123456")},
+					Groups: []*quoratev1.GroupRule{{Group: "deploy", ClaimRules: []*quoratev1.ClaimRule{
 						claim("environment", "prod"), claim("ref", "refs/heads/main", "refs/heads/next"),
 					}}},
 					MaxAgeMs: 600_000,
@@ -101,35 +101,35 @@ func TestAccessSectionAndBindings(t *testing.T) {
 				{
 					Name: "k8s", Url: "https://kubernetes.default.svc", KeysFile: "/etc/quorate/k8s.jwks",
 					Audience: "quorate", User: "sub", Algorithms: []string{"ES256", "RS256"},
-					Require: []*quoratev1.ClaimRule{claim("kubernetes.io/namespace", "ci")},
+					ClaimRules: []*quoratev1.ClaimRule{claim("kubernetes.io/namespace", "ci")},
 				},
 				{
 					Name: "other", Url: "https://id.example.org", KeysUrl: "https://id.example.org/keys",
-					Audience: "quorate", User: "sub", Require: []*quoratev1.ClaimRule{claim("org", "a")},
+					Audience: "quorate", User: "sub", ClaimRules: []*quoratev1.ClaimRule{claim("org", "a")},
 				},
 			},
 			Certificates: []*quoratev1.CertificateRule{
 				{Dns: "ci.example.org", User: "ci"}, {Name: "zuul", User: "zuul"},
 			},
 			Bindings: []*quoratev1.Binding{
-				{Role: "cluster-operator", To: []string{"group corp/sre"}},
-				{Role: "night-shift", To: []string{"user corp/ann", "account pager"}},
+				{Role: "cluster-operator", Subjects: subjectsOf("group corp/sre")},
+				{Role: "night-shift", Subjects: subjectsOf("user corp/ann", "account pager")},
 			},
 		},
 		Trees: []*quoratev1.Tree{{
 			Name: "cern", Resources: []*quoratev1.Resource{{Name: "cores", Unit: count}},
-			Bindings: []*quoratev1.Binding{{Role: "limit-admin", To: []string{"group corp/board"}}},
+			Bindings: []*quoratev1.Binding{{Role: "limit-admin", Subjects: subjectsOf("group corp/board")}},
 			Nodes: []*quoratev1.Node{{Path: "atlas", Bindings: []*quoratev1.Binding{
 				{
-					Role: "broker", To: []string{"account scheduler"}, MaxPriority: 10, Unpreemptable: true,
+					Role: "broker", Subjects: subjectsOf("account scheduler"), MaxPriority: 10, Unpreemptable: true,
 					HoldAs: &quoratev1.HoldAs{Any: true},
 				},
 				{
-					Role: "launcher", To: []string{"account ci", "everyone"},
+					Role: "launcher", Subjects: subjectsOf("account ci", "everyone"),
 					HoldAs: &quoratev1.HoldAs{Names: []string{"corp/ann", "corp/atlas"}},
 					EndsAt: timestamppb.New(newYear.Add(500 * time.Millisecond)),
 				},
-				{Role: "node-admin", To: []string{"user corp/peter"}, EndsAt: timestamppb.New(newYear)},
+				{Role: "node-admin", Subjects: subjectsOf("user corp/peter"), EndsAt: timestamppb.New(newYear)},
 			}}},
 		}},
 	}
@@ -153,13 +153,13 @@ func TestAccessInAnyOrder(t *testing.T) {
 	const text = `trees:
   t:
     bindings:
-      - {to: ["account b", "user x/y", "account a"], role: viewer}
-      - {role: broker, to: [everyone], hold-as: [b, a]}
+      - {subjects: ["account b", "user x/y", "account a"], role: viewer}
+      - {role: broker, subjects: [everyone], hold-as: [b, a]}
     resources: {cores: {unit: count}}
 access:
   issuers:
-    b: {url: "https://b", audience: q, user: sub, require: {y: [b, a], x: [c]}}
-    a: {url: "https://a", audience: q, user: sub, require: {x: [c]}, algorithms: [RS256, ES256]}
+    b: {url: "https://b", audience: q, user: sub, claim-rules: {y: [b, a], x: [c]}}
+    a: {url: "https://a", audience: q, user: sub, claim-rules: {x: [c]}, algorithms: [RS256, ES256]}
   roles: {b: [hold, usage.read], a: [config.read]}
 `
 	const want = `version: 1
@@ -170,22 +170,22 @@ access:
       url: "https://a"
       audience: q
       user: sub
-      require: {x: [c]}
+      claim-rules: {x: [c]}
       algorithms: [ES256, RS256]
     b:
       url: "https://b"
       audience: q
       user: sub
-      require: {x: [c], "y": [a, b]}
+      claim-rules: {x: [c], "y": [a, b]}
 trees:
   t:
     resources: {cores: {unit: count}}
     bindings:
       - role: broker
-        to: [everyone]
+        subjects: [everyone]
         hold-as: [a, b]
       - role: viewer
-        to: ["user x/y", "account a", "account b"]
+        subjects: ["user x/y", "account a", "account b"]
 `
 	m, err := Parse("f", []byte(text))
 	if err != nil {
@@ -215,43 +215,44 @@ func TestAnEmptyAccessSectionIsOne(t *testing.T) {
 
 func TestParseSaysWhatIsWrongWithBindings(t *testing.T) {
 	for text, want := range map[string]string{
-		"{to: [everyone]}": `f:4:16: binding 1 of tree "t" has no "role": write {role: viewer, to: ["group corp/users"]}`,
-		"{role: viewer}":   `f:4:16: binding 1 of tree "t" has no "to"`,
-		"{role: viewer, to: [everyone], from: x}": `f:4:47: binding 1 of tree "t" has no key "from"; allowed are hold-as, ` +
-			"max-priority, role, to, unpreemptable, until",
-		"viewer":                        `f:4:16: binding 1 of tree "t" is a map of hold-as`,
-		"{role: [], to: [everyone]}":    `f:4:23: the role of binding 1 of tree "t" must be a name of at most 63 bytes`,
-		"{role: 'a b', to: [everyone]}": `f:4:23: binding 1 of tree "t", role: "a b" is not a name of a role; a name has 1 to 63`,
-		"{role: viewer, to: []}":        `f:4:35: binding 1 of tree "t", to: there are 0 subjects; 1 to 100 are allowed`,
-		"{role: viewer, to: everyone}":  "f:4:35: to is a list",
-		"{role: viewer, to: [{}]}":      `f:4:36: binding 1 of tree "t", to: a subject is a text, such as "user corp/ann", not a map`,
-		"{role: viewer, to: [user ann]}": `f:4:36: binding 1 of tree "t", to: "ann" is not a user ISSUER/NAME; ` +
+		"{subjects: [everyone]}": `f:4:16: binding 1 of tree "t" has no "role": write {role: viewer, subjects: ["group corp/users"]}`,
+		"{role: viewer}":         `f:4:16: binding 1 of tree "t" has no "subjects"`,
+		"{role: viewer, subjects: [everyone], from: x}": `f:4:53: binding 1 of tree "t" has no key "from"; allowed are ends, hold-as, ` +
+			"max-priority, role, subjects, unpreemptable",
+		"viewer":                              `f:4:16: binding 1 of tree "t" is a map of ends, hold-as`,
+		"{role: [], subjects: [everyone]}":    `f:4:23: the role of binding 1 of tree "t" must be a name of at most 63 bytes`,
+		"{role: 'a b', subjects: [everyone]}": `f:4:23: binding 1 of tree "t", role: "a b" is not a name of a role; a name has 1 to 63`,
+		"{role: viewer, subjects: []}":        `f:4:41: binding 1 of tree "t", subjects: there are 0 subjects; 1 to 100 are allowed`,
+		"{role: viewer, subjects: everyone}":  "f:4:41: subjects is a list",
+		"{role: viewer, subjects: [{}]}":      `f:4:42: binding 1 of tree "t", subjects: a subject is a text, such as "user corp/ann", not a map`,
+		"{role: viewer, subjects: [user ann]}": `f:4:42: binding 1 of tree "t", subjects: "ann" is not a user ISSUER/NAME; ` +
 			"a name has 1 to 256 visible ASCII characters without *",
-		"{role: viewer, to: [everyone, ann]}":                                `f:4:46: binding 1 of tree "t", to: "ann" is not a subject; write "user ISSUER/NAME"`,
-		"{role: viewer, to: [group a/*]}":                                    `f:4:36: binding 1 of tree "t", to: "a/*" is not a group`,
-		"{role: viewer, to: [account a, account a]}":                         `f:4:47: binding 1 of tree "t", to: "account a" is given twice; the first is in line 4`,
-		"{role: holder, to: [everyone, anonymous]}":                          `f:4:46: binding 1 of tree "t", to: role holder gives anonymous callers hold limits.request`,
-		"{role: node-admin, to: [everyone]}":                                 `f:4:40: binding 1 of tree "t", to: role node-admin gives everyone bindings.grant; name users`,
-		"{role: cluster-operator, to: [everyone]}":                           `f:4:23: binding 1 of tree "t", role: role cluster-operator has no verb that is asked at a node`,
-		"{role: viewer, to: [everyone], max-priority: 1}":                    `f:4:61: binding 1 of tree "t", max-priority: role viewer has no hold`,
-		"{role: holder, to: [everyone], max-priority: 1.5}":                  `f:4:61: max-priority of binding 1 of tree "t" is a whole number of 64 bits, such as 10, not "1.5"`,
-		"{role: holder, to: [everyone], max-priority: 07}":                   `not "07"`,
-		"{role: holder, to: [everyone], max-priority: {}}":                   "not a map",
-		"{role: holder, to: [everyone], max-priority: 9223372036854775808}":  `not "9223372036854775808"`,
-		"{role: holder, to: [everyone], unpreemptable: 'yes'}":               `f:4:62: unpreemptable of binding 1 of tree "t" is true or false, not "yes"`,
-		"{role: holder, to: [everyone], hold-as: any}":                       `f:4:56: binding 1 of tree "t", hold-as: role holder has no hold.as`,
-		"{role: broker, to: [everyone], hold-as: all}":                       `f:4:56: hold-as of binding 1 of tree "t" is the word any, or a list of users and groups, not "all"`,
-		"{role: broker, to: [everyone], hold-as: []}":                        "or a list of users and groups, not an empty list",
-		"{role: broker, to: [everyone], hold-as: [a*]}":                      `f:4:56: binding 1 of tree "t", hold-as: "a*" is not a user or group`,
-		"{role: broker, to: [everyone], hold-as: [a, a]}":                    `f:4:60: hold-as of binding 1 of tree "t": "a" is given twice`,
-		"{role: viewer, to: [everyone], until: 2027-01-01}":                  `f:4:54: until of binding 1 of tree "t" is a time in quotes, such as "2027-01-01T00:00:00Z", not "2027-01-01"`,
-		"{role: viewer, to: [everyone], until: '1970-01-01T00:00:00Z'}":      `f:4:54: until of binding 1 of tree "t" is before 1970`,
-		"{role: viewer, to: [everyone], until: '2027-01-01T00:00:00.0001Z'}": `f:4:54: until of binding 1 of tree "t" is not a whole number of milliseconds`,
-		"{role: viewer, to: [everyone]}, {to: [everyone], role: viewer}":     `f:4:48: binding 2 of tree "t" is given twice; the first is in line 4`,
-		strings.Repeat("{role: viewer}, ", 101):                              "f:4:15: bindings has 101 entries; 100 are",
-		"{role: viewer, to: [" + numbered("account a%d, ", 101) + "]}":       "f:4:35: to has 101 entries; 100 are allowed",
-		"{role: broker, to: [everyone], hold-as: [" + numbered("a%d, ", 101) + "]}": "f:4:56: hold-as has 101 entries; 100 are " +
+		"{role: viewer, subjects: [everyone, ann]}":                                  `f:4:52: binding 1 of tree "t", subjects: "ann" is not a subject; write "user ISSUER/NAME"`,
+		"{role: viewer, subjects: [group a/*]}":                                      `f:4:42: binding 1 of tree "t", subjects: "a/*" is not a group`,
+		"{role: viewer, subjects: [account a, account a]}":                           `f:4:53: binding 1 of tree "t", subjects: "account a" is given twice; the first is in line 4`,
+		"{role: holder, subjects: [everyone, anonymous]}":                            `f:4:52: binding 1 of tree "t", subjects: role holder gives anonymous callers hold limits.request`,
+		"{role: node-admin, subjects: [everyone]}":                                   `f:4:46: binding 1 of tree "t", subjects: role node-admin gives everyone bindings.grant; name users`,
+		"{role: cluster-operator, subjects: [everyone]}":                             `f:4:23: binding 1 of tree "t", role: role cluster-operator has no verb that is asked at a node`,
+		"{role: viewer, subjects: [everyone], max-priority: 1}":                      `f:4:67: binding 1 of tree "t", max-priority: role viewer has no hold`,
+		"{role: holder, subjects: [everyone], max-priority: 1.5}":                    `f:4:67: max-priority of binding 1 of tree "t" is a whole number of 64 bits, such as 10, not "1.5"`,
+		"{role: holder, subjects: [everyone], max-priority: 07}":                     `not "07"`,
+		"{role: holder, subjects: [everyone], max-priority: {}}":                     "not a map",
+		"{role: holder, subjects: [everyone], max-priority: 9223372036854775808}":    `not "9223372036854775808"`,
+		"{role: holder, subjects: [everyone], unpreemptable: 'yes'}":                 `f:4:68: unpreemptable of binding 1 of tree "t" is true or false, not "yes"`,
+		"{role: holder, subjects: [everyone], hold-as: any}":                         `f:4:62: binding 1 of tree "t", hold-as: role holder has no hold.as`,
+		"{role: broker, subjects: [everyone], hold-as: all}":                         `f:4:62: hold-as of binding 1 of tree "t" is the word any, or a list of users and groups, not "all"`,
+		"{role: broker, subjects: [everyone], hold-as: []}":                          "or a list of users and groups, not an empty list",
+		"{role: broker, subjects: [everyone], hold-as: [a*]}":                        `f:4:62: binding 1 of tree "t", hold-as: "a*" is not a user or group`,
+		"{role: broker, subjects: [everyone], hold-as: [a, a]}":                      `f:4:66: hold-as of binding 1 of tree "t": "a" is given twice`,
+		"{role: viewer, subjects: [everyone], ends: 2027-01-01}":                     `f:4:59: ends of binding 1 of tree "t" is a time in quotes, such as "2027-01-01T00:00:00Z", not "2027-01-01"`,
+		"{role: viewer, subjects: [everyone], ends: '1970-01-01T00:00:00Z'}":         `f:4:59: ends of binding 1 of tree "t" is before 1970`,
+		"{role: viewer, subjects: [everyone], ends: '2027-01-01T00:00:00.0001Z'}":    `f:4:59: ends of binding 1 of tree "t" is not a whole number of milliseconds`,
+		"{role: viewer, subjects: [everyone]}, {subjects: [everyone], role: viewer}": `f:4:54: binding 2 of tree "t" is given twice`,
+		"{role: viewer, subjects: [" + numbered("account a%d, ", 101) + "]}":         "f:4:41: subjects has 101 entries; 100 are allowed",
+		"{role: broker, subjects: [everyone], hold-as: [" + numbered("a%d, ", 101) + "]}": "f:4:62: hold-as has 101 entries; 100 are " +
 			"allowed",
+
+		strings.Repeat("{role: viewer}, ", 101): "f:4:15: bindings has 101 entries; 100 are",
 	} {
 		file := "trees:\n  t:\n    resources: {cores: {unit: count}}\n    bindings: [" + text + "]\n"
 		m, err := Parse("f", []byte(file))
@@ -274,15 +275,18 @@ func TestRolesOfBindings(t *testing.T) {
 	tree := func(binding string) string {
 		return "trees: {t: {resources: {cores: {unit: count}}, bindings: [" + binding + "]}}\n"
 	}
-	const all = "{role: custom, to: [everyone, anonymous], hold-as: any, max-priority: 3}"
+	const all = "{role: custom, subjects: [everyone, anonymous], hold-as: any, max-priority: 3}"
 	for _, test := range []struct{ text, want string }{
 		{tree(all), ""},
-		{tree("{role: custom, to: [user a]}"), `to: "a" is not a user ISSUER/NAME`},
+		{tree("{role: custom, subjects: [user a]}"), `subjects: "a" is not a user ISSUER/NAME`},
 		{"access: {}\n" + tree(all), `"custom" is not a role; allowed are viewer`},
 		{"access: {roles: {custom: [usage.read]}}\n" + tree(all), `max-priority: role custom has no hold`},
-		{"access: {roles: {custom: [usage.read]}}\n" + tree("{role: custom, to: [anonymous]}"), ""},
-		{tree("{role: custom, to: [anonymous]}") + "access: {roles: {custom: [hold]}}\n", "gives anonymous callers hold"},
-		{"access: {bindings: [{role: custom, to: [everyone]}]}\n", `"custom" is not a role`},
+		{"access: {roles: {custom: [usage.read]}}\n" + tree("{role: custom, subjects: [anonymous]}"), ""},
+		{
+			tree("{role: custom, subjects: [anonymous]}") + "access: {roles: {custom: [hold]}}\n",
+			"gives anonymous callers hold",
+		},
+		{"access: {bindings: [{role: custom, subjects: [everyone]}]}\n", `"custom" is not a role`},
 	} {
 		_, err := Parse("f", []byte(test.text))
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
@@ -290,14 +294,14 @@ func TestRolesOfBindings(t *testing.T) {
 		}
 	}
 	// One mistake in a role is one problem: its bindings are not wrong too.
-	_, err := Parse("f", []byte("access: {roles: {custom: [hodl]}, bindings: [{role: custom, to: [everyone]}]}\n"))
+	_, err := Parse("f", []byte("access: {roles: {custom: [hodl]}, bindings: [{role: custom, subjects: [everyone]}]}\n"))
 	if err == nil || strings.Count(err.Error(), "\n") != 0 {
 		t.Errorf("a role with a mistake: %v", err)
 	}
 }
 
 func TestParseSaysWhatIsWrongWithTheAccessSection(t *testing.T) {
-	const issuer = "url: 'https://i', audience: q, user: sub, require: {o: [a]}"
+	const issuer = "url: 'https://i', audience: q, user: sub, claim-rules: {o: [a]}"
 	for text, want := range map[string]string{
 		"[]":                  "f:1:9: access is a map of bindings, certificates, issuers, roles, token-life, not a list",
 		"{users: {}}":         `f:1:10: access has no key "users"; allowed are bindings, certificates`,
@@ -321,22 +325,22 @@ func TestParseSaysWhatIsWrongWithTheAccessSection(t *testing.T) {
 		"{issuers: {cert: {" + issuer + "}}}":           `f:1:20: issuer "cert", name: "cert" is reserved`,
 		"{issuers: {a: {" + issuer + ", x: y}}}":        `issuer "a" has no key "x"; allowed are algorithms`,
 		"{issuers: {a: {url: 'http://i.example.org'}}}": `f:1:29: issuer "a", url: "http://i.example.org" is not the URL`,
-		"{issuers: {a: {" + issuer + ", algorithms: [ES256, none]}}}": `f:1:105: issuer "a", algorithms: "none" is not allowed; ` +
+		"{issuers: {a: {" + issuer + ", algorithms: [ES256, none]}}}": `f:1:109: issuer "a", algorithms: "none" is not allowed; ` +
 			"allowed are ES256, EdDSA, PS256, RS256",
-		"{issuers: {a: {" + issuer + ", keys-url: 'https://k', keys-file: /k}}}": `f:1:119: issuer "a", keys-file: the issuer has ` +
+		"{issuers: {a: {" + issuer + ", keys-url: 'https://k', keys-file: /k}}}": `f:1:123: issuer "a", keys-file: the issuer has ` +
 			"keys-url and keys-file",
 		"{issuers: {a: {" + issuer + ", max-age: 25h}}}":             `max-age of issuer "a": "25h" is too long: the maximum is 24h`,
-		"{issuers: {a: {url: 'https://i', audience: q, user: sub}}}": `issuer "a", require: issuer a lets in everyone whom it serves`,
-		"{issuers: {a: {" + issuer + ", groups: {g: {}}}}}":          `f:1:94: issuer "a", groups: group g has no rule`,
-		"{issuers: {a: {" + issuer + ", groups: {g: {a.b: [], c: [d]}}}}}": `f:1:103: issuer "a", groups: the claim has 0 values; 1 ` +
+		"{issuers: {a: {url: 'https://i', audience: q, user: sub}}}": `issuer "a", claim-rules: issuer a lets in everyone whom it serves`,
+		"{issuers: {a: {" + issuer + ", groups: {g: {}}}}}":          `f:1:98: issuer "a", groups: group g has no rule`,
+		"{issuers: {a: {" + issuer + ", groups: {g: {a.b: [], c: [d]}}}}}": `f:1:107: issuer "a", groups: the claim has 0 values; 1 ` +
 			"to 64 are allowed",
 		"{issuers: {a: {" + issuer + ", groups: {g: {aud: [q]}}}}}":                           `issuer "a", groups: "aud" is not a claim; name a claim other than aud`,
-		"{issuers: {a: {" + issuer + ", groups: {g: {c: x}}}}}":                               "f:1:101: c is a list, not \"x\"",
+		"{issuers: {a: {" + issuer + ", groups: {g: {c: x}}}}}":                               "f:1:105: c is a list, not \"x\"",
 		"{issuers: {a: {" + issuer + ", groups: {g: {c: [" + numbered("v%d, ", 65) + "]}}}}}": "c has 65 entries; 64 are allowed",
 		"{issuers: {a: {" + issuer + ", groups: {g: {" + numbered("c%d: [v], ", 17) + "}}}}}": "groups has 17 entries; 16 are allowed",
 		"{issuers: {a: {" + issuer + ", groups: {" + numbered("g%d: {c: [v]}, ", 65) + "}}}}": "groups has 65 entries; 64 are allowed",
 		"{issuers: {" + numbered("i%d: {}, ", 17) + "}}":                                      "issuers has 17 entries; 16 are allowed",
-		"{issuers: {b: {" + issuer + "}, a: {" + issuer + "}}}": `f:1:86: access, issuers: issuer a has the URL and the ` +
+		"{issuers: {b: {" + issuer + "}, a: {" + issuer + "}}}": `f:1:90: access, issuers: issuer a has the URL and the ` +
 			"audience of b",
 
 		"{certificates: [{user: a}]}":            `f:1:25: certificate 1, name: a certificate is chosen by name or by dns`,
@@ -348,8 +352,8 @@ func TestParseSaysWhatIsWrongWithTheAccessSection(t *testing.T) {
 		"{certificates: [{name: a, user: a}, {name: a, user: a}]}":           "f:1:45: certificate 2 is given twice; the first is in line 1",
 		"{certificates: [" + numbered("{name: c%d, user: u}, ", 1001) + "]}": "certificates has 1001 entries; 1000 are allowed",
 
-		"{bindings: [{role: root, to: [everyone]}]}":                       `f:1:39: binding 1 of access, to: role root gives everyone`,
-		"{bindings: [{role: root, to: [account a], unpreemptable: true}]}": "unpreemptable: role root has no ceilings; leave it out",
+		"{bindings: [{role: root, subjects: [everyone]}]}":                       `f:1:45: binding 1 of access, subjects: role root gives everyone`,
+		"{bindings: [{role: root, subjects: [account a], unpreemptable: true}]}": "unpreemptable: role root has no ceilings; leave it out",
 	} {
 		m, err := Parse("f", []byte("access: "+text+"\n"))
 		if err == nil || m != nil || !strings.Contains(err.Error(), want) {
@@ -378,18 +382,21 @@ func TestManifestsOfThePage(t *testing.T) {
 
 func TestFormatRefusesAccess(t *testing.T) {
 	binding := func(change func(*quoratev1.Binding)) *quoratev1.AccessSection {
-		b := &quoratev1.Binding{Role: "broker", To: []string{"account a"}}
+		b := &quoratev1.Binding{Role: "broker", Subjects: subjectsOf("account a")}
 		change(b)
 		return &quoratev1.AccessSection{Bindings: []*quoratev1.Binding{b}}
 	}
 	for want, section := range map[string]*quoratev1.AccessSection{
-		`binding 1: "me" is not a subject`: binding(func(b *quoratev1.Binding) { b.To[0] = "me" }),
-		`has no "to"`:                      binding(func(b *quoratev1.Binding) { b.To = nil }),
-		"until is not a whole number of milliseconds after 1970": binding(func(b *quoratev1.Binding) {
+		`binding 1: "me" is not a user`: binding(func(b *quoratev1.Binding) {
+			b.Subjects[0] = &quoratev1.Subject{Kind: quoratev1.SubjectKind_SUBJECT_KIND_USER, Name: "me"}
+		}),
+		"binding 1: 0 is not a kind": binding(func(b *quoratev1.Binding) { b.Subjects[0] = &quoratev1.Subject{Kind: 256} }),
+		`has no "subjects"`:          binding(func(b *quoratev1.Binding) { b.Subjects = nil }),
+		"ends is not a whole number of milliseconds after 1970": binding(func(b *quoratev1.Binding) {
 			b.EndsAt = &timestamppb.Timestamp{Nanos: 1_000_001, Seconds: 1}
 		}),
-		"binding 1: until is not": binding(func(b *quoratev1.Binding) { b.EndsAt = &timestamppb.Timestamp{} }),
-		"until is not a": binding(func(b *quoratev1.Binding) {
+		"binding 1: ends is not": binding(func(b *quoratev1.Binding) { b.EndsAt = &timestamppb.Timestamp{} }),
+		"ends is not a": binding(func(b *quoratev1.Binding) {
 			b.EndsAt = &timestamppb.Timestamp{Seconds: 1 << 40}
 		}),
 		"hold_as says any and has names": binding(func(b *quoratev1.Binding) {
@@ -406,4 +413,14 @@ func TestFormatRefusesAccess(t *testing.T) {
 			t.Errorf("Format answers %q, %v; want an error that says %q", text, err, want)
 		}
 	}
+}
+
+// subjectsOf are the subjects with these texts; what is not one has no kind.
+func subjectsOf(texts ...string) []*quoratev1.Subject {
+	var subjects []*quoratev1.Subject
+	for _, text := range texts {
+		subject, _ := access.ParseSubject(text)
+		subjects = append(subjects, SubjectMessage(subject))
+	}
+	return subjects
 }

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -10,6 +11,29 @@ import (
 	"github.com/quorate/quorate/internal/access"
 )
 
+// SubjectMessage converts a subject. The numbers of the kinds are the same.
+func SubjectMessage(s access.Subject) *quoratev1.Subject {
+	return &quoratev1.Subject{Kind: quoratev1.SubjectKind(s.Kind), Name: s.Name}
+}
+
+// SubjectOf is the inverse of SubjectMessage. A kind that does not exist is refused by Check of the subject.
+func SubjectOf(m *quoratev1.Subject) access.Subject {
+	kind := access.SubjectKind(0)
+	if m.GetKind() >= 0 && m.GetKind() <= math.MaxUint8 {
+		kind = access.SubjectKind(m.GetKind())
+	}
+	return access.Subject{Kind: kind, Name: m.GetName()}
+}
+
+// SubjectTexts are the texts of subjects, as manifests write them.
+func SubjectTexts(messages []*quoratev1.Subject) []string {
+	var texts []string
+	for _, m := range messages {
+		texts = append(texts, SubjectOf(m).String())
+	}
+	return texts
+}
+
 func bindingMessages(bindings []access.Binding) []*quoratev1.Binding {
 	var messages []*quoratev1.Binding
 	for _, b := range bindings {
@@ -17,7 +41,7 @@ func bindingMessages(bindings []access.Binding) []*quoratev1.Binding {
 			Role: b.Role, MaxPriority: b.MaxPriority, Unpreemptable: b.Unpreemptable,
 		}
 		for _, s := range b.To {
-			m.To = append(m.To, s.String())
+			m.Subjects = append(m.Subjects, SubjectMessage(s))
 		}
 		if b.HoldAs.Any || len(b.HoldAs.Names) > 0 {
 			m.HoldAs = &quoratev1.HoldAs{Any: b.HoldAs.Any, Names: b.HoldAs.Names}
@@ -38,9 +62,9 @@ func bindingsOf(messages []*quoratev1.Binding) ([]access.Binding, error) {
 			Role: m.GetRole(), MaxPriority: m.GetMaxPriority(), Unpreemptable: m.GetUnpreemptable(),
 			HoldAs: access.Holders{Any: m.GetHoldAs().GetAny(), Names: m.GetHoldAs().GetNames()},
 		}
-		for _, text := range m.GetTo() {
-			s, err := access.ParseSubject(text)
-			if err != nil {
+		for _, subject := range m.GetSubjects() {
+			s := SubjectOf(subject)
+			if err := s.Check(); err != nil {
 				return nil, fmt.Errorf("binding %d: %w", i+1, err)
 			}
 			b.To = append(b.To, s)
@@ -49,7 +73,7 @@ func bindingsOf(messages []*quoratev1.Binding) ([]access.Binding, error) {
 			at := m.GetEndsAt().AsTime()
 			b.Until = at.UnixMilli()
 			if m.GetEndsAt().CheckValid() != nil || b.Until <= 0 || !time.UnixMilli(b.Until).Equal(at) {
-				return nil, fmt.Errorf("binding %d: until is not a whole number of milliseconds after 1970", i+1)
+				return nil, fmt.Errorf("binding %d: ends is not a whole number of milliseconds after 1970", i+1)
 			}
 		}
 		if b.HoldAs.Any && len(b.HoldAs.Names) > 0 {
@@ -79,10 +103,10 @@ func sectionMessage(s access.Section) *quoratev1.AccessSection {
 func issuerMessage(i *access.Issuer) *quoratev1.Issuer {
 	m := &quoratev1.Issuer{
 		Name: i.Name, Url: i.URL, KeysUrl: i.KeysURL, KeysFile: i.KeysFile, Audience: i.Audience, User: i.User,
-		Require: claimMessages(i.Require), Algorithms: i.Algorithms, MaxAgeMs: i.MaxAge,
+		ClaimRules: claimMessages(i.Require), Algorithms: i.Algorithms, MaxAgeMs: i.MaxAge,
 	}
 	for _, g := range i.Groups {
-		m.Groups = append(m.Groups, &quoratev1.GroupRule{Group: g.Group, When: claimMessages(g.Match)})
+		m.Groups = append(m.Groups, &quoratev1.GroupRule{Group: g.Group, ClaimRules: claimMessages(g.Match)})
 	}
 	return m
 }
@@ -121,11 +145,11 @@ func sectionOf(m *quoratev1.AccessSection) (access.Section, error) {
 func issuerOf(m *quoratev1.Issuer) access.Issuer {
 	i := access.Issuer{
 		Name: m.GetName(), URL: m.GetUrl(), KeysURL: m.GetKeysUrl(), KeysFile: m.GetKeysFile(),
-		Audience: m.GetAudience(), User: m.GetUser(), Require: claimsOf(m.GetRequire()),
+		Audience: m.GetAudience(), User: m.GetUser(), Require: claimsOf(m.GetClaimRules()),
 		Algorithms: m.GetAlgorithms(), MaxAge: m.GetMaxAgeMs(),
 	}
 	for _, g := range m.GetGroups() {
-		i.Groups = append(i.Groups, access.GroupRule{Group: g.GetGroup(), Match: claimsOf(g.GetWhen())})
+		i.Groups = append(i.Groups, access.GroupRule{Group: g.GetGroup(), Match: claimsOf(g.GetClaimRules())})
 	}
 	return i
 }

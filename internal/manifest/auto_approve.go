@@ -11,11 +11,9 @@ const (
 	maxAutoPercent = 100
 	minAutoEvery   = time.Hour
 	maxAutoEvery   = 366 * day
-
-	headroomWord = "headroom"
 )
 
-// parseAutoApprove reads a rule such as {at-most: 20%, every: 30d, within: headroom}; nil if there is none.
+// parseAutoApprove reads a rule such as {at-most: 20%, every: 30d, within-headroom: true}; nil if there is none.
 func (p *parser) parseAutoApprove(what string, sections map[string]value) *quoratev1.AutoApprove {
 	v, found := sections["auto-approve"]
 	if !found {
@@ -35,13 +33,7 @@ func (p *parser) parseAutoApprove(what string, sections map[string]value) *quora
 	if most := terms["at-most"]; most.kind == kindText {
 		rule.AtMostPercent = p.parsePercent("at-most of "+place, most, maxAutoPercent)
 	}
-	if within, given := terms["within"]; given {
-		rule.WithinHeadroom = true
-		if within.kind != kindText || within.text != headroomWord {
-			p.addProblem(within.line, within.column, "within of %s must be %s, not %s; leave the line out for no such bound",
-				place, headroomWord, within.describeValue())
-		}
-	}
+	rule.WithinHeadroom = p.parseFlag(place, "within-headroom", terms)
 	return rule
 }
 
@@ -52,8 +44,6 @@ func autoApproveValue(a *quoratev1.AutoApprove) value {
 	}
 	v.addEntry("at-most", percentValue(a.GetAtMostPercent()))
 	v.addEntry("every", value{text: formatDays(a.GetEveryMs()), plain: true})
-	if a.GetWithinHeadroom() {
-		v.addText("within", headroomWord)
-	}
+	v.addFlag("within-headroom", a.GetWithinHeadroom())
 	return v
 }

@@ -40,18 +40,18 @@ func (p *parser) parseBindings(what string, list value, scope access.Scope) []ac
 
 func (p *parser) parseBinding(what string, v value) access.Binding {
 	sections := p.knownSections(what, v, bindingMap)
-	for _, key := range []string{"role", "to"} {
+	for _, key := range []string{"role", "subjects"} {
 		if _, found := sections[key]; !found && v.kind == kindMap {
-			p.addProblem(v.line, v.column, `%s has no %q: write {role: viewer, to: ["group corp/users"]}`, what, key)
+			p.addProblem(v.line, v.column, `%s has no %q: write {role: viewer, subjects: ["group corp/users"]}`, what, key)
 		}
 	}
 	return access.Binding{
 		Role:          p.parseWord(what, "role", sections),
-		To:            p.parseSubjects(what, sections["to"]),
+		To:            p.parseSubjects(what, sections["subjects"]),
 		MaxPriority:   p.parsePriority(what, sections),
 		Unpreemptable: p.parseFlag(what, "unpreemptable", sections),
 		HoldAs:        p.parseHolders(what, sections),
-		Until:         p.parseInstant(what, "until", sections),
+		Until:         p.parseInstant(what, "ends", sections),
 	}
 }
 
@@ -84,19 +84,19 @@ func withoutWideSubjects(list []access.Subject) []access.Subject {
 func (p *parser) parseSubjects(what string, list value) []access.Subject {
 	var parsed []access.Subject
 	lines := map[access.Subject]int{}
-	for _, v := range p.listItems("to", list, access.MaxSubjects) {
+	for _, v := range p.listItems("subjects", list, access.MaxSubjects) {
 		if v.kind != kindText {
-			p.addProblem(v.line, v.column, `%s, to: a subject is a text, such as "user corp/ann", not %s`, what,
+			p.addProblem(v.line, v.column, `%s, subjects: a subject is a text, such as "user corp/ann", not %s`, what,
 				v.describeValue())
 			continue
 		}
 		s, err := access.ParseSubject(v.text)
 		if err != nil {
-			p.addProblem(v.line, v.column, "%s, to: %v", what, err)
+			p.addProblem(v.line, v.column, "%s, subjects: %v", what, err)
 			continue
 		}
 		if line, again := lines[s]; again {
-			p.addProblem(v.line, v.column, "%s, to: %q is given twice; the first is in line %d", what, v.text, line)
+			p.addProblem(v.line, v.column, "%s, subjects: %q is given twice; the first is in line %d", what, v.text, line)
 			continue
 		}
 		lines[s] = v.line
@@ -184,7 +184,7 @@ func bindingsValue(bindings []access.Binding) value {
 		for _, s := range b.To {
 			subjects.items = append(subjects.items, value{text: s.String()})
 		}
-		v.addFilled("to", subjects)
+		v.addFilled("subjects", subjects)
 		v.addCount("max-priority", b.MaxPriority)
 		v.addFlag("unpreemptable", b.Unpreemptable)
 		if b.HoldAs.Any {
@@ -192,8 +192,8 @@ func bindingsValue(bindings []access.Binding) value {
 		}
 		v.addFilled("hold-as", namesValue(b.HoldAs.Names))
 		if b.Until != 0 {
-			until := time.UnixMilli(b.Until).UTC().Format(time.RFC3339Nano)
-			v.addText("until", until)
+			ends := time.UnixMilli(b.Until).UTC().Format(time.RFC3339Nano)
+			v.addText("ends", ends)
 		}
 		all.items = append(all.items, v)
 	}

@@ -27,25 +27,55 @@ func (p *parser) parseFlag(what, key string, sections map[string]value) bool {
 	return v.text == trueWord
 }
 
-// parseApplications reads the most applications that may run. Zero is an error: it means unlimited in the API and looks
-// like the opposite in a manifest.
-func (p *parser) parseApplications(what string, sections map[string]value) int64 {
+// parseApplications reads the most applications that may run: 0 is none at all, and absent or unlimited any number.
+func (p *parser) parseApplications(what string, sections map[string]value) *quoratev1.Limit {
 	v, found := sections["applications"]
 	if !found {
-		return 0
+		return nil
 	}
-	if v.kind != kindText {
-		p.addProblem(v.line, v.column, "applications of %s must be a number, not %s", what, v.describeValue())
-		return 0
-	}
-	most, err := ParseQuantity(v.text, quoratev1.Unit_UNIT_COUNT)
-	switch {
-	case err != nil:
+	limit, err := parseBound(v, quoratev1.Unit_UNIT_COUNT)
+	if err != nil {
 		p.addProblem(v.line, v.column, "%s, applications: %v", what, err)
-	case most == 0:
-		p.addProblem(v.line, v.column, "%s, applications: at least 1; leave the line out for no limit", what)
 	}
-	return most
+	return limit
+}
+
+// parseBound reads a limit that is a quantity or unlimited, that of a user, a group, or a number of applications.
+func parseBound(v value, unit quoratev1.Unit) (*quoratev1.Limit, error) {
+	limit, err := parseSetLimit(v, unit)
+	if err == nil && !isBound(limit) {
+		return nil, fmt.Errorf("it is a quantity or the word %s, not %s", unlimitedWord, v.describeValue())
+	}
+	return limit, err
+}
+
+// isBound is true for the limits that users, groups and numbers of applications may have.
+func isBound(limit *quoratev1.Limit) bool {
+	switch limit.GetValue().(type) {
+	case *quoratev1.Limit_Amount, *quoratev1.Limit_Unlimited:
+		return true
+	}
+	return false
+}
+
+// Bound is the amount of the limit of a user, a group, or a number of applications; false if there is none.
+func Bound(limit *quoratev1.Limit) (amount int64, isLimited bool) {
+	v, isLimited := limit.GetValue().(*quoratev1.Limit_Amount)
+	if !isLimited {
+		return 0, false
+	}
+	return v.Amount, true
+}
+
+// Bounds are the amounts of such limits by resource, without those that are none.
+func Bounds(limits map[string]*quoratev1.Limit) map[string]int64 {
+	amounts := make(map[string]int64, len(limits))
+	for resource, limit := range limits {
+		if amount, isLimited := Bound(limit); isLimited {
+			amounts[resource] = amount
+		}
+	}
+	return amounts
 }
 
 // maxApprovals is the most approvals that a tree may want.

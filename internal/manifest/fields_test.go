@@ -25,9 +25,8 @@ trees:
     limits: {memory: 1T}
     defaults: {memory: unlimited, vcore: 5}
     applications: 100
-    auto-approve: {at-most: 20%, every: 30d, within: headroom}
-    warn-at: [80%, 95%]
-    admins: [ann, bob]
+    auto-approve: {at-most: 20%, every: 30d, within-headroom: true}
+    thresholds: [80%, 95%]
     principals:
       - users: [sue, bob]
         limits: {memory: 250G}
@@ -45,14 +44,13 @@ trees:
         defaults: {vcore: 0}
         borrow: {memory: 1G}
         lend: {memory: unlimited}
-        applications: 1
+        applications: 0
         auto-approve: {at-most: 100%, every: 36h}
-        warn-at: {at: [90%], margin: 10%}
-        admins:
-          - ` + "a" + longName + `
-          - ` + "b" + longName + `
+        thresholds: {percents: [90%], margin: 10%}
         principals:
-          - groups: [dev]
+          - groups:
+              - ` + "a" + longName + `
+              - ` + "b" + longName + `
 `
 
 const longName = "_name_that_does_not_fit_on_one_line_with_another_one"
@@ -69,16 +67,19 @@ func TestFieldsOfTreesAndNodes(t *testing.T) {
 		Resources:    []*quoratev1.Resource{{Name: "memory", Unit: octet}, {Name: "vcore", Unit: milli}},
 		Limits:       map[string]*quoratev1.Limit{"memory": amount(1e12)},
 		Defaults:     map[string]*quoratev1.Limit{"memory": unlimited(), "vcore": amount(5000)},
-		Applications: 100,
+		Applications: amountLimit(100),
 		AutoApprove:  &quoratev1.AutoApprove{AtMostPercent: 20, EveryMs: 30 * 24 * 3_600_000, WithinHeadroom: true},
-		WarnAt:       &quoratev1.WarnAt{Percents: []int32{80, 95}},
-		Admins:       []string{"ann", "bob"},
+		Thresholds:   &quoratev1.LimitThresholds{Percents: []int32{80, 95}},
 		Principals: []*quoratev1.PrincipalLimit{
 			{
-				Users: []string{"sue", "bob"}, Limits: map[string]int64{"memory": 250e9}, Applications: 2,
-				Description: "example entry",
+				Users: []string{"sue", "bob"}, Limits: map[string]*quoratev1.Limit{"memory": amountLimit(250e9)},
+				Applications: amountLimit(2),
+				Description:  "example entry",
 			},
-			{Groups: []string{"ops", "*"}, Limits: map[string]int64{"memory": 0, "vcore": 500}},
+			{
+				Groups: []string{"ops", "*"},
+				Limits: map[string]*quoratev1.Limit{"memory": amountLimit(0), "vcore": amountLimit(500)},
+			},
 			{Users: []string{"*"}},
 		},
 		Nodes: []*quoratev1.Node{{
@@ -88,11 +89,10 @@ func TestFieldsOfTreesAndNodes(t *testing.T) {
 			Defaults:     map[string]*quoratev1.Limit{"vcore": amount(0)},
 			Borrow:       map[string]*quoratev1.Limit{"memory": amount(1e9)},
 			Lend:         map[string]*quoratev1.Limit{"memory": unlimited()},
-			Applications: 1,
+			Applications: amountLimit(0),
 			AutoApprove:  &quoratev1.AutoApprove{AtMostPercent: 100, EveryMs: 36 * 3_600_000},
-			WarnAt:       &quoratev1.WarnAt{Percents: []int32{90}, Margin: 10},
-			Admins:       []string{"a" + longName, "b" + longName},
-			Principals:   []*quoratev1.PrincipalLimit{{Groups: []string{"dev"}}},
+			Thresholds:   &quoratev1.LimitThresholds{Percents: []int32{90}, MarginPercent: 10},
+			Principals:   []*quoratev1.PrincipalLimit{{Groups: []string{"a" + longName, "b" + longName}}},
 		}},
 	}}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
@@ -107,19 +107,19 @@ func TestFieldsOfTreesAndNodes(t *testing.T) {
 	}
 }
 
-// TestListsInEveryForm parses the same two admins and two principals in every YAML notation.
+// TestListsInEveryForm parses the same two thresholds and two principals in every YAML notation.
 func TestListsInEveryForm(t *testing.T) {
 	for name, text := range map[string]string{
-		"brackets": "admins: [ann, bob]\n    principals: [{users: [a]}, {groups: ['*', b]}]\n",
-		"indented": "admins:\n      - ann\n      - bob\n    principals:\n      - users: [a]\n      - " +
+		"brackets": "thresholds: [80%, 95%]\n    principals: [{users: [a]}, {groups: ['*', b]}]\n",
+		"indented": "thresholds:\n      - 80%\n      - 95%\n    principals:\n      - users: [a]\n      - " +
 			"groups: [\"*\", b]\n",
-		"in the key's own": "admins:\n    - bob\n    - ann\n    principals:\n    - users:\n      - a\n    - " +
+		"in the key's own": "thresholds:\n    - 95%\n    - 80%\n    principals:\n    - users:\n      - a\n    - " +
 			"groups:\n      - '*'\n      - b\n",
-		"a line after": "admins:\n      -\n        ann\n      - bob\n    principals:\n      -\n        users: " +
+		"a line after": "thresholds:\n      -\n        80%\n      - 95%\n    principals:\n      -\n        users: " +
 			"[a]\n      - groups: ['*', b]\n",
-		"over several lines": "admins: [ann,\n     bob,]\n    principals: [\n      {users: [a]},\n {groups: " +
+		"over several lines": "thresholds: [80%,\n     95%,]\n    principals: [\n      {users: [a]},\n {groups: " +
 			"['*', b],},\n]\n",
-		"with comments": "admins: # who\n    - ann # she\n    # and\n    - bob\n    principals:\n    - {users: " +
+		"with comments": "thresholds: # who\n    - 80% # she\n    # and\n    - 95%\n    principals:\n    - {users: " +
 			"[a]} # one\n\n    - groups: ['*', b]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestListsInEveryForm(t *testing.T) {
 			}
 			want := &quoratev1.Tree{
 				Name: "t", Resources: []*quoratev1.Resource{{Name: "cores", Unit: count}},
-				Admins:     []string{"ann", "bob"},
+				Thresholds: &quoratev1.LimitThresholds{Percents: []int32{80, 95}},
 				Principals: []*quoratev1.PrincipalLimit{{Users: []string{"a"}}, {Groups: []string{"*", "b"}}},
 			}
 			if diff := cmp.Diff(want, trees[0], protocmp.Transform()); diff != "" {
@@ -165,28 +165,28 @@ func TestParseSaysWhatIsWrongWithFields(t *testing.T) {
 		"a forest below the root": {"forest: x", `f:5:11: node "a" has no key "forest"`},
 		"half a rule":             {"auto-approve: {every: 1d}", `needs both parts: write auto-approve: {at-most: 20%, every: 30d}`},
 		"an empty rule":           {"auto-approve: {}", `auto-approve of node "a" needs both parts`},
-		"a flat rule":             {"auto-approve: 20%", `auto-approve of node "a" is a map of at-most, every, within, not "20%"`},
+		"a flat rule":             {"auto-approve: 20%", `auto-approve of node "a" is a map of at-most, every, within-headroom, not "20%"`},
 		"a long word":             {"auto-approve: {at-most: 1%, evry: 1d}", `has no key "evry"; allowed are at-most, every, within`},
 		"no percent":              {"auto-approve: {at-most: 20, every: 1d}", `"20" is not a number of percent from 1% to 100%`},
 		"many percent":            {"auto-approve: {at-most: 101%, every: 1d}", `"101%" is not a number of percent from 1% to 100%`},
 		"a short span":            {"auto-approve: {at-most: 1%, every: 59m}", `"59m" is too short: the minimum is 1h`},
 		"a long span":             {"auto-approve: {at-most: 1%, every: 367d}", `"367d" is too long: the maximum is 8784h`},
 		"no span":                 {"auto-approve: {at-most: 1%, every: 3d-1h}", `"3d-1h" is not a duration: write days, hours`},
-		"another bound":           {"auto-approve: {at-most: 1%, every: 1d, within: sum}", `within of auto-approve of node "a" must be headroom, not "sum"`},
-		"a flat threshold":        {"warn-at: 80%", `f:5:20: warn-at of node "a" is a list such as [80%, 95%], a map such as {at: [80%, 95%], margin: 10%}, or the word none, not "80%"`},
-		"no thresholds":           {"warn-at: []", `warn-at of node "a" is a list of 1 to 4 thresholds, such as [80%, 95%]`},
-		"a margin alone":          {"warn-at: {margin: 5%}", `at of warn-at of node "a" is a list of 1 to 4 thresholds`},
-		"a wide margin":           {"warn-at: {at: [20%, 10%], margin: 10%}", `margin of warn-at of node "a": "10%" is not a number of percent from 1% to 9%`},
-		"a bare threshold":        {"warn-at: [80]", `warn-at of node "a": "80" is not a number of percent from 1% to 200%`},
-		"a high threshold":        {"warn-at: [201%]", `"201%" is not a number of percent from 1% to 200%`},
-		"a threshold twice":       {"warn-at: [80%, 80%]", `warn-at of node "a": 80% is given twice`},
-		"another word":            {"warn-at: {at: [80%], every: 1d}", `warn-at of node "a" has no key "every"; allowed are at, margin`},
-		"no applications": {
-			"applications: 0",
-			`f:5:25: node "a", applications: at least 1; leave the line out`,
+		"another bound":           {"auto-approve: {at-most: 1%, every: 1d, within-headroom: sum}", `within-headroom of auto-approve of node "a" is true or false, not "sum"`},
+		"a flat threshold":        {"thresholds: 80%", `f:5:23: thresholds of node "a" is a list such as [80%, 95%], a map such as {percents: [80%, 95%], margin: 10%}, or the word none, not "80%"`},
+		"no thresholds":           {"thresholds: []", `thresholds of node "a" is a list of 1 to 4 thresholds, such as [80%, 95%]`},
+		"a margin alone":          {"thresholds: {margin: 5%}", `percents of thresholds of node "a" is a list of 1 to 4 thresholds`},
+		"a wide margin":           {"thresholds: {percents: [20%, 10%], margin: 10%}", `margin of thresholds of node "a": "10%" is not a number of percent from 1% to 9%`},
+		"a bare threshold":        {"thresholds: [80]", `thresholds of node "a": "80" is not a number of percent from 1% to 200%`},
+		"a high threshold":        {"thresholds: [201%]", `"201%" is not a number of percent from 1% to 200%`},
+		"a threshold twice":       {"thresholds: [80%, 80%]", `thresholds of node "a": 80% is given twice`},
+		"another word":            {"thresholds: {percents: [80%], every: 1d}", `thresholds of node "a" has no key "every"; allowed are margin, percents`},
+		"advisory applications": {
+			"applications: 'advisory:5'",
+			`f:5:25: node "a", applications: it is a quantity or the word unlimited, not "advisory:5"`,
 		},
 		"some applications":   {"applications: some", `f:5:25: node "a", applications: "some" is not an amount`},
-		"listed applications": {"applications: [1]", `f:5:25: applications of node "a" must be a number, not a list`},
+		"listed applications": {"applications: [1]", `f:5:25: node "a", applications: the value must be a quantity or the word unlimited, not a list`},
 		"an unknown default": {
 			"defaults: {core: 1}",
 			`f:5:22: node "a" limits "core", which its tree does not register; it has cores`,
@@ -200,25 +200,25 @@ func TestParseSaysWhatIsWrongWithFields(t *testing.T) {
 			"lend: {cores: [1]}",
 			`f:5:25: node "a", lending of "cores": the value must be a quantity or the word unlimited, not a list`,
 		},
-		"one admin":       {"admins: ann", `f:5:19: admins is a list, not "ann": write it in brackets`},
-		"admins in a map": {"admins: {ann: {}}", `f:5:19: admins is a list, not a map`},
-		"an admin twice": {
-			"admins: [ann, bob, ann]",
-			`f:5:30: admins of node "a": "ann" is given twice; the first is in line 5`,
+		"one user":       {"principals: [{users: ann}]", `f:5:32: users is a list, not "ann": write it in brackets`},
+		"users in a map": {"principals: [{users: {ann: {}}}]", `f:5:32: users is a list, not a map`},
+		"a user twice": {
+			"principals: [{users: [ann, bob, ann]}]",
+			`f:5:43: users of principal 1 of node "a": "ann" is given twice; the first is in line 5`,
 		},
-		"an empty admin":     {"admins: ['']", `f:5:20: admins of node "a": a name has 1 to 256 bytes`},
-		"an admin in braces": {"admins: [{a: b}]", `f:5:20: admins of node "a": a name has 1 to 256 bytes`},
-		"a long admin": {
-			"admins: [" + strings.Repeat("a", 257) + "]",
-			`f:5:20: admins of node "a": a name has 1 to 256 bytes`,
+		"an empty user":    {"principals: [{users: ['']}]", `f:5:33: users of principal 1 of node "a": a name has 1 to 256 bytes`},
+		"a user in braces": {"principals: [{users: [{a: b}]}]", `f:5:33: users of principal 1 of node "a": a name has 1 to 256 bytes`},
+		"a long user": {
+			"principals: [{users: [" + strings.Repeat("a", 257) + "]}]",
+			`f:5:33: users of principal 1 of node "a": a name has 1 to 256 bytes`,
 		},
-		"admins without commas": {"admins: ['ann' 'bob']", `f:5:26: a comma is missing before "bob"`},
-		"an admin with a value": {"admins: [ann: bob]", `f:5:20: a key in brackets has braces of its own`},
-		"only commas":           {"admins: [,]", `f:5:20: a name or a value is missing before this comma`},
-		"never closed":          {"admins: [ann", `f:5:`},
-		"closed by a brace":     {"admins: [ann}", `f:5:`},
-		"null in a list":        {"admins: [null]", `f:5:20: "null" has nothing after it`},
-		"principals by name":    {"principals: {ann: {}}", `f:5:23: principals is a list, not a map`},
+		"users without commas": {"principals: [{users: ['ann' 'bob']}]", `f:5:39: a comma is missing before "bob"`},
+		"a user with a value":  {"principals: [{users: [ann: bob]}]", `f:5:33: a key in brackets has braces of its own`},
+		"only commas":          {"principals: [{users: [,]}]", `f:5:33: a name or a value is missing before this comma`},
+		"never closed":         {"principals: [{users: [ann}]", `f:5:`},
+		"closed by a brace":    {"principals: [{users: [ann}}]", `f:5:`},
+		"null in a list":       {"principals: [{users: [null]}]", `f:5:33: "null" has nothing after it`},
+		"principals by name":   {"principals: {ann: {}}", `f:5:23: principals is a list, not a map`},
 		"a principal as a text": {
 			"principals: [ann]",
 			`f:5:24: principal 1 of node "a" is a map of applications, description, groups, limits, users, not "ann"`,
@@ -235,9 +235,9 @@ func TestParseSaysWhatIsWrongWithFields(t *testing.T) {
 			"principals: [{users: []}]",
 			`f:5:24: principal 1 of node "a" names no users or groups`,
 		},
-		"an unlimited principal": {
-			"principals: [{users: [a], limits: {cores: unlimited}}]",
-			`f:5:53: principal 1 of node "a", limit of "cores": it is a quantity, not "unlimited"; leave the line out`,
+		"an advisory principal": {
+			"principals: [{users: [a], limits: {cores: 'advisory:1'}}]",
+			`f:5:53: principal 1 of node "a", limit of "cores": it is a quantity or the word unlimited, not "advisory:1"`,
 		},
 		"a principal's amount": {
 			"principals: [{users: [a], limits: {cores: x}}]",
@@ -280,28 +280,28 @@ func TestParseSaysWhatIsWrongWithTreesAndLists(t *testing.T) {
 			`f:3:16: "a" moves to a path, such as new/path, not to a map`,
 		},
 		"a move twice":         {"    moves: {a: b, a: c}\n", `f:3:19: "a" is given twice`},
-		"a list after its key": {"    admins: - ann\n", `f:3:`},
-		"nothing after a dash": {"    admins:\n    -\n    - ann\n", `f:4:5: "-" has nothing after it`},
-		"nothing at the end":   {"    admins:\n    - ann\n    -\n", `f:5:5: "-" has nothing after it`},
+		"a list after its key": {"    thresholds: - ann\n", `f:3:`},
+		"nothing after a dash": {"    thresholds:\n    -\n    - ann\n", `f:4:5: "-" has nothing after it`},
+		"nothing at the end":   {"    thresholds:\n    - ann\n    -\n", `f:5:5: "-" has nothing after it`},
 		"two values": {
-			"    admins:\n    - \"ann\" bob\n",
+			"    thresholds:\n    - \"ann\" bob\n",
 			`f:4:13: "bob" is too much on this line: a value must be on one line`,
 		},
-		"after brackets": {"    admins:\n    - [ann] bob\n", `f:4:13: "bob" is too much on this line`},
-		"deeper dashes":  {"    admins:\n    - ann\n      - bob\n", `f:4:`},
+		"after brackets": {"    thresholds:\n    - [ann] bob\n", `f:4:13: "bob" is too much on this line`},
+		"deeper dashes":  {"    thresholds:\n    - ann\n      - bob\n", `f:4:`},
 		"dashes between": {
-			"    admins:\n      - ann\n     - bob\n",
+			"    thresholds:\n      - ann\n     - bob\n",
 			`f:5:6: the indentation fits no line above`,
 		},
 		"a key among dashes": {
-			"    admins:\n      - ann\n      bob: {}\n",
+			"    thresholds:\n      - ann\n      bob: {}\n",
 			`f:5:7: the indentation fits no line above`,
 		},
 		"a dash among keys":    {"    labels:\n      a: b\n      - c\n", `f:5:7: "-" cannot begin a key`},
 		"a dash in the margin": {"- ann\n", `f:4:5: the indentation fits no line above`},
 		"a list for a list": {
-			"    admins:\n    - - ann\n",
-			`f:4:7: admins of tree "t": a name has 1 to 256 bytes`,
+			"    principals:\n    - users:\n      - - ann\n",
+			`f:5:9: users of principal 1 of tree "t": a name has 1 to 256 bytes`,
 		},
 		"a key twice in an item": {
 			"    principals:\n    - users: [a]\n      users: [b]\n",
@@ -311,13 +311,13 @@ func TestParseSaysWhatIsWrongWithTreesAndLists(t *testing.T) {
 			"    principals:\n    - users: [a]\n       limits: {}\n",
 			`f:5:8: the indentation fits no line above`,
 		},
-		"brackets that stay open": {"    admins: [ann,\n", `f:3:13: this [ is never closed`},
+		"brackets that stay open": {"    thresholds: [80%,\n", `f:3:17: this [ is never closed`},
 		"brackets in brackets": {
-			"    admins: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "\n",
+			"    thresholds: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "\n",
 			"nested deeper than 64 levels",
 		},
 		"dashes after dashes": {
-			"    admins:\n    " + strings.Repeat("- ", 100) + "a\n",
+			"    thresholds:\n    " + strings.Repeat("- ", 100) + "a\n",
 			"nested deeper than 64 levels",
 		},
 	}
@@ -343,7 +343,6 @@ func TestBoundsOfLists(t *testing.T) {
 		format, item string
 		most         int
 	}{
-		"admins":     {"admins: [%s]", "a%d", 100},
 		"principals": {"principals: [%s]", "{users: [u%d]}", 1000},
 		"users":      {"principals: [{users: [%s]}]", "u%d", 1000},
 		"groups":     {"principals: [{groups: [%s]}]", "g%d", 1000},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/quantity"
 	"github.com/quorate/quorate/internal/access"
 )
 
@@ -98,10 +99,9 @@ func treeValue(t *quoratev1.Tree) (value, error) {
 		Limits:       t.GetLimits(),
 		Defaults:     t.GetDefaults(),
 		Applications: t.GetApplications(),
-		Admins:       t.GetAdmins(),
 		Bindings:     t.GetBindings(),
 		AutoApprove:  t.GetAutoApprove(),
-		WarnAt:       t.GetWarnAt(),
+		Thresholds:   t.GetThresholds(),
 		Principals:   t.GetPrincipals(),
 	}
 	return v, f.addShared(&v, root)
@@ -117,13 +117,13 @@ func resourcesValue(resources []*quoratev1.Resource) (value, error) {
 			return value{}, fmt.Errorf(
 				"resource %q has the unit %s, and items: %v",
 				r.GetName(),
-				UnitName(r.GetUnit()),
+				quantity.UnitName(r.GetUnit()),
 				r.GetItems() != nil,
 			)
 		case itemized:
 			what.addEntry("items", itemsValue(r.GetItems()))
 		default:
-			what.addText("unit", UnitName(r.GetUnit()))
+			what.addText("unit", quantity.UnitName(r.GetUnit()))
 		}
 		v.addEntry(r.GetName(), what)
 	}
@@ -180,16 +180,17 @@ func (f formatter) addShared(v *value, n *quoratev1.Node) error {
 		key    string
 		limits map[string]*quoratev1.Limit
 	}{{"limits", n.GetLimits()}, {"defaults", n.GetDefaults()}, {"borrow", n.GetBorrow()}, {"lend", n.GetLend()}} {
-		limits, err := quantitiesValue(f, n, section.limits, FormatLimit)
+		limits, err := f.limitsValue(n, section.limits)
 		if err != nil {
 			return err
 		}
 		v.addFilled(section.key, limits)
 	}
-	v.addCount("applications", n.GetApplications())
+	if err := addBound(v, "applications", n.GetApplications()); err != nil {
+		return fmt.Errorf("node %q: %w", n.GetPath(), err)
+	}
 	v.addFilled("auto-approve", autoApproveValue(n.GetAutoApprove()))
-	addWarnAt(v, n.GetWarnAt())
-	v.addFilled("admins", namesValue(slices.Sorted(slices.Values(n.GetAdmins()))))
+	addThresholds(v, n.GetThresholds())
 	bindings, err := bindingsOf(n.GetBindings())
 	if err != nil {
 		return fmt.Errorf("node %q: %w", n.GetPath(), err)
@@ -221,26 +222,44 @@ func (f formatter) principalValue(n *quoratev1.Node, principal *quoratev1.Princi
 	v := value{kind: kindMap}
 	v.addFilled("users", namesValue(principal.GetUsers()))
 	v.addFilled("groups", namesValue(principal.GetGroups()))
-	limits, err := quantitiesValue(f, n, principal.GetLimits(), FormatQuantity)
+	limits, err := f.limitsValue(n, principal.GetLimits())
 	if err != nil {
 		return value{}, err
 	}
+	for resource, limit := range principal.GetLimits() {
+		if !isBound(limit) {
+			return value{}, fmt.Errorf("node %q has a limit of %q for users or groups that is neither an amount nor unlimited",
+				n.GetPath(), resource)
+		}
+	}
 	v.addFilled("limits", limits)
-	v.addCount("applications", principal.GetApplications())
+	if err := addBound(&v, "applications", principal.GetApplications()); err != nil {
+		return value{}, fmt.Errorf("node %q: %w", n.GetPath(), err)
+	}
 	v.addText("description", principal.GetDescription())
 	return v, nil
 }
 
-func quantitiesValue[L any](
-	f formatter, n *quoratev1.Node, limits map[string]L, write func(L, quoratev1.Unit) string,
-) (value, error) {
+// addBound leaves out no limit.
+func addBound(v *value, key string, limit *quoratev1.Limit) error {
+	if limit == nil {
+		return nil
+	}
+	if !isBound(limit) {
+		return fmt.Errorf("%s is neither an amount nor unlimited", key)
+	}
+	v.addEntry(key, value{text: FormatLimit(limit, quoratev1.Unit_UNIT_COUNT), plain: true})
+	return nil
+}
+
+func (f formatter) limitsValue(n *quoratev1.Node, limits map[string]*quoratev1.Limit) (value, error) {
 	v := value{kind: kindMap}
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
 		unit, registered := f.units[name]
 		if !registered {
 			return value{}, fmt.Errorf("node %q limits %q, which is not registered", n.GetPath(), name)
 		}
-		v.addEntry(name, value{text: write(limits[name], unit), plain: true})
+		v.addEntry(name, value{text: FormatLimit(limits[name], unit), plain: true})
 	}
 	return v, nil
 }

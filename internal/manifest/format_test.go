@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/quantity"
 	"github.com/quorate/quorate/internal/access"
 )
 
@@ -107,7 +108,7 @@ func TestFormatRefuses(t *testing.T) {
 		"too large a limit": {
 			&quoratev1.Tree{
 				Name: "t", Resources: cores,
-				Limits: map[string]*quoratev1.Limit{"cores": amount(MaxAmount + 1)},
+				Limits: map[string]*quoratev1.Limit{"cores": amount(quantity.Max + 1)},
 			}, "too large",
 		},
 		"an unset limit": {
@@ -196,10 +197,8 @@ func exampleFiles(t testing.TB) []string {
 
 func sorted(t *quoratev1.Tree) *quoratev1.Tree {
 	c := proto.CloneOf(t)
-	slices.Sort(c.GetAdmins())
 	c.Bindings = canonicalMessages(c.GetBindings())
 	for _, n := range c.GetNodes() {
-		slices.Sort(n.GetAdmins())
 		n.Bindings = canonicalMessages(n.GetBindings())
 	}
 	slices.SortFunc(c.GetNodes(), func(a, b *quoratev1.Node) int { return strings.Compare(a.GetPath(), b.GetPath()) })
@@ -225,7 +224,6 @@ func trees() *rapid.Generator[*quoratev1.Tree] {
 			RequireReason:    rapid.Bool().Draw(t, "require-reason"),
 			RequirePrincipal: rapid.Bool().Draw(t, "require-principal"),
 			Applications:     applications().Draw(t, "applications"),
-			Admins:           names(0, 3).Draw(t, "admins"),
 			Bindings:         bindingLists(access.NodeScope, access.Roles{}).Draw(t, "bindings"),
 			Leases:           leaseSettings().Draw(t, "leases"),
 			Queueing:         queueingWords().Draw(t, "queueing"),
@@ -262,7 +260,6 @@ func trees() *rapid.Generator[*quoratev1.Tree] {
 				Borrow:       limits(units).Draw(t, "borrow"),
 				Lend:         limits(units).Draw(t, "lend"),
 				Applications: applications().Draw(t, "applications"),
-				Admins:       names(0, 3).Draw(t, "admins"),
 				Bindings:     bindingLists(access.NodeScope, access.Roles{}).Draw(t, "bindings"),
 				Principals:   rapid.SliceOfN(principals(units), 0, 2).Draw(t, "principals"),
 				Queueing:     queueingWords().Draw(t, "queueing"),
@@ -273,8 +270,15 @@ func trees() *rapid.Generator[*quoratev1.Tree] {
 	})
 }
 
-func applications() *rapid.Generator[int64] {
-	return rapid.SampledFrom([]int64{0, 1, 25, MaxAmount})
+func applications() *rapid.Generator[*quoratev1.Limit] {
+	return rapid.SampledFrom([]*quoratev1.Limit{
+		nil, amountLimit(0), amountLimit(1), amountLimit(quantity.Max),
+		{Value: &quoratev1.Limit_Unlimited{Unlimited: true}},
+	})
+}
+
+func amountLimit(amount int64) *quoratev1.Limit {
+	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: amount}}
 }
 
 func names(fewest, most int) *rapid.Generator[[]string] {
@@ -293,9 +297,9 @@ func principals(units map[string]quoratev1.Unit) *rapid.Generator[*quoratev1.Pri
 		for name := range units {
 			if rapid.Bool().Draw(t, "limited") {
 				if limit.Limits == nil {
-					limit.Limits = map[string]int64{}
+					limit.Limits = map[string]*quoratev1.Limit{}
 				}
-				limit.Limits[name] = rapid.Int64Range(0, MaxAmount).Draw(t, "amount")
+				limit.Limits[name] = amountLimit(rapid.Int64Range(0, quantity.Max).Draw(t, "amount"))
 			}
 		}
 		return limit
@@ -337,8 +341,8 @@ func limits(units map[string]quoratev1.Unit) *rapid.Generator[map[string]*quorat
 		var drawn map[string]*quoratev1.Limit
 		for name := range units {
 			limit := rapid.SampledFrom([]*quoratev1.Limit{
-				nil, unlimited(), amount(0), amount(rapid.Int64Range(0, MaxAmount).Draw(t, "amount")),
-				{Value: &quoratev1.Limit_Advisory{Advisory: rapid.Int64Range(0, MaxAmount).Draw(t, "advisory")}},
+				nil, unlimited(), amount(0), amount(rapid.Int64Range(0, quantity.Max).Draw(t, "amount")),
+				{Value: &quoratev1.Limit_Advisory{Advisory: rapid.Int64Range(0, quantity.Max).Draw(t, "advisory")}},
 			}).Draw(t, "limit")
 			if limit == nil {
 				continue

@@ -8,9 +8,12 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/quantity"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/yamldoc"
 	"github.com/quorate/quorate/quota"
@@ -47,12 +50,14 @@ func resolve(plain string) string {
 
 // wordsOfValues are all words of the grammar that stand behind a colon or in a list.
 func wordsOfValues() []string {
-	words := []string{unlimitedWord, unsetWord, quota.AdvisoryWord + "1", noThresholds, headroomWord, anyWord, "free"}
+	words := []string{unlimitedWord, unsetWord, quota.AdvisoryWord + "1", noThresholds, anyWord, "free"}
 	for _, s := range policy.Switches() {
 		words = append(words, s.Values...)
 	}
 	words = slices.AppendSeq(words, maps.Keys(policy.Presets()))
-	words = slices.AppendSeq(words, maps.Values(unitNames))
+	for unit := range quoratev1.Unit_name {
+		words = append(words, quantity.UnitName(quoratev1.Unit(unit)))
+	}
 	words = slices.AppendSeq(words, maps.Values(queueings))
 	words = slices.AppendSeq(words, maps.Values(tenantsSee))
 	for kind := access.User; kind <= access.AnonymousSubject; kind++ {
@@ -61,8 +66,8 @@ func wordsOfValues() []string {
 	words = append(words, access.AllVerbs.Names()...)
 	words = append(words, access.SignatureAlgorithms()...)
 	words = append(words, formatSpan(1), formatSpan(90_000), formatSpan(5_400_000), formatDays(30*86_400_000))
-	return append(words, percentValue(80).text, FormatQuantity(1<<30, quoratev1.Unit_UNIT_BYTES),
-		FormatQuantity(5, quoratev1.Unit_UNIT_MILLI))
+	return append(words, percentValue(80).text, quantity.Format(1<<30, quoratev1.Unit_UNIT_BYTES),
+		quantity.Format(5, quoratev1.Unit_UNIT_MILLI))
 }
 
 func TestEveryWordOfTheGrammarIsATextForYAML(t *testing.T) {
@@ -81,7 +86,7 @@ func TestEveryWordOfTheGrammarIsATextForYAML(t *testing.T) {
 }
 
 // numbersAndFlags are the keys whose values are numbers or booleans on purpose: every reader writes them as they are,
-// or in another form that ParseQuantity takes for the same.
+// or in another form that quantity.Parse takes for the same.
 var numbersAndFlags = strings.Fields("version limits defaults borrow lend applications approvals min max margin " +
 	"max-priority hard require-reason require-principal unpreemptable")
 
@@ -166,18 +171,18 @@ func TestVersionOfTheManifest(t *testing.T) {
 // after such a tool.
 func TestTextsWithoutQuotesThatYAMLWouldChange(t *testing.T) {
 	for text, want := range map[string]string{
-		inTree("nodes: {010: {}}"):          `"010" without quotes is a number`,
-		inTree("nodes: {1.5e+3: {}}"):       `"1.5e+3" without quotes is a number with a point or an exponent`,
-		inTree("labels: {a: 1.10}"):         `label "a" of tree "t": "1.10" without quotes is a number`,
-		inTree("labels: {a: true}"):         `label "a" of tree "t": "true" without quotes is a boolean`,
-		inTree("labels: {a: 2027-01-01}"):   `label "a" of tree "t": "2027-01-01" without quotes is a date`,
-		inTree("admins: [0x10]"):            `admins of tree "t": "0x10" without quotes is a number`,
-		inTree("forest: 1_0"):               `forest of tree "t": "1_0" without quotes is a number`,
-		inTree("moves: {a: 1_0}"):           `moves: "1_0" without quotes is a number`,
-		inTree("require-reason: on"):        `require-reason of tree "t" is true or false, not "on"`,
-		inTree("labels: {a: .inf}"):         `".inf" without quotes`,
-		inTree("labels: {<<: x}"):           `merging (<<) is not read`,
-		"trees: {t: {resources: {.5: {}}}}": `".5" without quotes is a number`,
+		inTree("nodes: {010: {}}"):              `"010" without quotes is a number`,
+		inTree("nodes: {1.5e+3: {}}"):           `"1.5e+3" without quotes is a number with a point or an exponent`,
+		inTree("labels: {a: 1.10}"):             `label "a" of tree "t": "1.10" without quotes is a number`,
+		inTree("labels: {a: true}"):             `label "a" of tree "t": "true" without quotes is a boolean`,
+		inTree("labels: {a: 2027-01-01}"):       `label "a" of tree "t": "2027-01-01" without quotes is a date`,
+		inTree("principals: [{users: [0x10]}]"): `users of principal 1 of tree "t": "0x10" without quotes is a number`,
+		inTree("forest: 1_0"):                   `forest of tree "t": "1_0" without quotes is a number`,
+		inTree("moves: {a: 1_0}"):               `moves: "1_0" without quotes is a number`,
+		inTree("require-reason: on"):            `require-reason of tree "t" is true or false, not "on"`,
+		inTree("labels: {a: .inf}"):             `".inf" without quotes`,
+		inTree("labels: {<<: x}"):               `merging (<<) is not read`,
+		"trees: {t: {resources: {.5: {}}}}":     `".5" without quotes is a number`,
 	} {
 		if _, err := Parse("f", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s answers %v, want %s", text, err, want)
@@ -195,18 +200,77 @@ func inTree(entry string) string { return "trees: {t: {resources: {c: {unit: cou
 // is a warning.
 func TestTextsWithoutQuotesThatSomeYAMLWouldChange(t *testing.T) {
 	for text, want := range map[string]string{
-		inTree("nodes: {no: {}}"):    `f:1:52: warning: "no" without quotes is a boolean for some YAML tools`,
-		inTree("labels: {a: off}"):   `"off" without quotes is a boolean`,
-		inTree("labels: {On: b}"):    `"On" without quotes is a boolean`,
-		inTree("labels: {a: 12:30}"): `"12:30" without quotes is a number`,
-		inTree("admins: [yes]"):      `"yes" without quotes is a boolean`,
-		inTree("nodes: {1e3: {}}"):   `"1e3" without quotes is a number with a point or an exponent`,
-		inTree("nodes: {08: {}}"):    `"08" without quotes is a number`,
-		inTree("labels: {a: =}"):     `"=" without quotes is a mark of YAML`,
+		inTree("nodes: {no: {}}"):              `f:1:52: warning: "no" without quotes is a boolean for some YAML tools`,
+		inTree("labels: {a: off}"):             `"off" without quotes is a boolean`,
+		inTree("labels: {On: b}"):              `"On" without quotes is a boolean`,
+		inTree("labels: {a: 12:30}"):           `"12:30" without quotes is a number`,
+		inTree("principals: [{users: [yes]}]"): `"yes" without quotes is a boolean`,
+		inTree("nodes: {1e3: {}}"):             `"1e3" without quotes is a number with a point or an exponent`,
+		inTree("nodes: {08: {}}"):              `"08" without quotes is a number`,
+		inTree("labels: {a: =}"):               `"=" without quotes is a mark of YAML`,
 	} {
 		_, warnings, err := ParseWithWarnings("f", []byte(text))
 		if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0].String(), want) {
 			t.Errorf("%s answers %v, %v, want %s", text, warnings, err, want)
 		}
+	}
+}
+
+// keyOf is the key of a manifest for a field of the API: values of a manifest carry their unit, so the key does not.
+func keyOf(field protoreflect.Name) string {
+	key := strings.ReplaceAll(string(field), "_", "-")
+	for _, unit := range []string{"-ms", "-at", "-percent"} {
+		key = strings.TrimSuffix(key, unit)
+	}
+	return key
+}
+
+// A reader of the API knows the keys of a manifest, and the other way round. The test is the list of what differs.
+func TestKeysAreTheNamesOfTheAPI(t *testing.T) {
+	for kind, c := range map[mapKind]struct {
+		message proto.Message
+		// keys are those without a field, and fields those without a key.
+		keys, fields string
+	}{
+		// What else is in the request is said by flags of the command that applies the manifest.
+		manifestMap: {
+			&quoratev1.ApplyTreesRequest{}, "version",
+			"dry-run expected-revision actor reason request-id prune remove-policies subtree keep-access",
+		},
+		// Names are the keys of the maps around.
+		treeMap:     {&quoratev1.Tree{}, "", "name"},
+		resourceMap: {&quoratev1.Resource{}, "", "name"},
+		policyMap:   {&quoratev1.Policy{}, "", "name"},
+		roleMap:     {&quoratev1.AccessRole{}, "", "name"},
+		issuerMap:   {&quoratev1.Issuer{}, "", "name"},
+		// Nodes stand in their parent, and not with a path in a list.
+		nodeMap: {&quoratev1.Node{}, "nodes", "path"},
+		// The text of a subtree has what is in its tree otherwise.
+		subtreeMap: {&quoratev1.Node{}, "nodes at moves units version", "path"},
+		// The word none stands for the whole map.
+		thresholdsMap:  {&quoratev1.LimitThresholds{}, "", "none"},
+		itemsMap:       {&quoratev1.ItemSpec{}, "", ""},
+		turnMap:        {&quoratev1.ItemTurn{}, "", ""},
+		leasesMap:      {&quoratev1.LeaseSettings{}, "", ""},
+		autoApproveMap: {&quoratev1.AutoApprove{}, "", ""},
+		principalMap:   {&quoratev1.PrincipalLimit{}, "", ""},
+		accessMap:      {&quoratev1.AccessSection{}, "", ""},
+		certificateMap: {&quoratev1.CertificateRule{}, "", ""},
+		bindingMap:     {&quoratev1.Binding{}, "", ""},
+	} {
+		want := strings.Fields(c.keys)
+		fields := c.message.ProtoReflect().Descriptor().Fields()
+		for i := range fields.Len() {
+			if key := keyOf(fields.Get(i).Name()); !slices.Contains(strings.Fields(c.fields), key) {
+				want = append(want, key)
+			}
+		}
+		slices.Sort(want)
+		if keys := slices.Sorted(slices.Values(mapKeys[kind])); !slices.Equal(keys, want) {
+			t.Errorf("%T has the keys %v, and the fields\n%v", c.message, keys, want)
+		}
+	}
+	if most := bindingMap; len(mapKeys) != int(most)+1 {
+		t.Errorf("there are %d maps, and %d have keys", most+1, len(mapKeys))
 	}
 }

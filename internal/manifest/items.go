@@ -157,17 +157,13 @@ func (p *parser) parseTurns(what string, sections map[string]value) []*quoratev1
 			continue
 		}
 		turn := &quoratev1.ItemTurn{
-			State: p.parseState(
-				place,
-				"from",
-				parts,
-			),
-			NewState: p.parseState(place, "to", parts),
+			State:    p.parseState(place, "state", parts),
+			NewState: p.parseState(place, "new-state", parts),
 			AfterMs:  p.parseSpan(place, "after", parts, maxLifespan),
 		}
-		for _, key := range []string{"from", "to", "after"} {
+		for _, key := range []string{"state", "new-state", "after"} {
 			if _, found := parts[key]; !found {
-				p.addProblem(v.line, v.column, "%s has no %q: write {from: dirty, to: free, after: 5m}", place, key)
+				p.addProblem(v.line, v.column, "%s has no %q: write {state: dirty, new-state: free, after: 5m}", place, key)
 			}
 		}
 		if line, again := lines[turn.GetState()]; again {
@@ -200,8 +196,8 @@ func itemsValue(spec *quoratev1.ItemSpec) value {
 	turns := value{kind: kindList}
 	for _, t := range slices.SortedFunc(slices.Values(spec.GetTurns()), byState) {
 		turn := value{kind: kindMap}
-		turn.addText("from", t.GetState())
-		turn.addText("to", t.GetNewState())
+		turn.addText("state", t.GetState())
+		turn.addText("new-state", t.GetNewState())
 		turn.addSpan("after", t.GetAfterMs())
 		turns.items = append(turns.items, turn)
 	}

@@ -16,7 +16,7 @@ import (
 const leasesAndItems = `version: 1
 trees:
   ci:
-    leases: {ttl: 30m, max-ttl: 24h, grace: 30s}
+    leases: {default-ttl: 30m, max-ttl: 24h, grace: 30s}
     queueing: strict
     overtake: 1h30m
     resources:
@@ -27,7 +27,13 @@ trees:
           released: dirty
           expired: stale
           ttl: 1.5s
-          turns: [{from: dirty, to: free, after: 5m}, {from: stale, to: dirty, after: 1m30s}]
+          turns:
+            - state: dirty
+              new-state: free
+              after: 5m
+            - state: stale
+              new-state: dirty
+              after: 1m30s
           queueing: best-effort
       cluster: {items: {min: 1, max: 3, lifespan: 48h, retired: toBeDeleted, removed: tombstone}}
       cores: {unit: count}
@@ -85,54 +91,54 @@ func settings(keys string) string { return "trees: {t: {resources: {c: {unit: co
 
 func TestLeasesAndItemsSayWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
-		itemized("[a]"):                              `items of "r" is a map of expired, lifespan, max, min, names, queueing, released, removed, retired, state, ttl, turns, not a list`,
-		itemized("{name: [a]}"):                      `items of "r" has no key "name"; allowed are expired`,
-		itemized("{}"):                               `f:1:36: items of "r": say which there are, names: [a, b], or how many are made on demand, max: 3`,
-		itemized("{min: 1}"):                         `f:1:36: items of "r": say which there are`,
-		itemized("{names: []}"):                      `f:1:44: items of "r": the list of names is empty`,
-		itemized("{names: a}"):                       `f:1:44: names is a list, not "a"`,
-		itemized("{names: [a, a]}"):                  `f:1:48: names of items of "r": "a" is given twice; the first is in line 1`,
-		itemized("{names: [a/b]}"):                   `f:1:45: items of "r": "a/b" is not a valid item name: use 1 to 253 letters, digits and _ . @ + -`,
-		itemized("{names: [{a: b}]}"):                `names of items of "r": a name has 1 to 256 bytes`,
-		itemized("{names: [a], max: 3}"):             `f:1:54: items of "r" are named, so they are not made on demand: leave max out, or the names`,
-		itemized("{names: [a], lifespan: 1h}"):       `leave lifespan out, or the names`,
-		itemized("{names: [a], retired: old}"):       `leave retired out, or the names`,
-		itemized("{max: 3, retired: old}"):           `f:1:36: items of "r": retired, the state of items that are too many or too old, and removed`,
-		itemized("{max: 3, removed: old}"):           `come together: write both`,
-		itemized("{max: 3, retired: a, removed: a}"): `f:1:66: items of "r": retired and removed are both "a": name two states`,
-		itemized("{max: 0}"):                         `f:1:42: max of items of "r" is a number from 1 to 10000, not "0"`,
-		itemized("{max: 10001}"):                     `is a number from 1 to 10000, not "10001"`,
-		itemized("{max: 03}"):                        `is a number from 1 to 10000, not "03"`,
-		itemized("{max: {}}"):                        `is a number from 1 to 10000, not a map`,
-		itemized("{min: -1, max: 3}"):                `min of items of "r" is a number from 0 to 10000, not "-1"`,
-		itemized("{min: 4, max: 3}"):                 `f:1:50: items of "r": min, 4, is more than max, 3`,
-		itemized("{max: 3, lifespan: 2w}"):           `f:1:55: lifespan of items of "r": "2w" is not a duration: write days, hours, minutes and seconds, such as 30d, 48h, 1h30m or 90s`,
-		itemized("{max: 3, lifespan: 9000h}"):        `"9000h" is too long: the maximum is 8784h`,
-		itemized("{max: 3, ttl: 169h}"):              `"169h" is too long: the maximum is 168h`,
-		itemized("{max: 3, ttl: 0s}"):                `"0s" is not positive`,
-		itemized("{max: 3, ttl: -1s}"):               `"-1s" is not positive`,
-		itemized("{max: 3, ttl: 1us}"):               `"1us" is not a whole number of milliseconds`,
-		itemized("{max: 3, ttl: 30}"):                `"30" is not a duration`,
-		itemized("{max: 3, ttl: [30s]}"):             `ttl of items of "r" is a time, such as 90s, 30m, 1h30m or 30d, not a list`,
-		itemized("{max: 3, state: ''}"):              `state of items of "r" is the word for a state, such as free or dirty, of up to 63 bytes`,
-		itemized("{max: 3, expired: {}}"):            `expired of items of "r" is the word for a state`,
-		itemized("{max: 3, queueing: fifo}"):         `f:1:55: queueing of items of "r" must be strict or best-effort, not "fifo"`,
-		itemized("{max: 3, turns: {}}"):              `turns is a list, not a map`,
-		itemized("{max: 3, turns: [dirty]}"):         `turn 1 of items of "r" is a map of after, from, to, not "dirty"`,
-		itemized("{max: 3, turns: [{from: dirty}]}"): `turn 1 of items of "r" has no "to": write {from: dirty, to: free, after: 5m}`,
-		itemized("{max: 3, turns: [{from: a, to: b, after: 1m}, {from: a, to: c, after: 1m}]}"): `turn 2 of items of "r": there is already a turn from "a", in line 1`,
-		itemized("{max: 3, turns: [{from: a, to: a, after: 1m}]}"):                              `turn 1 of items of "r" leads from "a" to itself`,
-		"trees: {t: {resources: {r: {unit: items}}}}":                                           `the unit of "r" must be one of count, milli, bytes; named items are written {items: {names: [a, b]}}`,
-		"trees: {t: {resources: {r: {unit: count, items: {max: 1}}}}}":                          `f:1:25: resource "r" has a unit and items: leave one of them out`,
-		settings("leases: {}"):                       `f:1:52: leases of tree "t" are empty: write leases: {ttl: 30m}, or leave the line out`,
-		settings("leases: 30m"):                      `leases of tree "t" is a map of grace, max-ttl, ttl, not "30m"`,
-		settings("leases: {ttl: 2h, max-ttl: 1h}"):   `leases of tree "t": their ttl, 2h, is longer than their max-ttl, 1h`,
-		settings("leases: {grace: 61m}"):             `grace of leases of tree "t": "61m" is too long: the maximum is 1h`,
-		settings("overtake: 1000000h"):               `overtake of tree "t": "1000000h" is too long: the maximum is 168h`,
-		settings("queueing: {}"):                     `queueing of tree "t" must be strict or best-effort, not a map`,
-		settings("nodes: {n: {overtake: 1m}}"):       `node "n" has no key "overtake"`,
-		settings("nodes: {n: {leases: {ttl: 1m}}}"):  `node "n" has no key "leases"`,
-		settings("nodes: {n: {queueing: strictly}}"): `queueing of node "n" must be strict or best-effort, not "strictly"`,
+		itemized("[a]"):                               `items of "r" is a map of expired, lifespan, max, min, names, queueing, released, removed, retired, state, ttl, turns, not a list`,
+		itemized("{name: [a]}"):                       `items of "r" has no key "name"; allowed are expired`,
+		itemized("{}"):                                `f:1:36: items of "r": say which there are, names: [a, b], or how many are made on demand, max: 3`,
+		itemized("{min: 1}"):                          `f:1:36: items of "r": say which there are`,
+		itemized("{names: []}"):                       `f:1:44: items of "r": the list of names is empty`,
+		itemized("{names: a}"):                        `f:1:44: names is a list, not "a"`,
+		itemized("{names: [a, a]}"):                   `f:1:48: names of items of "r": "a" is given twice; the first is in line 1`,
+		itemized("{names: [a/b]}"):                    `f:1:45: items of "r": "a/b" is not a valid item name: use 1 to 253 letters, digits and _ . @ + -`,
+		itemized("{names: [{a: b}]}"):                 `names of items of "r": a name has 1 to 256 bytes`,
+		itemized("{names: [a], max: 3}"):              `f:1:54: items of "r" are named, so they are not made on demand: leave max out, or the names`,
+		itemized("{names: [a], lifespan: 1h}"):        `leave lifespan out, or the names`,
+		itemized("{names: [a], retired: old}"):        `leave retired out, or the names`,
+		itemized("{max: 3, retired: old}"):            `f:1:36: items of "r": retired, the state of items that are too many or too old, and removed`,
+		itemized("{max: 3, removed: old}"):            `come together: write both`,
+		itemized("{max: 3, retired: a, removed: a}"):  `f:1:66: items of "r": retired and removed are both "a": name two states`,
+		itemized("{max: 0}"):                          `f:1:42: max of items of "r" is a number from 1 to 10000, not "0"`,
+		itemized("{max: 10001}"):                      `is a number from 1 to 10000, not "10001"`,
+		itemized("{max: 03}"):                         `is a number from 1 to 10000, not "03"`,
+		itemized("{max: {}}"):                         `is a number from 1 to 10000, not a map`,
+		itemized("{min: -1, max: 3}"):                 `min of items of "r" is a number from 0 to 10000, not "-1"`,
+		itemized("{min: 4, max: 3}"):                  `f:1:50: items of "r": min, 4, is more than max, 3`,
+		itemized("{max: 3, lifespan: 2w}"):            `f:1:55: lifespan of items of "r": "2w" is not a duration: write days, hours, minutes and seconds, such as 30d, 48h, 1h30m or 90s`,
+		itemized("{max: 3, lifespan: 9000h}"):         `"9000h" is too long: the maximum is 8784h`,
+		itemized("{max: 3, ttl: 169h}"):               `"169h" is too long: the maximum is 168h`,
+		itemized("{max: 3, ttl: 0s}"):                 `"0s" is not positive`,
+		itemized("{max: 3, ttl: -1s}"):                `"-1s" is not positive`,
+		itemized("{max: 3, ttl: 1us}"):                `"1us" is not a whole number of milliseconds`,
+		itemized("{max: 3, ttl: 30}"):                 `"30" is not a duration`,
+		itemized("{max: 3, ttl: [30s]}"):              `ttl of items of "r" is a time, such as 90s, 30m, 1h30m or 30d, not a list`,
+		itemized("{max: 3, state: ''}"):               `state of items of "r" is the word for a state, such as free or dirty, of up to 63 bytes`,
+		itemized("{max: 3, expired: {}}"):             `expired of items of "r" is the word for a state`,
+		itemized("{max: 3, queueing: fifo}"):          `f:1:55: queueing of items of "r" must be strict or best-effort, not "fifo"`,
+		itemized("{max: 3, turns: {}}"):               `turns is a list, not a map`,
+		itemized("{max: 3, turns: [dirty]}"):          `turn 1 of items of "r" is a map of after, new-state, state, not "dirty"`,
+		itemized("{max: 3, turns: [{state: dirty}]}"): `turn 1 of items of "r" has no "new-state": write {state: dirty, new-state: free, after: 5m}`,
+		itemized("{max: 3, turns: [{state: a, new-state: b, after: 1m}, {state: a, new-state: c, after: 1m}]}"): `turn 2 of items of "r": there is already a turn from "a", in line 1`,
+		itemized("{max: 3, turns: [{state: a, new-state: a, after: 1m}]}"):                                      `turn 1 of items of "r" leads from "a" to itself`,
+		"trees: {t: {resources: {r: {unit: items}}}}":                                                           `the unit of "r" must be one of count, milli, bytes; named items are written {items: {names: [a, b]}}`,
+		"trees: {t: {resources: {r: {unit: count, items: {max: 1}}}}}":                                          `f:1:25: resource "r" has a unit and items: leave one of them out`,
+		settings("leases: {}"):                              `f:1:52: leases of tree "t" are empty: write leases: {default-ttl: 30m}, or leave the line out`,
+		settings("leases: 30m"):                             `leases of tree "t" is a map of default-ttl, grace, max-ttl, not "30m"`,
+		settings("leases: {default-ttl: 2h, max-ttl: 1h}"):  `leases of tree "t": their default-ttl, 2h, is longer than their max-ttl, 1h`,
+		settings("leases: {grace: 61m}"):                    `grace of leases of tree "t": "61m" is too long: the maximum is 1h`,
+		settings("overtake: 1000000h"):                      `overtake of tree "t": "1000000h" is too long: the maximum is 168h`,
+		settings("queueing: {}"):                            `queueing of tree "t" must be strict or best-effort, not a map`,
+		settings("nodes: {n: {overtake: 1m}}"):              `node "n" has no key "overtake"`,
+		settings("nodes: {n: {leases: {default-ttl: 1m}}}"): `node "n" has no key "leases"`,
+		settings("nodes: {n: {queueing: strictly}}"):        `queueing of node "n" must be strict or best-effort, not "strictly"`,
 	} {
 		if got, err := parseTrees("f", []byte(text)); err == nil || got != nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse answers %v, %v; want an error that says %q\n%s", got, err, want, text)
@@ -151,7 +157,7 @@ func TestItemBounds(t *testing.T) {
 	turns := func(n int) string {
 		var list []string
 		for i := range n {
-			list = append(list, fmt.Sprintf("{from: s%d, to: free, after: 1m}", i))
+			list = append(list, fmt.Sprintf("{state: s%d, new-state: free, after: 1m}", i))
 		}
 		return itemized("{max: 10000, turns: [" + strings.Join(list, ",") + "]}")
 	}

@@ -23,8 +23,8 @@
 //	            limits: {cores: 5}
 //
 // All keys of a tree: policy, forest, require-reason, require-principal, labels, leases, queueing, overtake, approvals,
-// resources, limits, defaults, applications, auto-approve, admins, bindings, principals, moves and nodes; all keys of a
-// node: policy, hard, labels, queueing, limits, defaults, borrow, lend, applications, auto-approve, admins, bindings,
+// resources, limits, defaults, applications, auto-approve, bindings, principals, moves and nodes; all keys of a
+// node: policy, hard, labels, queueing, limits, defaults, borrow, lend, applications, auto-approve, bindings,
 // principals and nodes. A resource has a unit, or items: their names, or how many are made on demand (min, max,
 // lifespan, retired, removed), and state, released, expired, ttl, turns and queueing. The messages Tree, Node and
 // ItemSpec of the API document them. Times are written as 90s, 30m, 1h30m or 30d.
@@ -48,14 +48,14 @@
 //	      url: https://token.actions.githubusercontent.com
 //	      audience: quorate.example.org
 //	      user: repository_id
-//	      require: {repository_owner_id: ["123456"]}
+//	      claim-rules: {repository_owner_id: ["123456"]}
 //	      groups: {deploy: {ref: [refs/heads/main]}}
 //	  certificates: [{name: zuul, user: zuul}] # or {dns: ci.example.org, user: ci}
 //	  bindings:
-//	    - {role: cluster-operator, to: [group corp/sre]}
+//	    - {role: cluster-operator, subjects: [group corp/sre]}
 //
 // The other keys of an issuer are keys-url, keys-file, algorithms and max-age; the other keys of a binding are
-// max-priority, unpreemptable, hold-as (any, or a list of names) and until, a time such as "2027-01-01T00:00:00Z".
+// max-priority, unpreemptable, hold-as (any, or a list of names) and ends, a time such as "2027-01-01T00:00:00Z".
 //
 // The text of a subtree is that of its node, with at, which names it, and units, which has the unit of each resource
 // that the text names (count, milli, bytes or items). It may have moves within the subtree, with whole paths:
@@ -93,9 +93,8 @@ const (
 	maxResources      = 512
 	maxLabels         = 32
 	maxLabelKey       = 63
-	maxText           = 256 // bytes of a label, a description, or the name of a principal
-	maxWord           = 63  // bytes of the name of a policy or a forest
-	maxAdmins         = 100
+	maxText           = 256  // bytes of a label, a description, or the name of a principal
+	maxWord           = 63   // bytes of the name of a policy or a forest
 	maxPrincipals     = 1000 // at one node
 	maxPrincipalNames = 1000 // users, and as many groups, of one entry
 	maxMoves          = 1000
@@ -162,11 +161,9 @@ func Problems(err error) []Error {
 // ApplyRequest returns the request that applies the manifest. It shares the messages of the manifest.
 func (m *Manifest) ApplyRequest() *quoratev1.ApplyTreesRequest {
 	r := &quoratev1.ApplyTreesRequest{Access: m.Access, Policies: m.Policies, Trees: m.Trees}
-	if m.At != nil {
-		r.Tree, r.Node = m.At.Tree, m.At.Node
-	}
-	if r.GetNode() != "" && len(m.Trees) == 1 {
-		r.Trees, r.Subtree = nil, m.Trees[0]
+	if m.At != nil && len(m.Trees) == 1 {
+		r.Subtree = &quoratev1.SubtreeText{Tree: m.At.Tree, Node: m.At.Node, Text: m.Trees[0]}
+		r.Trees = nil
 	}
 	return r
 }

@@ -22,8 +22,8 @@ type Manifest struct {
 }
 
 // Parse reads a manifest; errors use file as its name. Policies and trees are sorted by name, nodes by path, resources
-// and admins by name, and bindings and the access section are in the canonical form of package access. Principals and
-// moves keep the order of the text, which is significant.
+// by name, and bindings and the access section are in the canonical form of package access. Principals and moves keep
+// the order of the text, which is significant.
 //
 // The error joins an *Error for each of the first ten problems. The policies that trees name are not checked, because
 // only the server knows all that are defined. Without an access section that also applies to custom roles.
@@ -125,14 +125,13 @@ func (p *parser) parseTree(e entry) *quoratev1.Tree {
 		Approvals:        p.parseApprovals(what, sections),
 		Queueing:         root.GetQueueing(),
 		AutoApprove:      root.GetAutoApprove(),
-		WarnAt:           root.GetWarnAt(),
+		Thresholds:       root.GetThresholds(),
 		Policy:           root.GetPolicy(),
 		Limits:           root.GetLimits(),
 		Labels:           root.GetLabels(),
 		Principals:       root.GetPrincipals(),
 		Defaults:         root.GetDefaults(),
 		Applications:     root.GetApplications(),
-		Admins:           root.GetAdmins(),
 		Bindings:         root.GetBindings(),
 		Moves:            p.parseMoves(sections["moves"]),
 	}
@@ -187,12 +186,11 @@ func (p *parser) parseShared(what string, sections map[string]value, units map[s
 		Limits:       p.parseLimits(what, "limits", sections, units),
 		Defaults:     p.parseLimits(what, "defaults", sections, units),
 		Applications: p.parseApplications(what, sections),
-		Admins:       slices.Sorted(slices.Values(p.parseNames(what, "admins", sections, maxAdmins))),
 		Bindings:     bindingMessages(p.parseBindings(what, sections["bindings"], access.NodeScope)),
 		Principals:   p.parsePrincipals(what, sections["principals"], units),
 		Queueing:     p.parseQueueing(what, sections),
 		AutoApprove:  p.parseAutoApprove(what, sections),
-		WarnAt:       p.parseWarnAt(what, sections),
+		Thresholds:   p.parseThresholds(what, sections),
 	}
 }
 
@@ -250,10 +248,8 @@ func (p *parser) parseResource(e entry) *quoratev1.Resource {
 }
 
 func (p *parser) countedResource(name string, unit value) *quoratev1.Resource {
-	for known, word := range unitNames {
-		if known != quoratev1.Unit_UNIT_ITEMS && unit.kind == kindText && unit.text == word {
-			return &quoratev1.Resource{Name: name, Unit: known}
-		}
+	if known, found := unitOf(unit); found && known != quoratev1.Unit_UNIT_ITEMS {
+		return &quoratev1.Resource{Name: name, Unit: known}
 	}
 	p.addProblem(
 		unit.line,
@@ -277,6 +273,8 @@ func (p *parser) knownSections(what string, m value, kind mapKind) map[string]va
 		switch {
 		case slices.Contains(allowed, e.key):
 			found[e.key] = e.value
+		case insteadOfKeys[e.key] != "":
+			p.addProblem(e.line, e.column, "%s has no key %q; %s", what, e.key, insteadOfKeys[e.key])
 		default:
 			p.addProblem(e.line, e.column, "%s has no key %q; allowed are %s", what, e.key, strings.Join(allowed, ", "))
 		}

@@ -19,11 +19,12 @@ func FuzzParseManifest(f *testing.F) {
 		f.Add(string(text))
 	}
 	f.Add(tree("      a: {labels: {x: \"\\u00e9\", 'y''s': z}}\n      b: {}\n"))
-	f.Add("trees:\n  t:\n    admins:\n    - ann\n    - 'b c'\n    principals:\n      - users: [\"*\", x]\n     " +
+	f.Add("trees:\n  t:\n    labels: {}\n    thresholds:\n    - 80%\n    - '95%'\n    " +
+		"principals:\n      - users: [\"*\", x]\n     " +
 		"   limits: {}\n")
 	f.Add(leasesAndItems)
 	f.Add(allOfAccess)
-	f.Add("access: {roles: {a: {verbs: [hold]}}, bindings: [{role: a, to: [everyone], hold-as: any, until: \"\"}]}\n")
+	f.Add("access: {roles: {a: {verbs: [hold]}}, bindings: [{role: a, subjects: [everyone], hold-as: any, ends: \"\"}]}\n")
 	f.Add("{\"trees\": {\"t\": {\"resources\": {\"cores\": {\"unit\": \"count\"}}}}}")
 	f.Fuzz(func(t *testing.T, text string) {
 		root, err := readText("f", []byte(text))

@@ -107,16 +107,25 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"a directive":       {"%YAML 1.2\n---\ntrees: {}\n", "f:1:1: directives"},
 		"a tree is a number": {
 			"trees: {t: 5}",
-			`f:1:12: tree "t" is a map of admins, applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, moves, nodes, overtake, policy, principals, queueing, require-principal, require-reason, resources, tenants-see, warn-at, not "5"`,
+			`f:1:12: tree "t" is a map of applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, moves, nodes, overtake, policy, principals, queueing, require-principal, require-reason, resources, tenants-see, thresholds, not "5"`,
 		},
 		"trees is a text": {"trees: cern", `f:1:8: trees is a map of names, not "cern"`},
 		"an unknown key": {
 			"trees: {t: {resources: {c: {unit: count}}, nods: {}}}",
-			`f:1:44: tree "t" has no key "nods"; allowed are admins, applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, moves, nodes, overtake, policy, principals, queueing, require-principal, require-reason, resources, tenants-see, warn-at`,
+			`f:1:44: tree "t" has no key "nods"; allowed are applications, approvals, auto-approve, bindings, defaults, forest, labels, leases, limits, moves, nodes, overtake, policy, principals, queueing, require-principal, require-reason, resources, tenants-see, thresholds`,
+		},
+		"admins of a tree": {
+			"trees: {t: {resources: {c: {unit: count}}, admins: [ann]}}",
+			`f:1:44: tree "t" has no key "admins"; bindings say who may set limits; write bindings: [{role: limit-admin, subjects: [user corp/ann]}]`,
+		},
+		"admins of a node": {tree("      a: {admins: [ann]}\n"), `f:5:11: node "a" has no key "admins"; bindings say`},
+		"setters of a policy": {
+			"policies: {lab: {base: strict, setters: parent}}",
+			`f:1:32: policy "lab" has no key "setters"; bindings say who may set limits below their node`,
 		},
 		"a node's unknown key": {
 			tree("      a: {resources: {}}\n"),
-			`f:5:11: node "a" has no key "resources"; allowed are admins, applications, auto-approve, bindings, borrow, defaults, hard, labels, lend, limits, nodes, policy, principals, queueing, warn-at`,
+			`f:5:11: node "a" has no key "resources"; allowed are applications, auto-approve, bindings, borrow, defaults, hard, labels, lend, limits, nodes, policy, principals, queueing, thresholds`,
 		},
 		"a duplicate tree": {"trees:\n  t: {}\n  t: {}\n", `f:3:3: "t" is given twice; the first is in line 2`},
 		"a duplicate node": {
@@ -256,8 +265,8 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"an unusual line break": {tree("      a: {policy: x\u2028 y}\n"), "f:5:19: a value must be on one line"},
 		"no space":              {tree("      a: {limits:{cores: 1}}\n"), "f:5:18: a space is missing after the colon"},
 		"a star": {
-			tree("      a: {admins: [*]}\n"),
-			`f:5:20: "*" cannot begin a value: put it in quotes`,
+			tree("      a: {hard: [*]}\n"),
+			`f:5:18: "*" cannot begin a value: put it in quotes`,
 		},
 		"a tab":               {"trees:\n\tt: {}\n", "f:2:1: a tab is not indentation: use blanks"},
 		"a colon for a value": {tree("      a: :\n"), `f:5:10: ":" cannot begin a value`},

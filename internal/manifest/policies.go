@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
@@ -20,7 +23,7 @@ func (p *parser) parsePolicies(policies value) []*quoratev1.Policy {
 			p.failName(e, "policy", "_ . @ + -")
 			continue
 		}
-		parsed = append(parsed, policyMessage(p.parsePolicy(e)))
+		parsed = append(parsed, PolicyMessage(p.parsePolicy(e)))
 	}
 	slices.SortFunc(parsed, func(a, b *quoratev1.Policy) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return parsed
@@ -64,24 +67,42 @@ func (p *parser) policyWord(name, key string, sections map[string]value) string 
 	return v.text
 }
 
-func policyMessage(s quota.PolicySpec) *quoratev1.Policy {
-	return &quoratev1.Policy{
-		Name: s.Name, Base: s.Base, Unset: s.Unset, Sum: s.Sum, ChildLimit: s.ChildLimit, UnknownNodes: s.UnknownNodes,
-		ClaimsAt: s.ClaimsAt, Borrowing: s.Borrowing, Preemption: s.Preemption, Setters: s.Setters,
+// PolicyMessage converts a definition. Each switch of the table is a field of the message, and the values of an enum
+// are those of the table in the same order; a test compares them.
+func PolicyMessage(s quota.PolicySpec) *quoratev1.Policy {
+	m := &quoratev1.Policy{Name: s.Name, Base: s.Base}
+	for _, sw := range policy.Switches() {
+		if number := slices.Index(sw.Values, *sw.Field(&s)) + 1; number > 0 {
+			m.ProtoReflect().Set(fieldOf(sw), protoreflect.ValueOfEnum(protoreflect.EnumNumber(number)))
+		}
 	}
+	return m
 }
 
-func policySpec(m *quoratev1.Policy) quota.PolicySpec {
-	return quota.PolicySpec{
-		Name: m.GetName(), Base: m.GetBase(), Unset: m.GetUnset(), Sum: m.GetSum(), ChildLimit: m.GetChildLimit(),
-		UnknownNodes: m.GetUnknownNodes(), ClaimsAt: m.GetClaimsAt(), Borrowing: m.GetBorrowing(),
-		Preemption: m.GetPreemption(), Setters: m.GetSetters(),
+// PolicySpec is the inverse of PolicyMessage. A value that does not exist becomes a word that no switch has.
+func PolicySpec(m *quoratev1.Policy) quota.PolicySpec {
+	spec := quota.PolicySpec{Name: m.GetName(), Base: m.GetBase()}
+	for _, sw := range policy.Switches() {
+		number := int(m.ProtoReflect().Get(fieldOf(sw)).Enum())
+		switch {
+		case number > 0 && number <= len(sw.Values):
+			*sw.Field(&spec) = sw.Values[number-1]
+		case number != 0:
+			*sw.Field(&spec) = strconv.Itoa(number)
+		}
 	}
+	return spec
 }
 
-// DescribeSwitches says which switches of its base a policy changes: "sum unchecked, setters ancestors".
+// fieldOf is the field of a switch in the message.
+func fieldOf(s *policy.Switch) protoreflect.FieldDescriptor {
+	name := protoreflect.Name(strings.ReplaceAll(s.Name, "-", "_"))
+	return (&quoratev1.Policy{}).ProtoReflect().Descriptor().Fields().ByName(name)
+}
+
+// DescribeSwitches says which switches of its base a policy changes: "unset unlimited, sum unchecked".
 func DescribeSwitches(m *quoratev1.Policy) string {
-	spec := policySpec(m)
+	spec := PolicySpec(m)
 	var parts []string
 	for _, s := range policy.Switches() {
 		if word := *s.Field(&spec); word != "" {
@@ -94,7 +115,7 @@ func DescribeSwitches(m *quoratev1.Policy) string {
 func policiesValue(policies []*quoratev1.Policy) value {
 	all := value{kind: kindMap}
 	for _, m := range policies {
-		spec := policySpec(m)
+		spec := PolicySpec(m)
 		v := value{kind: kindMap}
 		v.addText("base", spec.Base)
 		for _, s := range policy.Switches() {

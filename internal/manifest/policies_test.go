@@ -1,10 +1,12 @@
 package manifest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
@@ -31,10 +33,9 @@ func TestParsePolicies(t *testing.T) {
     sum: unchecked
     child-limit: within-parent
     unknown-nodes: count-at-ancestor
-    claims-at: leaves
+    claim-nodes: leaves
     borrowing: soft
     preemption: all
-    setters: ancestors
 trees:
   cern:
     policy: lab
@@ -46,11 +47,16 @@ trees:
 	}
 	want := []*quoratev1.Policy{
 		{
-			Name: "lab", Base: "strict", Unset: "zero", Sum: "unchecked", ChildLimit: "within-parent",
-			UnknownNodes: "count-at-ancestor", ClaimsAt: "leaves", Borrowing: "soft", Preemption: "all",
-			Setters: "ancestors",
+			Name: "lab", Base: "strict",
+			Unset:        quoratev1.UnsetRule_UNSET_RULE_ZERO,
+			Sum:          quoratev1.SumRule_SUM_RULE_UNCHECKED,
+			ChildLimit:   quoratev1.ChildLimitRule_CHILD_LIMIT_RULE_WITHIN_PARENT,
+			UnknownNodes: quoratev1.UnknownNodesRule_UNKNOWN_NODES_RULE_COUNT_AT_ANCESTOR,
+			ClaimNodes:   quoratev1.ClaimNodesRule_CLAIM_NODES_RULE_LEAVES,
+			Borrowing:    quoratev1.BorrowingRule_BORROWING_RULE_SOFT,
+			Preemption:   quoratev1.PreemptionRule_PREEMPTION_RULE_ALL,
 		},
-		{Name: "pool", Base: "borrowing", Preemption: "lower-priority"},
+		{Name: "pool", Base: "borrowing", Preemption: quoratev1.PreemptionRule_PREEMPTION_RULE_LOWER_PRIORITY},
 	}
 	if diff := cmp.Diff(want, got.Policies, protocmp.Transform()); diff != "" {
 		t.Errorf("policies (-want +got):\n%s", diff)
@@ -70,10 +76,9 @@ policies:
     sum: unchecked
     child-limit: within-parent
     unknown-nodes: count-at-ancestor
-    claims-at: leaves
+    claim-nodes: leaves
     borrowing: soft
     preemption: all
-    setters: ancestors
   pool: {base: borrowing, preemption: lower-priority}
 trees:
   cern:
@@ -100,12 +105,12 @@ func TestParseSaysWhatIsWrongWithPolicies(t *testing.T) {
 	const names = "borrowing, capped, cohort, nested, open, project, strict"
 	for text, want := range map[string]string{
 		"lab: {base: strict, summ: maybe}": `f:2:23: policy "lab" has no key "summ"; allowed are base, unset, sum, ` +
-			"child-limit, unknown-nodes, claims-at, borrowing, preemption, setters",
+			"child-limit, unknown-nodes, claim-nodes, borrowing, preemption",
 		"lab: {sum: unchecked}": "f:2:3: policy lab has no base, whose other switches it keeps; name one of " + names,
 		"lab: {base: lenient}": `f:2:15: the base of policy lab is a built-in policy, which "lenient" is not; ` +
 			"there are " + names,
-		"lab: strict": `f:2:8: policy "lab" is a map of base, unset, sum, child-limit, unknown-nodes, claims-at, ` +
-			`borrowing, preemption, setters, not "strict"`,
+		"lab: strict": `f:2:8: policy "lab" is a map of base, unset, sum, child-limit, unknown-nodes, claim-nodes, ` +
+			`borrowing, preemption, not "strict"`,
 		"strict: {base: open}": `f:2:3: policy "strict" is built in and never changes: define a policy of another name`,
 		"a/b: {base: open}": `f:2:3: "a/b" is not a valid policy name: use 1 to 63 letters, digits and _ . @ + -, ` +
 			"beginning with a letter, digit or _",
@@ -117,7 +122,7 @@ func TestParseSaysWhatIsWrongWithPolicies(t *testing.T) {
 		"lab: {base: {}, sum: unchecked}": `f:2:15: base of policy "lab" is a word, not a map`,
 		"lab: {base: open}\n  lab: {}":    "f:3:3: ",
 		"lab: {base: open, base: open}":   "f:2:21: ",
-		"lab: {base: strict, setters: parent, preemption: all}": "f:2:52: in policy lab, preemption: all excludes " +
+		"lab: {base: strict, sum: unchecked, preemption: all}": "f:2:51: in policy lab, preemption: all excludes " +
 			"borrowing: none (of the base strict), because without soft borrowing only limits are in the way of a " +
 			"claim; use borrowing: soft, or preemption: none",
 		"lab: {base: borrowing, borrowing: none}": "f:2:37: in policy lab, preemption: all (of the base borrowing) " +
@@ -160,13 +165,13 @@ func checkPolicyRoundTrip(t *rapid.T) {
 		Name: rapid.StringMatching(nodeName().String()).Draw(t, "name"),
 		Base: rapid.SampledFrom(strings.Split(policy.Presets().Names(), ", ")).Draw(t, "base"),
 	}
-	spec := policySpec(m)
+	spec := PolicySpec(m)
 	for _, s := range policy.Switches() {
 		*s.Field(&spec) = rapid.SampledFrom(append([]string{""}, s.Values...)).Draw(t, s.Name)
 	}
 	_, problem := policy.Presets().Define(spec)
 	builtIn := policy.Presets()[spec.Name] != nil
-	wanted := &Manifest{Policies: []*quoratev1.Policy{policyMessage(spec)}}
+	wanted := &Manifest{Policies: []*quoratev1.Policy{PolicyMessage(spec)}}
 	text, err := Format(wanted)
 	if (err == nil) != (problem == nil && !builtIn) {
 		t.Fatalf("%+v: %v, but the definition is %+v", spec, err, problem)
@@ -183,5 +188,30 @@ func checkPolicyRoundTrip(t *rapid.T) {
 	}
 	if again, err := Format(got); err != nil || string(again) != string(text) {
 		t.Fatalf("written again: %s, %v", again, err)
+	}
+}
+
+// The table of switches is the one source: its names are fields of the API, and its values those of the enums.
+func TestSwitchesAreEnumsOfTheAPI(t *testing.T) {
+	for _, s := range policy.Switches() {
+		field := fieldOf(s)
+		if field == nil || field.Enum() == nil {
+			t.Errorf("the switch %s is not an enum of the API", s.Name)
+			continue
+		}
+		var words []string
+		values := field.Enum().Values()
+		prefix := strings.TrimSuffix(string(values.ByNumber(0).Name()), "UNSPECIFIED")
+		for i := 1; i < values.Len(); i++ {
+			word := strings.TrimPrefix(string(values.ByNumber(protoreflect.EnumNumber(i)).Name()), prefix)
+			words = append(words, strings.ToLower(strings.ReplaceAll(word, "_", "-")))
+		}
+		if !slices.Equal(words, s.Values) {
+			t.Errorf("%s has the values %v, and %v in the API", s.Name, s.Values, words)
+		}
+	}
+	spec := PolicySpec(&quoratev1.Policy{Name: "lab", Base: "strict", Sum: 99})
+	if _, problem := policy.Presets().Define(spec); problem == nil || problem.Field != "sum" {
+		t.Errorf("a value that does not exist is %+v", problem)
 	}
 }

@@ -20,7 +20,7 @@ func (p *parser) parsePrincipal(what string, v value, units map[string]quoratev1
 	limit := &quoratev1.PrincipalLimit{
 		Users:        p.parseNames(what, "users", sections, maxPrincipalNames),
 		Groups:       p.parseNames(what, "groups", sections, maxPrincipalNames),
-		Limits:       p.parseAmounts(what, sections, units),
+		Limits:       p.parseBounds(what, sections, units),
 		Applications: p.parseApplications(what, sections),
 		Description:  p.parseDescription(what, sections),
 	}
@@ -33,29 +33,23 @@ func (p *parser) parsePrincipal(what string, v value, units map[string]quoratev1
 	return limit
 }
 
-// parseAmounts reads limits that must be amounts: a principal without a limit for a resource is not listed.
-func (p *parser) parseAmounts(
+// parseBounds reads limits of a user or group: a resource that is not listed is unlimited.
+func (p *parser) parseBounds(
 	what string,
 	sections map[string]value,
 	units map[string]quoratev1.Unit,
-) map[string]int64 {
-	var parsed map[string]int64
+) map[string]*quoratev1.Limit {
+	var parsed map[string]*quoratev1.Limit
 	for _, e := range p.registeredEntries(what, "limits", sections, units) {
-		v := e.value
-		if v.kind != kindText || v.text == unlimitedWord || v.text == unsetWord {
-			p.addProblem(v.line, v.column, "%s, limit of %q: it is a quantity, not %s; leave the line out for no limit",
-				what, e.key, v.describeValue())
-			continue
-		}
-		amount, err := ParseQuantity(v.text, units[e.key])
+		limit, err := parseBound(e.value, units[e.key])
 		if err != nil {
-			p.addProblem(v.line, v.column, "%s, limit of %q: %v", what, e.key, err)
+			p.addProblem(e.value.line, e.value.column, "%s, limit of %q: %v", what, e.key, err)
 			continue
 		}
 		if parsed == nil {
-			parsed = map[string]int64{}
+			parsed = map[string]*quoratev1.Limit{}
 		}
-		parsed[e.key] = amount
+		parsed[e.key] = limit
 	}
 	return parsed
 }

@@ -22,13 +22,13 @@ trees:
     policy: "on"
     require-reason: true
     labels: {release: "1.10", mode: "0755", "null": "~", when: "2027-01-01", at: "12:30", "y": "n", plain: 12}
-    leases: {ttl: 30m, max-ttl: 7d}
+    leases: {default-ttl: 30m, max-ttl: 7d}
     overtake: 90s
-    warn-at: none
+    thresholds: none
     resources: {cores: {unit: milli}, memory: {unit: bytes}, "1e3": {unit: count}}
     limits: {cores: 1.50, memory: 1000000, "1e3": unlimited}
     auto-approve: {at-most: 20%, every: 30d}
-    bindings: [{role: viewer, to: [user corp/ann], until: "2027-01-01T00:00:00Z"}]
+    bindings: [{role: viewer, subjects: [user corp/ann], ends: "2027-01-01T00:00:00Z"}]
     principals: [{users: ["1_000", "0x10", "off"], limits: {memory: 123456789}}]
     nodes: {"010": {limits: {cores: 0.5, memory: 4503599627370496}}, 2024: {}}
 `

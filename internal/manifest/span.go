@@ -151,15 +151,15 @@ func (p *parser) parseLeases(what string, sections map[string]value) *quoratev1.
 	place := "leases of " + what
 	terms := p.knownSections(place, v, leasesMap)
 	if v.kind == kindMap && len(v.entries) == 0 {
-		p.addProblem(v.line, v.column, "%s are empty: write leases: {ttl: 30m}, or leave the line out", place)
+		p.addProblem(v.line, v.column, "%s are empty: write leases: {default-ttl: 30m}, or leave the line out", place)
 	}
 	settings := &quoratev1.LeaseSettings{
-		DefaultTtlMs: p.parseSpan(place, "ttl", terms, maxTTL),
+		DefaultTtlMs: p.parseSpan(place, "default-ttl", terms, maxTTL),
 		MaxTtlMs:     p.parseSpan(place, "max-ttl", terms, maxTTL),
 		GraceMs:      p.parseSpan(place, "grace", terms, maxGrace),
 	}
 	if most := settings.GetMaxTtlMs(); most > 0 && settings.GetDefaultTtlMs() > most {
-		p.addProblem(v.line, v.column, "%s: their ttl, %s, is longer than their max-ttl, %s",
+		p.addProblem(v.line, v.column, "%s: their default-ttl, %s, is longer than their max-ttl, %s",
 			place, formatSpan(settings.GetDefaultTtlMs()), formatSpan(most))
 	}
 	return settings
@@ -167,7 +167,7 @@ func (p *parser) parseLeases(what string, sections map[string]value) *quoratev1.
 
 func leasesValue(s *quoratev1.LeaseSettings) value {
 	v := value{kind: kindMap}
-	v.addSpan("ttl", s.GetDefaultTtlMs())
+	v.addSpan("default-ttl", s.GetDefaultTtlMs())
 	v.addSpan("max-ttl", s.GetMaxTtlMs())
 	v.addSpan("grace", s.GetGraceMs())
 	return v

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/quantity"
 )
 
 // Subtree names a node and everything below it.
@@ -65,12 +66,8 @@ func (p *parser) parseUnits(units value) ([]*quoratev1.Resource, map[string]quor
 }
 
 func unitOf(v value) (quoratev1.Unit, bool) {
-	for unit, word := range unitNames {
-		if v.kind == kindText && v.text == word {
-			return unit, true
-		}
-	}
-	return quoratev1.Unit_UNIT_UNSPECIFIED, false
+	unit, found := quantity.UnitOf(v.text)
+	return unit, found && v.kind == kindText
 }
 
 func subtreeEntries(m *Manifest) ([]entry, error) {
@@ -91,7 +88,7 @@ func subtreeEntries(m *Manifest) ([]entry, error) {
 	byName := func(a, b *quoratev1.Resource) int { return cmp.Compare(a.GetName(), b.GetName()) }
 	for _, r := range slices.SortedFunc(slices.Values(t.GetResources()), byName) {
 		f.units[r.GetName()] = r.GetUnit()
-		units.addText(r.GetName(), UnitName(r.GetUnit()))
+		units.addText(r.GetName(), quantity.UnitName(r.GetUnit()))
 	}
 	node, err := f.nodeValue(t.GetNodes()[top])
 	if err != nil {

@@ -24,10 +24,9 @@ defaults: {cpu: 1}
 borrow: {cpu: 3}
 lend: {memory: 16Gi}
 applications: 7
-admins: [ann, bob]
 bindings:
   - role: holder
-    to: ["account ci"]
+    subjects: ["account ci"]
 principals:
   - users: [ann]
     limits: {cpu: 1}
@@ -88,7 +87,7 @@ func TestParseSaysWhatIsWrongWithSubtrees(t *testing.T) {
 		"at: cern:atlas/\n":                      "f:1:5: at must name",
 		"at: cern:/atlas\n":                      "f:1:5: at must name",
 		"at: -:atlas\n":                          "f:1:5: at must name",
-		"at: t:a\ntrees: {}\n":                   `f:2:1: the text of a subtree has no key "trees"; allowed are admins`,
+		"at: t:a\ntrees: {}\n":                   `f:2:1: the text of a subtree has no key "trees"; allowed are applications`,
 		"at: t:a\nresources: {}\n":               `f:2:1: the text of a subtree has no key "resources"`,
 		"at: t:a\naccess: {}\n":                  `f:2:1: the text of a subtree has no key "access"`,
 		"at: t:a\nlimits: {c: 5}\n":              `f:2:10: node "a" limits "c", which its tree does not register`,

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/quantity"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/policy"
 )
@@ -65,7 +66,7 @@ type origin struct {
 func policiesOf(m *Manifest) map[string]*policy.Policy {
 	known := maps.Clone(map[string]*policy.Policy(policy.Presets()))
 	for _, message := range m.Policies {
-		if defined, problem := policy.Presets().Define(policySpec(message)); problem == nil {
+		if defined, problem := policy.Presets().Define(PolicySpec(message)); problem == nil {
 			known[message.GetName()] = defined
 		}
 	}
@@ -103,13 +104,15 @@ func (c *limitChecker) checkNode(kind, policyName string, n *quoratev1.Node) {
 	for _, principal := range n.GetPrincipals() {
 		for _, resource := range slices.Sorted(maps.Keys(principal.GetLimits())) {
 			most, limited := n.GetLimits()[resource].GetValue().(*quoratev1.Limit_Amount)
-			if own := principal.GetLimits()[resource]; limited && own > most.Amount {
+			own, bounded := Bound(principal.GetLimits()[resource])
+			if limited && bounded && own > most.Amount {
 				unit := c.units[resource]
-				c.addWarning(principal, resource, FormatQuantity(own, unit), kind, FormatQuantity(most.Amount, unit))
+				c.addWarning(principal, resource, quantity.Format(own, unit), kind, quantity.Format(most.Amount, unit))
 			}
 		}
-		if most := n.GetApplications(); most > 0 && principal.GetApplications() > most {
-			c.addWarning(principal, "applications", strconv.FormatInt(principal.GetApplications(), 10),
+		own, bounded := Bound(principal.GetApplications())
+		if most, limited := Bound(n.GetApplications()); limited && bounded && own > most {
+			c.addWarning(principal, "applications", strconv.FormatInt(own, 10),
 				kind, strconv.FormatInt(most, 10))
 		}
 	}

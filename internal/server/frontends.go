@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
+	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/compat/boskos"
 	keystone "github.com/quorate/quorate/compat/keystone/rest"
 	"github.com/quorate/quorate/compat/yunikorn"
@@ -90,6 +92,12 @@ func apiFrontEnds(s Settings) []rpc.FrontEnd {
 	return list
 }
 
+// keystoneTrees are the calls that the front end "keystone" makes.
+type keystoneTrees struct {
+	quoratev1connect.TreeServiceClient
+	adminv1connect.ConfigurationServiceClient
+}
+
 // newFrontEnd has the handler of a front end on the address of the API.
 func newFrontEnd(name string) rpc.FrontEnd {
 	switch name {
@@ -97,7 +105,7 @@ func newFrontEnd(name string) rpc.FrontEnd {
 		return rpc.FrontEnd{ //nolint:gosec // TokenHeader is the name of a header
 			Name: name, TokenHeader: "X-Auth-Token", WriteError: keystone.WriteError, NeedsCaller: keystone.NeedsCaller,
 			New: func(s rpc.Services) http.Handler {
-				return keystone.NewHandler(s.Trees, keystone.Options{Caller: rpc.CallerName})
+				return keystone.NewHandler(keystoneTrees{s.Trees, s.Configuration}, keystone.Options{Caller: rpc.CallerName})
 			},
 		}
 	case yunikornName:

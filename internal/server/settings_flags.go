@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 const (
@@ -53,7 +55,7 @@ func (s setting) addFlag(f *pflag.FlagSet) {
 	case *float64:
 		f.Float64(s.key, 0, s.help)
 	case *time.Duration:
-		f.Duration(s.key, 0, s.help)
+		f.Var(new(spanFlag), s.key, s.help)
 	case *[]string:
 		f.StringSlice(s.key, nil, s.help)
 	default:
@@ -68,6 +70,26 @@ func (s setting) addFlag(f *pflag.FlagSet) {
 		panic(fmt.Sprintf("the setting %s: %v", s.key, fault))
 	}
 }
+
+// spanFlag is a flag with a time, in days too. It is of the type of pflag's durations for those that read it.
+type spanFlag time.Duration
+
+// Set parses a time.
+func (f *spanFlag) Set(text string) error {
+	d, err := manifest.ParseDuration(text)
+	if err == nil {
+		*f = spanFlag(d)
+	}
+	return err //nolint:wrapcheck // callers word it
+}
+
+// String writes the time as package time reads it.
+func (f *spanFlag) String() string { return time.Duration(*f).String() }
+
+// Type is that of pflag's durations.
+func (*spanFlag) Type() string { return "duration" }
+
+func (s setting) isTime() bool { return s.field.Type == reflect.TypeFor[time.Duration]() }
 
 func (s setting) isList() bool { return s.field.Type.Kind() == reflect.Slice }
 

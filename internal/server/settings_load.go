@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/quorate/quorate/cluster/host"
+	"github.com/quorate/quorate/internal/manifest"
 	"github.com/quorate/quorate/internal/yamldoc"
 )
 
@@ -50,11 +51,45 @@ func readSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 			return Settings{}, fmt.Errorf("reading the settings: %w", err)
 		}
 	}
+	if err := readTimes(k); err != nil {
+		return Settings{}, fmt.Errorf("reading the settings: %w", err)
+	}
 	var s Settings
 	if err := k.Unmarshal("", &s); err != nil {
 		return Settings{}, fmt.Errorf("reading the settings: %w", err)
 	}
 	return s, nil
+}
+
+// readTimes replaces the times of the environment, which may have days, as in 1d12h: package time does not read those.
+func readTimes(k *koanf.Koanf) error {
+	for _, field := range settingFields() {
+		text, isText := k.Get(field.key).(string)
+		if !isText || !field.isTime() {
+			continue
+		}
+		d, err := manifest.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("%s: %.64q is not a time: write days, hours, minutes and seconds, such as 7d, 1h30m or 90s",
+				field.key, text)
+		}
+		if err := k.Set(field.key, d); err != nil {
+			return err //nolint:wrapcheck // callers say what they were doing
+		}
+	}
+	return nil
+}
+
+// writeDaysAsHours rewrites the times of a configuration file that have days, for the same reason.
+func writeDaysAsHours(document *yamldoc.Document) {
+	known := settingsByKey()
+	for key, value := range document.All() {
+		if field, isSetting := known[key]; isSetting && field.isTime() {
+			if d, err := manifest.ParseDuration(value.Value); err == nil {
+				value.Value = d.String()
+			}
+		}
+	}
 }
 
 // configFile is empty if neither --config nor QUORATE_SERVER_CONFIG names one.
@@ -107,6 +142,9 @@ const maxConfigFile = 1 << 20
 func decodeYAML(path string, text []byte, out any) (*yamldoc.Document, error) {
 	document, err := yamldoc.Read(text, yamldoc.Rules{Bytes: maxConfigFile, Depth: 100, Values: 1 << 17, Aliases: 1000})
 	if err == nil {
+		if _, isSettings := out.(*Settings); isSettings {
+			writeDaysAsHours(document)
+		}
 		err = document.Decode(out)
 	}
 	var at *yamldoc.Error

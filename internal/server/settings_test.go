@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/pflag"
@@ -72,6 +73,28 @@ func TestWhichSettingWins(t *testing.T) {
 	if _, err = loadWith(t, []string{"QUORATE_SERVER_BOOTSTRAP_EXPECT=three"}, "--config",
 		file); err == nil || !strings.Contains(err.Error(), "bootstrap-expect") {
 		t.Errorf("a word for a number: %v", err)
+	}
+}
+
+// TestTimesHaveDays: times are written with days wherever a setting comes from, and a faulty one is named.
+func TestTimesHaveDays(t *testing.T) {
+	file := t.TempDir() + "/quorate.yaml"
+	text := []byte("id: a\ndata-dir: a\nbackup-every: 2d\nraise-level-after: 90m\n")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := loadWith(t, []string{"QUORATE_SERVER_REMOVE_DEAD_AFTER=1d12h"}, "--config", file, "--checkpoint-every", "7d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := [...]time.Duration{s.BackupEvery, s.RaiseLevelAfter, s.RemoveDeadAfter, s.CheckpointEvery}
+	want := [...]time.Duration{48 * time.Hour, 90 * time.Minute, 36 * time.Hour, 168 * time.Hour}
+	if got != want {
+		t.Errorf("times are %v, want %v", got, want)
+	}
+	_, err = loadWith(t, []string{"QUORATE_SERVER_BACKUP_EVERY=1 day"}, "--config", file)
+	if err == nil || !strings.Contains(err.Error(), `backup-every: "1 day" is not a time: write days`) {
+		t.Errorf("a faulty time: %v", err)
 	}
 }
 

@@ -72,7 +72,7 @@ func isReady(client *http.Client, url string) bool {
 // leads reports whether the server itself says that it leads: others may name a leader that has just ended.
 func (s *Server) leads(client *http.Client) bool {
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost,
-		s.URL()+"/quorate.v1.ClusterService/GetStatus", strings.NewReader(`{"local": true}`))
+		s.URL()+"/quorate.admin.v1.ClusterService/GetStatus", strings.NewReader(`{}`))
 	if err != nil {
 		return false
 	}

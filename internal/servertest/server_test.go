@@ -26,12 +26,12 @@ func TestClusterLosesItsLeader(t *testing.T) {
 	}
 	others[0].Run(t, "account", "list") // by one that runs
 	first.Restart(t)
-	var status struct{ Members []struct{ Reachable bool } }
-	if err := json.Unmarshal([]byte(first.Run(t, "status", "-o", "json")), &status); err != nil {
+	var list struct{ Members []struct{ Reachable bool } }
+	if err := json.Unmarshal([]byte(first.Run(t, "member", "list", "-o", "json")), &list); err != nil {
 		t.Fatal(err)
 	}
-	if len(status.Members) != 3 {
-		t.Errorf("the restarted server knows %v", status.Members)
+	if len(list.Members) != 3 {
+		t.Errorf("the restarted server knows %v", list.Members)
 	}
 	out, err := c.Try(t, "nonsense")
 	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || out != "" || !strings.Contains(err.Error(), "unknown") {

@@ -30,7 +30,7 @@ func privateTree(world int, policy string, reader access.Binding) []quota.TreeSp
 	holds.MaxPriority, holds.HoldAs = 9, access.Holders{Any: true}
 	both := access.CanonicalBindings([]access.Binding{everything, holds})
 	nodes := []quota.NodeSpec{
-		{Policy: policy, Limits: cores(60), Bindings: both, WarnAt: quota.WarnAt{Percents: []int{50, 90}}},
+		{Policy: policy, Limits: cores(60), Bindings: both, Thresholds: quota.Thresholds{Percents: []int{50, 90}}},
 		{Path: "a", Limits: cores(20), Bindings: access.CanonicalBindings([]access.Binding{reader, bind("holder", "hans")})},
 		{Path: "a/b", Limits: cores(10)},
 		{Path: hidden("s1"), Limits: cores(20)},

@@ -142,15 +142,15 @@ func claimCores(id, node string, n quota.Amount) quota.Allocate {
 	}}}
 }
 
-// TestLimitsAreSetByTheAdministratorOfTheParent is the rule of nested quotas: an administrator sets the limits of the
-// children of the own node, and neither those of the node itself, of other subtrees, nor of grandchildren.
-func TestLimitsAreSetByTheAdministratorOfTheParent(t *testing.T) {
+// TestLimitsAreSetFromAbove is the rule of nested quotas: an administrator sets the limits below the own node, and
+// neither those of the node itself nor of other subtrees.
+func TestLimitsAreSetFromAbove(t *testing.T) {
 	g := newGuarded(t, cernTree(), "anna", "peter", "hans", "heidi", "carl")
 	g.must("anna", setCores("atlas/physics", 41))
 	g.must("peter", setCores("atlas/physics/higgs", 11))
 	g.must("root", setCores("atlas", 59))
-	g.refused("anna", setCores("atlas", 60), quota.Forbidden, "lacks the right limits.set at its parent cern itself")
-	g.refused("anna", setCores("atlas/physics/higgs", 12), quota.Forbidden, "limits.set at its parent cern:atlas/physics")
+	g.refused("anna", setCores("atlas", 60), quota.Forbidden, "lacks the right limits.set at cern or above")
+	g.must("anna", setCores("atlas/physics/higgs", 12))
 	g.refused("peter", setCores("atlas/physics", 42), quota.Forbidden, "limits.set")
 	g.refused("hans", setCores("atlas/physics/higgs", 12), quota.Forbidden, "limits.set")
 	g.refused("carl", setCores("atlas/physics", 42), quota.NotFound, "there is no node cern:atlas/physics")

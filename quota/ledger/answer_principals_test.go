@@ -55,15 +55,15 @@ func runsWords(applications []string) string {
 }
 
 func mostWords(n quota.PrincipalNode) string {
-	if len(n.Limits) == 0 && n.MaxApplications == 0 {
+	if len(n.Limits) == 0 && !n.MaxApplications.HasAmount() {
 		return ""
 	}
 	text := ", at most"
 	for _, c := range n.Limits {
 		text += fmt.Sprintf(" %s=%d", c.Resource, c.Amount)
 	}
-	if n.MaxApplications > 0 {
-		text += fmt.Sprintf(" applications=%d", n.MaxApplications)
+	if n.MaxApplications.HasAmount() {
+		text += fmt.Sprintf(" applications=%d", n.MaxApplications.Amount)
 	}
 	if n.Wildcard {
 		text += " as everybody"

@@ -268,7 +268,7 @@ func (p *player) usage(v ledger.Sandbox, place string) {
 		if h := n.Hold; h != nil {
 			_, _ = fmt.Fprintf(table, "\ton hold\tat %s\n", quota.Place(h.Tree, h.Node))
 		}
-		if n.Applications > 0 || n.MaxApplications > 0 {
+		if n.Applications > 0 || n.MaxApplications.HasAmount() {
 			_, _ = fmt.Fprintf(table, "\tapplications\t%d of %s\n", n.Applications, countWord(n.MaxApplications))
 		}
 	}
@@ -291,11 +291,11 @@ func standing(r quota.ResourceUsage) string {
 	return text
 }
 
-func countWord(n quota.Amount) string {
-	if n == 0 {
+func countWord(most quota.Limit) string {
+	if !most.HasAmount() {
 		return "any"
 	}
-	return fmt.Sprint(n)
+	return most.String()
 }
 
 func (p *player) tree(v ledger.Sandbox, name string) {
@@ -352,14 +352,11 @@ func nodeWords(n quota.NodeSpec) string {
 			quota.BestEffort: "best-effort",
 		}[n.Queueing]
 	}
-	if !n.WarnAt.IsZero() {
-		text += " @warn=" + strings.ReplaceAll(n.WarnAt.String(), " ", "")
+	if !n.Thresholds.IsZero() {
+		text += " @warn=" + strings.ReplaceAll(n.Thresholds.String(), " ", "")
 	}
-	if n.Applications > 0 {
-		text += fmt.Sprintf(" @apps=%d", n.Applications)
-	}
-	if len(n.Admins) > 0 {
-		text += " @admins=" + strings.Join(n.Admins, ",")
+	if n.Applications.HasAmount() {
+		text += fmt.Sprintf(" @apps=%d", n.Applications.Amount)
 	}
 	return text + labelWords(n.Labels)
 }

@@ -82,7 +82,7 @@ func planOnCopies(t *rapid.T, commands *rapid.Generator[quota.Command], items bo
 func configures(c quota.Command) bool {
 	switch c.(type) {
 	case quota.ApplyTrees, quota.SetLimits, quota.MoveNode, quota.RollBack, quota.DeleteTree,
-		quota.HoldNode, quota.ResumeNode:
+		quota.CordonNode, quota.UncordonNode:
 		return true
 	}
 	return false

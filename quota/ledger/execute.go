@@ -83,9 +83,9 @@ func execute(s *state.State, c quota.Command, m state.Mode) state.Outcome {
 		return permit.CommitPlan(p, c.Meta, p.PlanLimits(c), m)
 	case quota.MoveNode:
 		return permit.CommitPlan(p, c.Meta, p.PlanMove(c), m)
-	case quota.HoldNode:
+	case quota.CordonNode:
 		return permit.CommitPlan(p, c.Meta, p.PlanHold(c), m)
-	case quota.ResumeNode:
+	case quota.UncordonNode:
 		return permit.CommitPlan(p, c.Meta, p.PlanResume(c), m)
 	case quota.RollBack:
 		return permit.CommitPlan(p, c.Meta, p.PlanRollBack(c), m)

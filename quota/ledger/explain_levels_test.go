@@ -150,7 +150,7 @@ func compareNumbers(t *rapid.T, l *ledger.Ledger, request quota.Allocate, c quot
 	if c.Holder.Kind == quota.TheNode {
 		usage := usageAt(t, l, c.Tree, c.Node)
 		if c.Kind == quota.OfApplications {
-			want.Used, want.Limit = quota.Amount(usage.Applications), quota.AtMost(usage.MaxApplications)
+			want.Used, want.Limit = quota.Amount(usage.Applications), usage.MaxApplications
 		}
 		for _, r := range usage.Resources {
 			if r.Resource.Name == c.Resource {
@@ -164,7 +164,7 @@ func compareNumbers(t *rapid.T, l *ledger.Ledger, request quota.Allocate, c quot
 		node := principalAt(t, l, c)
 		want.Used, want.Limit = amountIn(node.Used, c.Resource), quota.AtMost(amountIn(node.Limits, c.Resource))
 		if c.Kind == quota.OfApplications {
-			want.Used, want.Limit = quota.Amount(len(node.Applications)), quota.AtMost(node.MaxApplications)
+			want.Used, want.Limit = quota.Amount(len(node.Applications)), node.MaxApplications
 		}
 	}
 	if diff := cmp.Diff(want, c); diff != "" {

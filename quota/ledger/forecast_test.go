@@ -80,7 +80,7 @@ func newForecastLedger(t *rapid.T) *forecastLedger {
 		f.apply(c)
 	}
 	if quotatest.Die(t, 4, "hold") == 0 {
-		f.apply(quota.HoldNode{Tree: "t", Node: "", For: quota.Span(1 + quotatest.Die(t, 20, "hold for"))})
+		f.apply(quota.CordonNode{Tree: "t", Node: "", For: quota.Span(1 + quotatest.Die(t, 20, "hold for"))})
 	}
 	return f
 }

@@ -1,8 +1,6 @@
 package ledger_test
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -61,31 +59,6 @@ func TestWhatHasNoOwnerIsForOperators(t *testing.T) {
 			t.Errorf("%T: %v", c, out.Refused)
 		}
 	}
-}
-
-// TestAdminsAreAdopted: a cluster with admins is not guarded, and the refusal has the command that helps; a caller who
-// manages access may replace all admins by bindings.
-func TestAdminsAreAdopted(t *testing.T) {
-	g := newOpen(t, "hans")
-	tree := cernTree()
-	tree[0].Nodes[0].Admins = []string{"ann", "o'neil;"}
-	tree[0].Nodes[1].Admins = []string{"bob"}
-	g.must("root", quota.ApplyTrees{Trees: tree})
-	guard := quota.ChangeAccess{Change: access.SetMode{Mode: access.Guarded}}
-	g.refused("root", guard, quota.InUse, "quorate access adopt-admins --map ann=account/ann --map bob=account/bob")
-	if text := g.apply("root", guard).Refused.Text; strings.Contains(text, ";'") || strings.Contains(text, "neil") {
-		t.Errorf("the command could not be pasted: %s", text)
-	}
-	if list := g.ledger.Reader().TreesWithAdmins(); len(list) != 1 || list[0].Tree != "cern" ||
-		!slices.Equal(list[0].Admins, []string{"ann", "bob", "o'neil;"}) {
-		t.Errorf("trees with admins: %+v", list)
-	}
-	g.refused("hans", quota.ApplyTrees{Trees: cernTree()}, quota.Forbidden, "its admins may")
-	if out := g.anonymously(quota.ApplyTrees{Trees: cernTree()}); out.Refused == nil {
-		t.Error("a caller without a credential may remove admins")
-	}
-	g.must("root", quota.ApplyTrees{Trees: cernTree()})
-	g.must("root", guard)
 }
 
 // TestAWatchingLedgerNamesVerbs: what would be refused names the verb that the caller lacks.

@@ -49,7 +49,7 @@ func TestHoldsAgainstTheOracle(t *testing.T) {
 // holdOracle is a ledger before a command: a twin without its holds, the holds, and what is held.
 type holdOracle struct {
 	twin  *ledger.Ledger
-	holds []quota.NodeHoldInfo
+	holds []quota.NodeCordonInfo
 	held  map[string][]quota.ClaimInfo
 }
 

@@ -39,13 +39,13 @@ const (
 	higgs   = "atlas/physics/higgs"
 )
 
-// deciders are the users who may set the limit of a node: those bound at its parent, and root.
+// deciders are the users who may set the limit of a node: those bound above it, and root.
 var deciders = map[string][]string{
 	physics: {"root", "anna", "carl", "peter"},
-	higgs:   {"root", "dora", "emil"},
+	higgs:   {"root", "anna", "carl", "peter", "dora", "emil"},
 }
 
-// askers are the users who may ask at a node: node-admins at or above it, holders at it, and root.
+// askers are the users who may ask at a node: those with the role node-admin at or above it, holders at it, and root.
 var askers = map[string][]string{
 	physics: {"root", "anna", "carl", "peter", "dora", "emil"},
 	higgs:   {"root", "anna", "carl", "peter", "dora", "emil", "hans"},

@@ -329,7 +329,7 @@ func TestWhoSeesRequests(t *testing.T) {
 	g.must("hans", askFor("atlas/physics/higgs", 12))
 	g.must("peter", askFor("atlas/physics", 50))
 	for account, want := range map[string]string{
-		"hans": "1-", "heidi": "", "carl": "", "peter": "1+ 2-", "anna": "2+", "root": "1+ 2+",
+		"hans": "1-", "heidi": "", "carl": "", "peter": "1+ 2-", "anna": "1+ 2+", "root": "1+ 2+",
 	} {
 		var seen []string
 		for _, r := range g.requestsOf(account, quota.LimitRequestFilter{}) {

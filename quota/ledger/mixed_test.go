@@ -123,8 +123,8 @@ func asJSON(v any) string {
 func (b *books) addOver(tree string, kind quota.HolderKind, p quota.PrincipalUsage) {
 	for _, n := range p.Nodes {
 		key := asJSON([]any{tree, n.Path, kind, p.Name})
-		if running := quota.Amount(len(n.Applications)); n.MaxApplications > 0 && running > n.MaxApplications {
-			b.over[key+" applications"] = running - n.MaxApplications
+		if running := quota.Amount(len(n.Applications)); n.MaxApplications.HasAmount() && running > n.MaxApplications.Amount {
+			b.over[key+" applications"] = running - n.MaxApplications.Amount
 		}
 		for _, most := range n.Limits {
 			for _, used := range n.Used {

@@ -100,7 +100,7 @@ func (p *player) setBounds(args []string) error {
 		"trees": &b.Trees, "nodes": &b.Nodes, "nodes-per-tree": &b.NodesPerTree, "depth": &b.Depth,
 		"resources": &b.Resources,
 		"claims":    &b.Claims, "labels": &b.Labels, "held": &b.Held, "ended": &b.Ended, "revisions": &b.Revisions,
-		"trees-per-change": &b.TreesPerChange, "principals": &b.Principals, "groups": &b.Groups, "admins": &b.Admins,
+		"trees-per-change": &b.TreesPerChange, "principals": &b.Principals, "groups": &b.Groups,
 		"moves": &b.Moves, "events": &b.Events, "history-nodes": &b.HistoryNodes, "cells": &b.Cells, "items": &b.Items,
 		"items-of-one": &b.ItemsOfOne, "picks": &b.Picks,
 		"turns": &b.Turns, "data": &b.Data, "waiting": &b.Waiting, "policies": &b.Policies,

@@ -91,7 +91,6 @@ func TestContradictions(t *testing.T) {
 		{closed, func(s *policy.Policy) { s.Sum = 3 }},
 		{closed, func(s *policy.Policy) { s.UnknownNodes = 3 }},
 		{closed, func(s *policy.Policy) { s.Borrowing = 3 }},
-		{closed, func(s *policy.Policy) { s.LimitSetters = 2 }},
 		{closed, func(s *policy.Policy) { s.Preemption = 4 }},
 		{
 			"preemption: lower-priority excludes borrowing: none, because",
@@ -104,7 +103,7 @@ func TestContradictions(t *testing.T) {
 			s.UnknownNodes, s.Sum = policy.CreateUnknown, policy.SumWithinLimit
 		}},
 		{
-			"unknown-nodes: create excludes claims-at: leaves, because",
+			"unknown-nodes: create excludes claim-nodes: leaves, because",
 			func(s *policy.Policy) { s.UnknownNodes, s.LeavesOnly = policy.CreateUnknown, true },
 		},
 		{

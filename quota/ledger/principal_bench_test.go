@@ -18,10 +18,11 @@ func limitedTree(depth int) quota.TreeSpec {
 		n := &spec.Nodes[i]
 		for g := range 50 {
 			n.Principals = append(n.Principals,
-				quota.PrincipalLimit{Groups: []string{groupName(g)}, Limits: most, Applications: 1 << 30})
+				quota.PrincipalLimit{Groups: []string{groupName(g)}, Limits: most, Applications: quota.AtMost(1 << 30)})
 		}
 		n.Principals = append(
-			n.Principals, quota.PrincipalLimit{Users: []string{quota.Wildcard}, Limits: most, Applications: 1 << 30})
+			n.Principals,
+			quota.PrincipalLimit{Users: []string{quota.Wildcard}, Limits: most, Applications: quota.AtMost(1 << 30)})
 	}
 	return spec
 }

@@ -211,11 +211,11 @@ func checkNoneLost(t *rapid.T, before []quota.QueuedInfo, l *ledger.Ledger) {
 func brief(c quota.Command) string {
 	text := fmt.Sprintf("%T%+v", c, c)
 	for _, empty := range []string{
-		"Labels:[]", "Picks:[]", "Principals:[]", "Defaults:[]", "Borrow:[]", "Lend:[]", "Admins:[]", "Moves:[]",
+		"Labels:[]", "Picks:[]", "Principals:[]", "Defaults:[]", "Borrow:[]", "Lend:[]", "Moves:[]",
 		"Data:[]", "Items:[]",
 		"Actor:", "Reason:", "RequestID:", "Fingerprint:", "ExpectedRevision:<nil>", "Amount:", "Resource:",
 		"Unpreemptable:false", "Hard:false",
-		"Applications:0", "Queueing:0", "Policy: ", "ReserveFor:0", "TTL:0", "Type:0", "Keep:0",
+		"Applications:unset", "Queueing:0", "Policy: ", "ReserveFor:0", "TTL:0", "Type:0", "Keep:0",
 		"{User: Groups:[] Application:}", "Principal: ",
 	} {
 		text = strings.ReplaceAll(text, empty, "")

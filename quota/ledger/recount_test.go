@@ -13,7 +13,7 @@ func TestRecount(t *testing.T) {
 	l.Apply(quota.Stamp{}, quota.ApplyTrees{Trees: []quota.TreeSpec{{
 		Name: "t", Resources: []quota.Resource{{Name: "cpu", Unit: quota.Count}},
 		Nodes: []quota.NodeSpec{
-			{Principals: []quota.PrincipalLimit{{Groups: []string{"red"}, Applications: 9}}},
+			{Principals: []quota.PrincipalLimit{{Groups: []string{"red"}, Applications: quota.AtMost(9)}}},
 			{Path: "a"},
 			{Path: "a/x"},
 			{Path: "b"},

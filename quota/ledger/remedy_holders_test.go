@@ -113,7 +113,7 @@ func raiseIn(n *quota.NodeSpec, raise quota.Raise) {
 	}
 	switch raise.Kind {
 	case quota.OfApplications:
-		n.Applications = raise.To
+		n.Applications = quota.AtMost(raise.To)
 	case quota.OfBorrowing:
 		n.Borrow = withLimit(n.Borrow, raise)
 	case quota.OfResource:
@@ -125,7 +125,7 @@ func raiseIn(n *quota.NodeSpec, raise quota.Raise) {
 
 func raiseFor(entry *quota.PrincipalLimit, raise quota.Raise) {
 	if raise.Kind == quota.OfApplications {
-		entry.Applications = max(entry.Applications, raise.To)
+		entry.Applications = quota.AtMost(max(entry.Applications.Amount, raise.To))
 		return
 	}
 	entry.Limits = slices.Clone(entry.Limits)

@@ -21,9 +21,9 @@ func TestRemedies(t *testing.T) {
 	t.Run("borrowing", func(t *testing.T) { testRemedies(t, true) })
 }
 
-// TestRemediesUnderEveryPolicy: under each policy, with limits below what is held, required reasons and admins, every
-// raise can be carried out as it is advised, in the order of the list, by those whom it names; what is advised admits
-// the request; and where the release of all that is held would admit it, some release is advised.
+// TestRemediesUnderEveryPolicy: under each policy, with limits below what is held, and required reasons, every raise
+// can be carried out as it is advised, in the order of the list; what is advised admits the request; and where the
+// release of all that is held would admit it, some release is advised.
 func TestRemediesUnderEveryPolicy(t *testing.T) {
 	for _, policy := range []string{"open", "strict", "nested", "capped", "project", "borrowing", "cohort"} {
 		t.Run(policy, func(t *testing.T) {
@@ -60,9 +60,6 @@ func policyTrees(t *rapid.T, policy string) quota.ApplyTrees {
 		for j := range c.Trees[i].Nodes {
 			n := &c.Trees[i].Nodes[j]
 			n.Policy = map[string]string{"": policy}[n.Path]
-			if n.Path == "a" || n.Path == "" {
-				n.Admins = []string{"ann", "bea"}
-			}
 			if policy == "cohort" {
 				n.Borrow = []quota.ResourceLimit{{Resource: "cpu", Limit: amount(t, 9)}}
 				n.Lend = []quota.ResourceLimit{{Resource: "cpu", Limit: amount(t, 9)}}
@@ -72,8 +69,8 @@ func policyTrees(t *rapid.T, policy string) quota.ApplyTrees {
 	return c
 }
 
-// checkRaisesAsAdvised carries the raises out one by one, in their order, by whom they name and with a reason only
-// where they want one; raises of limits that are not those of nodes are made in the configuration.
+// checkRaisesAsAdvised carries the raises out one by one, in their order, with a reason only where they want one;
+// raises of limits that are not those of nodes are made in the configuration.
 func (r *remedied) checkRaisesAsAdvised(t *rapid.T, raises []quota.Raise) {
 	l := reload(t, r.ledger)
 	later := &remedied{ledger: l, request: r.request, borrows: true}
@@ -81,12 +78,6 @@ func (r *remedied) checkRaisesAsAdvised(t *rapid.T, raises []quota.Raise) {
 		meta := quota.ChangeMeta{}
 		if raise.NeedsReason {
 			meta.Reason = "room for a denied request"
-		}
-		if raise.Governed {
-			if len(raise.Setters) == 0 {
-				return // no actor may
-			}
-			meta.Actor = raise.Setters[0]
 		}
 		command, plain := raiseTo(raise, raise.To).(quota.SetLimits)
 		command.Meta = meta

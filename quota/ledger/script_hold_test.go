@@ -9,7 +9,7 @@ import (
 )
 
 func (p *parser) hold(word string, args []string) quota.Command {
-	c := quota.HoldNode{Meta: p.meta(args), Drain: word == "drain", Deny: slices.Contains(args, "@deny")}
+	c := quota.CordonNode{Meta: p.meta(args), Drain: word == "drain", Deny: slices.Contains(args, "@deny")}
 	c.Tree, c.Node = nodeAt(args[0])
 	for _, arg := range args[1:] {
 		switch key, value, _ := strings.Cut(arg, "="); key {
@@ -22,7 +22,7 @@ func (p *parser) hold(word string, args []string) quota.Command {
 	return c
 }
 
-func formatHold(h quota.NodeHoldInfo) string {
+func formatHold(h quota.NodeCordonInfo) string {
 	text := "queue"
 	if h.Deny {
 		text = "deny"

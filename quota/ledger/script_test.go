@@ -71,7 +71,7 @@ import (
 // CHANGE is @fence=NUMBER @generation=NUMBER.
 //
 // META is @by=ACTOR @for=REASON @request=ID @print=FINGERPRINT @expect=REVISION. NODE is @hard @apps=NUMBER
-// @admins=NAME,… @queueing=WORD @warn=PERCENT,…[/MARGIN]|none default.RESOURCE=LIMIT borrow.RESOURCE=LIMIT
+// @queueing=WORD @warn=PERCENT,…[/MARGIN]|none default.RESOURCE=LIMIT borrow.RESOURCE=LIMIT
 // lend.RESOURCE=LIMIT. STANDING is @priority=NUMBER @type=NUMBER @unpreemptable.
 func parseCommand(words, body []string) (quota.Command, error) {
 	p := &parser{}
@@ -88,7 +88,7 @@ func parseCommand(words, body []string) (quota.Command, error) {
 		return p.hold(words[0], args), p.err
 	case "resume":
 		tree, node := nodeAt(args[0])
-		return quota.ResumeNode{Meta: p.meta(args), Tree: tree, Node: node}, p.err
+		return quota.UncordonNode{Meta: p.meta(args), Tree: tree, Node: node}, p.err
 	case "rollback":
 		return quota.RollBack{Meta: p.meta(args), Revision: uint64(p.amount(args[0]))}, p.err
 	case "delete":
@@ -192,8 +192,8 @@ func (p *parser) policy(words []string) quota.PolicySpec {
 	s := quota.PolicySpec{Name: words[0]}
 	fields := map[string]*string{
 		"base": &s.Base, "unset": &s.Unset, "sum": &s.Sum, "child-limit": &s.ChildLimit,
-		"unknown-nodes": &s.UnknownNodes, "claims-at": &s.ClaimsAt, "borrowing": &s.Borrowing,
-		"preemption": &s.Preemption, "setters": &s.Setters,
+		"unknown-nodes": &s.UnknownNodes, "claim-nodes": &s.ClaimNodes, "borrowing": &s.Borrowing,
+		"preemption": &s.Preemption,
 	}
 	for _, word := range words[1:] {
 		key, value, _ := strings.Cut(word, "=")
@@ -263,7 +263,7 @@ func (p *parser) principals(words []string) quota.PrincipalLimit {
 		case "groups":
 			l.Groups = strings.Split(value, ",")
 		case "@apps":
-			l.Applications = p.amount(value)
+			l.Applications = quota.AtMost(p.amount(value))
 		case "@text":
 			l.Description = value
 		default:
@@ -327,13 +327,11 @@ func (p *parser) attribute(n *quota.NodeSpec, key, value string) bool {
 	case "@hard":
 		n.Hard = true
 	case "@apps":
-		n.Applications = p.amount(value)
+		n.Applications = quota.AtMost(p.amount(value))
 	case "@warn":
-		n.WarnAt = p.warnAt(value)
+		n.Thresholds = p.thresholds(value)
 	case "@queueing":
 		n.Queueing = p.queueing(value)
-	case "@admins":
-		n.Admins = strings.Split(value, ",")
 	case "default":
 		n.Defaults = append(n.Defaults, quota.ResourceLimit{Resource: resource, Limit: p.limit(value)})
 	case "borrow":
@@ -346,12 +344,12 @@ func (p *parser) attribute(n *quota.NodeSpec, key, value string) bool {
 	return true
 }
 
-// warnAt reads 80,95 or 80,95/MARGIN or none.
-func (p *parser) warnAt(word string) quota.WarnAt {
+// thresholds reads 80,95 or 80,95/MARGIN or none.
+func (p *parser) thresholds(word string) quota.Thresholds {
 	if word == "none" {
-		return quota.WarnAt{None: true}
+		return quota.Thresholds{None: true}
 	}
-	var w quota.WarnAt
+	var w quota.Thresholds
 	list, margin, found := strings.Cut(word, "/")
 	if found {
 		w.Margin = int(p.amount(margin))

@@ -93,9 +93,9 @@ func TestRightsAtASubtree(t *testing.T) {
 	}
 	g.must("anna", edited(anna, "atlas/physics", limitCores(41)))
 	g.refused("anna", edited(g.textOf("anna", "atlas"), "atlas", limitCores(50)), quota.Forbidden,
-		"lacks the right limits.set at its parent cern itself")
+		"lacks the right limits.set at cern or above")
 	g.refused("anna", edited(g.textOf("anna", "atlas"), "atlas", limitCores(70)), quota.Forbidden,
-		"lacks the right limits.set at its parent cern itself") // and not what the policy says of it
+		"lacks the right limits.set at cern or above") // and not what the policy says of it
 	g.refused("peter", edited(g.textOf("peter", "atlas/physics"), "atlas/physics", func(n *quota.NodeSpec) {
 		n.Bindings = access.CanonicalBindings([]access.Binding{bind("node-admin", "peter", "heidi")})
 	}), quota.Forbidden, "bindings.grant")
@@ -175,7 +175,7 @@ func TestTextsOfSubtreesAreRefused(t *testing.T) {
 		"remove_policies: remove_policies is":          func(c *quota.ApplyTrees) { c.RemovePolicies = []string{"p"} },
 		"trees: the text of a subtree names its":       func(c *quota.ApplyTrees) { c.Trees = nil },
 		"trees[0].name: the text is of tree \"other\"": withTree(func(s *quota.TreeSpec) { s.Name = "other" }),
-		"at.node: tree cern has no node \"lhcb\"":      func(c *quota.ApplyTrees) { c.At.Node = "lhcb" },
+		"subtree.node: tree cern has no node \"lhcb\"": func(c *quota.ApplyTrees) { c.At.Node = "lhcb" },
 		"trees[0].forest: forest of tree cern is outs": withTree(func(s *quota.TreeSpec) { s.Forest = "f" }),
 		"trees[0].tenants_see: tenants_see of":         withTree(func(s *quota.TreeSpec) { s.TenantsSee = quota.SeeNames }),
 		"trees[0].require_reason: require_reason of":   withTree(func(s *quota.TreeSpec) { s.RequireReason = true }),
@@ -188,8 +188,7 @@ func TestTextsOfSubtreesAreRefused(t *testing.T) {
 		"trees[0].borrow: borrow of tree cern is":      withRoot(func(n *quota.NodeSpec) { n.Borrow = cores(1) }),
 		"trees[0].lend: lend of tree cern is outside":  withRoot(func(n *quota.NodeSpec) { n.Lend = cores(1) }),
 		"trees[0].hard: hard of tree cern is outside":  withRoot(func(n *quota.NodeSpec) { n.Hard = true }),
-		"trees[0].applications: applications of tree":  withRoot(func(n *quota.NodeSpec) { n.Applications = 1 }),
-		"trees[0].admins: admins of tree cern is":      withRoot(func(n *quota.NodeSpec) { n.Admins = []string{"a"} }),
+		"trees[0].applications: applications of tree":  withRoot(func(n *quota.NodeSpec) { n.Applications = quota.AtMost(0) }),
 		"trees[0].bindings: bindings of tree cern is":  withRoot(func(n *quota.NodeSpec) { n.Bindings = bindings }),
 		"trees[0].labels: labels of tree cern is":      withRoot(func(n *quota.NodeSpec) { n.Labels = labels }),
 		"trees[0].queueing: queueing of tree cern":     withRoot(func(n *quota.NodeSpec) { n.Queueing = quota.Strict }),

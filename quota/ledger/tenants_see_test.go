@@ -162,3 +162,34 @@ func TestUnknownTenantsSee(t *testing.T) {
 		t.Errorf("got %v", out.Refused)
 	}
 }
+
+// TestTenantsSeeDefaults: a default of a level above stands for the limit of a node, and whose it is stays hidden with
+// that level.
+func TestTenantsSeeDefaults(t *testing.T) {
+	for see, want := range map[quota.TenantsSee]string{
+		quota.SeeTotals: "lab", quota.SeeNames: "lab", quota.SeeNothing: "hidden",
+	} {
+		trees := seenTree(0, see)
+		trees[0].Nodes[1].Defaults = cores(7)
+		trees[0].Nodes[2].Limits = nil
+		g := newGuarded(t, trees, "reader", "other")
+		for caller, want := range map[string]string{"reader": want, "other": "lab"} {
+			r, refused := g.ledger.Reader().ReaderOf(callerOf(caller))
+			if refused != nil {
+				t.Fatal(refused)
+			}
+			page, refused := r.Usage(quota.UsageQuery{Tree: "t", Node: "lab/a", Max: 1})
+			if refused != nil {
+				t.Fatal(refused)
+			}
+			u := page.Nodes[0].Resources[0]
+			got := u.DefaultAt
+			if u.DefaultHidden {
+				got += "hidden"
+			}
+			if !u.HasDefault || u.Effective.Amount != 7 || got != want {
+				t.Errorf("tenants see %v: %s reads %+v", see, caller, u)
+			}
+		}
+	}
+}

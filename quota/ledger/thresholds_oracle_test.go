@@ -67,7 +67,7 @@ func (w *warned) tree(t *rapid.T) quota.ApplyTrees {
 		if i > 1 && quotatest.Die(t, 6, "left out") == 0 && !w.holds(path) {
 			continue
 		}
-		n := quota.NodeSpec{Path: path, WarnAt: quotatest.WarnAt(t)}
+		n := quota.NodeSpec{Path: path, Thresholds: quotatest.Thresholds(t)}
 		for _, name := range []string{"cpu", "ram"} {
 			if quotatest.Die(t, 3, "limited") > 0 {
 				n.Limits = append(n.Limits, quota.ResourceLimit{Resource: name, Limit: w.limit(t)})
@@ -166,7 +166,7 @@ func (w *warned) observe() []string {
 	page, _ := w.ledger.Reader().Usage(quota.UsageQuery{Tree: "t", Subtree: true, Max: 1000})
 	spec, _ := w.ledger.Reader().Tree("t")
 	for _, n := range page.Nodes {
-		own := warnAtOf(spec, n.Path)
+		own := thresholdsOf(spec, n.Path)
 		for _, r := range n.Resources {
 			for _, percent := range own.Percents {
 				k := crossingKey{n.Path, r.Resource.Name, percent}
@@ -212,11 +212,11 @@ func isCrossed(k crossingKey, samples []sample) bool {
 	return crossed
 }
 
-// warnAtOf are the thresholds of a node: its own, or those of the nearest node above that says something.
-func warnAtOf(spec quota.TreeSpec, path string) quota.WarnAt {
+// thresholdsOf are the thresholds of a node: its own, or those of the nearest node above that says something.
+func thresholdsOf(spec quota.TreeSpec, path string) quota.Thresholds {
 	for {
 		i := slices.IndexFunc(spec.Nodes, func(n quota.NodeSpec) bool { return n.Path == path })
-		if w := spec.Nodes[i].WarnAt; w.None || len(w.Percents) > 0 || path == "" {
+		if w := spec.Nodes[i].Thresholds; w.None || len(w.Percents) > 0 || path == "" {
 			return w
 		}
 		path = quota.ParentPath(path)

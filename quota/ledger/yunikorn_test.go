@@ -297,7 +297,9 @@ func yunikornTree(config string) (quota.TreeSpec, error) {
 func (l yunikornLimit) principal() quota.PrincipalLimit {
 	p := quota.PrincipalLimit{
 		Users: l.Users, Groups: l.Groups, Description: l.Limit,
-		Applications: quota.Amount(l.MaxApplications),
+	}
+	if l.MaxApplications > 0 {
+		p.Applications = quota.AtMost(quota.Amount(l.MaxApplications))
 	}
 	for name, most := range l.MaxResources {
 		p.Limits = append(p.Limits, quota.Component{Resource: name, Amount: quota.Amount(most)})

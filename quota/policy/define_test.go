@@ -46,7 +46,7 @@ func TestDefineCombinesEveryValue(t *testing.T) {
 			t.Errorf("the policy is called %s", p.Name)
 		}
 	})
-	if allowed != 584 {
+	if allowed != 292 {
 		t.Errorf("%d combinations are allowed", allowed)
 	}
 }

@@ -8,7 +8,7 @@ package policy
 import "github.com/quorate/quorate/quota"
 
 // Policy is the replaceable rule set of a subtree, as a value of independent choices: the meaning of unset limits,
-// which limits may be set and by whom, how claims at unknown nodes are handled, what may be borrowed and which claims
+// which limits may be set, how claims at unknown nodes are handled, what may be borrowed and which claims
 // may be preempted.
 //
 // A policy is pure, and a built-in one never changes: different behaviour needs a different name ("strict@2"),
@@ -35,8 +35,6 @@ type Policy struct {
 	Borrowing Borrowing
 	// Preemption determines which claims a new one may end. It needs BorrowSoft.
 	Preemption Preemption
-	// LimitSetters determines whose admins may set a node's limits.
-	LimitSetters LimitSetters
 }
 
 // SumRule bounds the sum of the children's limits by their parent's limit.
@@ -94,17 +92,6 @@ const (
 	PreemptNone Preemption = 0
 )
 
-// LimitSetters determines whose admins may set a node's limits, in a tree that names admins.
-type LimitSetters uint8
-
-// The closed list of answers.
-const (
-	// SetByAncestors: admins of any ancestor.
-	SetByAncestors LimitSetters = iota
-	// SetByParent: admins of the parent only (CERN).
-	SetByParent
-)
-
 // Effective is the limit in force, given the configured limit and the default of the nearest ancestor that has one, or
 // Unset. The result is never Unset.
 func (p *Policy) Effective(set, fallback quota.Limit) quota.Limit {
@@ -125,7 +112,7 @@ func (p *Policy) contradiction() string {
 	case p.Unset.Kind == quota.Unset:
 		return "Unset must say what an unset limit means: NoLimit() or an amount"
 	case p.Sum > SumWithinLimitLessOwn || p.UnknownNodes > CreateUnknown || p.Borrowing > BorrowBounded ||
-		p.LimitSetters > SetByParent || p.Preemption&^(PreemptLower|PreemptBorrowers) != 0:
+		p.Preemption&^(PreemptLower|PreemptBorrowers) != 0:
 		return "a choice is outside of its closed list"
 	}
 	if e := p.excluded(); e != nil {

@@ -16,11 +16,11 @@ var presets = MustRegistry(
 
 	// strict is CERN's nested quotas: a new child starts at zero, the children's limits add up to at most their parent's,
 	// a limit may go below usage, and unknown nodes are refused.
-	&Policy{Name: "strict", Unset: quota.AtMost(0), Sum: SumWithinLimit, LimitSetters: SetByParent},
+	&Policy{Name: "strict", Unset: quota.AtMost(0), Sum: SumWithinLimit},
 
 	// nested models Nova's nested quota: a new child starts at zero, and the node's own usage reduces what it may give to
 	// its children.
-	&Policy{Name: "nested", Unset: quota.AtMost(0), Sum: SumWithinLimitLessOwn, LimitSetters: SetByParent},
+	&Policy{Name: "nested", Unset: quota.AtMost(0), Sum: SumWithinLimitLessOwn},
 
 	// capped is Keystone's strict two-level model at any depth: a limit is at most its parent's, siblings may overcommit,
 	// an unset limit is bounded by the parent and by a default from above, and unknown nodes are refused.

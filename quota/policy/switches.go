@@ -51,8 +51,8 @@ var switches = []*Switch{
 		set:   func(p *Policy, v uint8) { p.UnknownNodes = UnknownRule(v) },
 	},
 	{
-		Name: "claims-at", Values: strings.Fields("any-node leaves"),
-		Field: func(s *quota.PolicySpec) *string { return &s.ClaimsAt },
+		Name: "claim-nodes", Values: strings.Fields("any-node leaves"),
+		Field: func(s *quota.PolicySpec) *string { return &s.ClaimNodes },
 		get:   func(p *Policy) uint8 { return number(p.LeavesOnly) },
 		set:   func(p *Policy, v uint8) { p.LeavesOnly = v == 1 },
 	},
@@ -67,12 +67,6 @@ var switches = []*Switch{
 		Field: func(s *quota.PolicySpec) *string { return &s.Preemption },
 		get:   func(p *Policy) uint8 { return uint8(p.Preemption) },
 		set:   func(p *Policy, v uint8) { p.Preemption = Preemption(v) },
-	},
-	{
-		Name: "setters", Values: strings.Fields("ancestors parent"),
-		Field: func(s *quota.PolicySpec) *string { return &s.Setters },
-		get:   func(p *Policy) uint8 { return uint8(p.LimitSetters) },
-		set:   func(p *Policy, v uint8) { p.LimitSetters = LimitSetters(v) },
 	},
 }
 
@@ -121,7 +115,7 @@ var exclusions = []exclusion{
 	{
 		"unknown-nodes",
 		[]string{"create"},
-		"claims-at",
+		"claim-nodes",
 		[]string{"leaves"},
 		"a claim below a leaf would make it an inner node, with claims",
 	},

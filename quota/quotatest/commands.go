@@ -35,7 +35,7 @@ func Bounds() *rapid.Generator[quota.Bounds] {
 	small := quota.Bounds{
 		Trees: 2, Nodes: 12, NodesPerTree: 7, Depth: 3, Resources: 3, Claims: 3, Labels: 2, Held: 5, Ended: 3,
 		Revisions: 4, Events: 3,
-		TreesPerChange: 2, Admins: 2, Moves: 2, HistoryNodes: 12, Cells: 30, Items: 8, ItemsOfOne: 4, Picks: 3,
+		TreesPerChange: 2, Moves: 2, HistoryNodes: 12, Cells: 30, Items: 8, ItemsOfOne: 4, Picks: 3,
 		Turns: 2, Data: 2, Policies: 2, TombstoneSpan: 10,
 		LiveBytes: large.LiveBytes, EndedBytes: large.EndedBytes, HistoryBytes: large.HistoryBytes,
 		EventBytes: large.EventBytes,

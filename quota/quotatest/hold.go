@@ -14,9 +14,9 @@ func HoldCommands() *rapid.Generator[quota.Command] {
 func holdCommand(t *rapid.T) quota.Command {
 	tree, node := TreeNames[Die(t, 2, "tree")], path(t)
 	if Die(t, 3, "resume") == 0 {
-		return quota.ResumeNode{Tree: tree, Node: node}
+		return quota.UncordonNode{Tree: tree, Node: node}
 	}
-	c := quota.HoldNode{
+	c := quota.CordonNode{
 		Meta: quota.ChangeMeta{Actor: "eva", Reason: pick(t, []string{"", "repairs"}, "reason")}, Tree: tree, Node: node,
 		Deny: oneIn(t, 3, "deny"), Drain: oneIn(t, 2, "drain"),
 	}

@@ -44,7 +44,7 @@ func holdersNode(t *rapid.T, spec quota.TreeSpec, path string) quota.NodeSpec {
 			n.Lend = append(n.Lend, quota.ResourceLimit{Resource: r.Name, Limit: holdersLimit(t)})
 		}
 	}
-	n.Applications = quota.Amount(pick(t, []int{0, 0, 0, 2, 4}, "applications"))
+	n.Applications = pick(t, []quota.Limit{{}, {}, {}, quota.AtMost(0), quota.AtMost(2), quota.AtMost(4)}, "applications")
 	n.Principals = holdersPrincipals(t, spec)
 	return n
 }
@@ -85,8 +85,10 @@ func holdersPrincipals(t *rapid.T, spec quota.TreeSpec) []quota.PrincipalLimit {
 				l.Limits = append(l.Limits, quota.Component{Resource: r.Name, Amount: quota.Amount(Die(t, 12, "most"))})
 			}
 		}
-		if l.Applications = quota.Amount(Die(t, 4, "applications")); l.Applications == 0 && len(l.Limits) == 0 {
-			l.Applications = 1
+		l.Applications = pick(t, []quota.Limit{{}, quota.AtMost(0), quota.AtMost(1), quota.AtMost(2), quota.AtMost(3)},
+			"applications")
+		if l.Applications.Kind == quota.Unset && len(l.Limits) == 0 {
+			l.Applications = quota.AtMost(1)
 		}
 		list = append(list, l)
 	}

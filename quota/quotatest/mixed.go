@@ -19,7 +19,7 @@ func MixedTree(name string) *rapid.Generator[quota.ApplyTrees] {
 				spec.Nodes[i].Principals = principals(t, spec.Resources)
 			}
 			if oneIn(t, 3, "thresholds") {
-				spec.Nodes[i].WarnAt = WarnAt(t)
+				spec.Nodes[i].Thresholds = Thresholds(t)
 			}
 		}
 		return c
@@ -29,7 +29,7 @@ func MixedTree(name string) *rapid.Generator[quota.ApplyTrees] {
 func principals(t *rapid.T, registered []quota.Resource) []quota.PrincipalLimit {
 	named := quota.PrincipalLimit{
 		Users: []string{"u"}, Groups: []string{"g"},
-		Applications: quota.Amount(1 + Die(t, 3, "applications")),
+		Applications: quota.AtMost(quota.Amount(Die(t, 4, "applications"))),
 	}
 	for _, r := range registered {
 		if Die(t, 2, "limited") == 0 {

@@ -104,19 +104,15 @@ func reshape(t *rapid.T, spec quota.TreeSpec) quota.TreeSpec {
 			spec.Moves = append(spec.Moves, quota.Move{From: path(t), To: path(t)})
 		}
 	}
-	governed := oneIn(t, 8, "admins")
 	for i := range spec.Nodes {
-		reshapeNode(t, &spec.Nodes[i], spec.Resources, governed)
+		reshapeNode(t, &spec.Nodes[i], spec.Resources)
 	}
 	spec.Nodes[0].Policy = pick(
 		t, []string{"", "open", "strict", "strict", "capped", "project", "nested"}, "root policy")
-	if governed {
-		spec.Nodes[0].Admins = []string{"eva"}
-	}
 	return spec
 }
 
-func reshapeNode(t *rapid.T, n *quota.NodeSpec, registered []quota.Resource, governed bool) {
+func reshapeNode(t *rapid.T, n *quota.NodeSpec, registered []quota.Resource) {
 	n.Hard = false
 	if n.Policy != "lenient" {
 		n.Policy = ""
@@ -139,17 +135,12 @@ func reshapeNode(t *rapid.T, n *quota.NodeSpec, registered []quota.Resource, gov
 			WithinHeadroom: oneIn(t, 2, "within"),
 		}
 	}
-	if governed && oneIn(t, 3, "more admins") {
-		n.Admins = pick(t, [][]string{{"adam"}, {"adam", "eva"}}, "admins of")
-	}
 }
 
 func spoilShape(t *rapid.T, spec *quota.TreeSpec) {
 	last := &spec.Nodes[len(spec.Nodes)-1]
-	switch Die(t, 5, "how") {
+	switch Die(t, 3, "how") {
 	case 0:
-		last.Admins = pick(t, [][]string{{""}, {"two words"}, {"b", "a"}, {"a", "a"}, {"a", "b", "c"}}, "bad admins")
-	case 1:
 		spec.Moves = []quota.Move{
 			pick(t, []quota.Move{
 				{To: "a"},
@@ -159,11 +150,9 @@ func spoilShape(t *rapid.T, spec *quota.TreeSpec) {
 				{From: "a", To: "/"},
 			}, "bad move"),
 		}
-	case 2:
+	case 1:
 		spec.Forest = "/"
-	case 3:
+	case 2:
 		last.Defaults = []quota.ResourceLimit{badLimit(t)}
-	case 4:
-		last.Admins = []string{"eva"}
 	}
 }

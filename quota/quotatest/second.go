@@ -70,18 +70,22 @@ func dressNode(t *rapid.T, n *quota.NodeSpec, registered []quota.Resource) {
 		}
 		return list
 	}
-	n.Hard, n.Applications = oneIn(t, 5, "hard"), quota.Amount(Die(t, 3, "applications"))
+	n.Hard, n.Applications = oneIn(t, 5, "hard"), fewApplications(t, "applications")
 	n.Defaults, n.Borrow, n.Lend = some("defaults"), some("borrow"), some("lend")
-	n.Admins = subset(t, []string{"adam", "eva"}, 1, false, "admins")
 	if oneIn(t, 3, "principals") {
 		n.Principals = []quota.PrincipalLimit{{
 			Users:        subset(t, []string{"*", "u"}, 2, false, "users"),
 			Groups:       subset(t, []string{"*", "g"}, 2, false, "groups"),
-			Applications: quota.Amount(Die(t, 3, "running")),
+			Applications: fewApplications(t, "running"),
 		}}
 		for _, r := range subset(t, resources, 1, true, "limits") {
 			n.Principals[0].Limits = append(n.Principals[0].Limits,
 				quota.Component{Resource: r, Amount: quota.Amount(Die(t, 9, "most"))})
 		}
 	}
+}
+
+// fewApplications is no limit, or a low one.
+func fewApplications(t *rapid.T, label string) quota.Limit {
+	return pick(t, []quota.Limit{{}, {}, quota.AtMost(0), quota.AtMost(1), quota.AtMost(2)}, label)
 }

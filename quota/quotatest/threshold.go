@@ -6,9 +6,9 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// WarnAt draws thresholds of limits.
-func WarnAt(t *rapid.T) quota.WarnAt {
-	return pick(t, []quota.WarnAt{
+// Thresholds draws thresholds of limits.
+func Thresholds(t *rapid.T) quota.Thresholds {
+	return pick(t, []quota.Thresholds{
 		{},
 		{None: true},
 		{Percents: []int{80, 95}},

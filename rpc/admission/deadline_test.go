@@ -30,7 +30,7 @@ func TestDeadlines(t *testing.T) {
 
 // TestTakeTimeout: only what LimitTime has read and the protocol accepts is taken from it.
 func TestTakeTimeout(t *testing.T) {
-	const unary, stream = "/quorate.v1.AllocationService/Allocate", "/quorate.v1.AllocationService/WatchAllocations"
+	const unary, stream = "/quorate.v1.AllocationService/Allocate", "/quorate.v1.EventService/WatchEvents"
 	known, err := procedures.New()
 	if err != nil {
 		t.Fatal(err)

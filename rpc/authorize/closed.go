@@ -5,8 +5,8 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/rpc/procedures"
@@ -31,7 +31,7 @@ func (a *Authorizer) closedFor(ctx context.Context, book *access.Book) error {
 // then.
 func (a *Authorizer) checkClosed(ctx context.Context, path string, scope procedures.Scope) error {
 	if scope == procedures.ScopePublic || scope == procedures.ScopeNode ||
-		path == quoratev1connect.ClusterServiceGetStatusProcedure {
+		path == adminv1connect.ClusterServiceGetStatusProcedure {
 		return nil
 	}
 	return a.closedFor(ctx, a.config.Books.Book())

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/hashicorp/go-hclog"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/internal/access"
@@ -61,7 +62,7 @@ func (s AccessService) makeToken(life int64) (authn.Token, access.NewToken, erro
 	}, nil
 }
 
-func (s AccessService) recordOf(ctx context.Context, id access.TokenID, index uint64) (*quoratev1.Token, error) {
+func (s AccessService) recordOf(ctx context.Context, id access.TokenID, index uint64) (*adminv1.Token, error) {
 	var record access.Token
 	found := false
 	// This node has proposed the change, so its own state at the index is enough. A linearizable read would fail if the
@@ -84,41 +85,41 @@ func (s AccessService) recordOf(ctx context.Context, id access.TokenID, index ui
 
 // CreateAccount adds an account.
 func (s AccessService) CreateAccount(
-	ctx context.Context, r *quoratev1.CreateAccountRequest,
-) (*quoratev1.CreateAccountResponse, error) {
+	ctx context.Context, r *adminv1.CreateAccountRequest,
+) (*adminv1.CreateAccountResponse, error) {
 	write, err := s.changeBook(ctx, r.GetReason(), access.CreateAccount{Account: wire.ToAccount(r.GetAccount())})
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.CreateAccountResponse{Write: write}, nil
+	return &adminv1.CreateAccountResponse{Write: write}, nil
 }
 
-// UpdateAccount replaces an account.
+// UpdateAccount changes an account.
 func (s AccessService) UpdateAccount(
-	ctx context.Context, r *quoratev1.UpdateAccountRequest,
-) (*quoratev1.UpdateAccountResponse, error) {
-	write, err := s.changeBook(ctx, r.GetReason(), access.UpdateAccount{Account: wire.ToAccount(r.GetAccount())})
+	ctx context.Context, r *adminv1.UpdateAccountRequest,
+) (*adminv1.UpdateAccountResponse, error) {
+	write, err := s.changeBook(ctx, r.GetReason(), wire.ToUpdateAccount(r))
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.UpdateAccountResponse{Write: write}, nil
+	return &adminv1.UpdateAccountResponse{Write: write}, nil
 }
 
 // DeleteAccount removes an account with its tokens.
 func (s AccessService) DeleteAccount(
-	ctx context.Context, r *quoratev1.DeleteAccountRequest,
-) (*quoratev1.DeleteAccountResponse, error) {
+	ctx context.Context, r *adminv1.DeleteAccountRequest,
+) (*adminv1.DeleteAccountResponse, error) {
 	write, err := s.changeBook(ctx, r.GetReason(), access.DeleteAccount{Name: r.GetName()})
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.DeleteAccountResponse{Write: write}, nil
+	return &adminv1.DeleteAccountResponse{Write: write}, nil
 }
 
 // RefuseCredential adds a refusal. Its reason is kept with it.
 func (s AccessService) RefuseCredential(
-	ctx context.Context, r *quoratev1.RefuseCredentialRequest,
-) (*quoratev1.RefuseCredentialResponse, error) {
+	ctx context.Context, r *adminv1.RefuseCredentialRequest,
+) (*adminv1.RefuseCredentialResponse, error) {
 	refused, err := wire.ToRefused("refused", r.GetRefused(), s.Access.Now())
 	if err != nil {
 		return nil, wire.ToError(err)
@@ -127,13 +128,13 @@ func (s AccessService) RefuseCredential(
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.RefuseCredentialResponse{Write: write}, nil
+	return &adminv1.RefuseCredentialResponse{Write: write}, nil
 }
 
 // AllowCredential removes a refusal.
 func (s AccessService) AllowCredential(
-	ctx context.Context, r *quoratev1.AllowCredentialRequest,
-) (*quoratev1.AllowCredentialResponse, error) {
+	ctx context.Context, r *adminv1.AllowCredentialRequest,
+) (*adminv1.AllowCredentialResponse, error) {
 	key, err := wire.ToRefusedKey("", r.GetKind(), r.GetIssuer(), r.GetName())
 	if err != nil {
 		return nil, wire.ToError(err)
@@ -142,13 +143,13 @@ func (s AccessService) AllowCredential(
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.AllowCredentialResponse{Write: write}, nil
+	return &adminv1.AllowCredentialResponse{Write: write}, nil
 }
 
 // SetAccessMode sets the mode. The mode before is the one that this leader saw when the call came.
 func (s AccessService) SetAccessMode(
-	ctx context.Context, r *quoratev1.SetAccessModeRequest,
-) (*quoratev1.SetAccessModeResponse, error) {
+	ctx context.Context, r *adminv1.SetAccessModeRequest,
+) (*adminv1.SetAccessModeResponse, error) {
 	mode, err := wire.ToAccessMode("mode", r.GetMode())
 	if err != nil {
 		return nil, wire.ToError(err)
@@ -158,5 +159,5 @@ func (s AccessService) SetAccessMode(
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.SetAccessModeResponse{Before: wire.FromAccessMode(before), Write: write}, nil
+	return &adminv1.SetAccessModeResponse{Before: wire.FromAccessMode(before), Write: write}, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/rpc/wire"
@@ -31,8 +32,8 @@ const (
 // Bootstrap makes an administrator for a caller who shows the bootstrap secret, or the secret of a recovery that was
 // prepared on the machine of this server, which leads. The ledger decides whether the secret is spent.
 func (s AccessService) Bootstrap(
-	ctx context.Context, r *quoratev1.BootstrapRequest,
-) (*quoratev1.BootstrapResponse, error) {
+	ctx context.Context, r *adminv1.BootstrapRequest,
+) (*adminv1.BootstrapResponse, error) {
 	command, err := s.bootstrapCommand(sha256.Sum256([]byte(r.GetSecret())))
 	if err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func (s AccessService) Bootstrap(
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.BootstrapResponse{Secret: made.Reveal(), Token: record, Write: write}, nil
+	return &adminv1.BootstrapResponse{Secret: made.Reveal(), Token: record, Write: write}, nil
 }
 
 // bootstrapCommand returns the command that a secret allows, without account and token. A secret of a recovery is

@@ -3,9 +3,9 @@ package handlers
 import (
 	"context"
 	"slices"
+	"strings"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
@@ -29,32 +29,22 @@ func (s AccessService) readBook(
 
 // ListAccounts lists accounts by name.
 func (s AccessService) ListAccounts(
-	ctx context.Context, r *quoratev1.ListAccountsRequest,
-) (*quoratev1.ListAccountsResponse, error) {
-	after, err := wire.OpenAccountToken(r.GetPageToken())
+	ctx context.Context, r *adminv1.ListAccountsRequest,
+) (*adminv1.ListAccountsResponse, error) {
+	page, err := wire.OpenPage(r, wire.DefaultShortPage)
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	most := wire.PageSize(r.GetPageSize(), wire.DefaultAccountPage)
-	var page []access.Account
-	more := false
-	read, err := s.readBook(ctx, r.GetRead(), func(book *access.Book) error {
-		for a := range book.Accounts() {
-			if a.Name <= after {
-				continue
-			}
-			if more = len(page) == most; more {
-				break
-			}
-			page = append(page, a)
-		}
+	answer := &adminv1.ListAccountsResponse{}
+	var accounts []access.Account
+	answer.Read, err = s.readBook(ctx, r.GetRead(), func(book *access.Book) error {
+		accounts, answer.NextPageToken = wire.CutPage(page, book.Accounts(), func(a access.Account) string { return a.Name })
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer := &quoratev1.ListAccountsResponse{NextPageToken: wire.AccountPageToken(page, more), Read: read}
-	for _, a := range page {
+	for _, a := range accounts {
 		answer.Accounts = append(answer.Accounts, wire.FromAccount(a))
 	}
 	return answer, nil
@@ -62,8 +52,12 @@ func (s AccessService) ListAccounts(
 
 // ListTokens lists the tokens of an account, oldest first.
 func (s AccessService) ListTokens(
-	ctx context.Context, r *quoratev1.ListTokensRequest,
-) (*quoratev1.ListTokensResponse, error) {
+	ctx context.Context, r *adminv1.ListTokensRequest,
+) (*adminv1.ListTokensResponse, error) {
+	page, err := wire.OpenPage(r, wire.DefaultShortPage)
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
 	var tokens []access.Token
 	read, err := s.readBook(ctx, r.GetRead(), func(book *access.Book) error {
 		if _, found := book.Account(r.GetAccount()); !found {
@@ -75,17 +69,26 @@ func (s AccessService) ListTokens(
 	if err != nil {
 		return nil, err
 	}
-	answer := &quoratev1.ListTokensResponse{Read: read}
+	answer := &adminv1.ListTokensResponse{Read: read}
+	slices.SortFunc(tokens, func(a, b access.Token) int { return strings.Compare(tokenKey(a), tokenKey(b)) })
+	tokens, answer.NextPageToken = wire.CutPage(page, slices.Values(tokens), tokenKey)
 	for _, t := range tokens {
 		answer.Tokens = append(answer.Tokens, wire.FromToken(t))
 	}
 	return answer, nil
 }
 
+// tokenKey is the key of a token in the list of its account, oldest first.
+func tokenKey(t access.Token) string { return wire.NumberKey(uint64(t.Created)) + t.ID.String() }
+
 // ListRefusedCredentials lists all refusals.
 func (s AccessService) ListRefusedCredentials(
-	ctx context.Context, r *quoratev1.ListRefusedCredentialsRequest,
-) (*quoratev1.ListRefusedCredentialsResponse, error) {
+	ctx context.Context, r *adminv1.ListRefusedCredentialsRequest,
+) (*adminv1.ListRefusedCredentialsResponse, error) {
+	page, err := wire.OpenPage(r, wire.DefaultShortPage)
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
 	var book *access.Book
 	read, err := s.readBook(ctx, r.GetRead(), func(read *access.Book) error {
 		book = read
@@ -94,76 +97,19 @@ func (s AccessService) ListRefusedCredentials(
 	if err != nil {
 		return nil, err
 	}
-	answer := &quoratev1.ListRefusedCredentialsResponse{Read: read}
-	for entry := range book.RefusedEntries() {
+	answer := &adminv1.ListRefusedCredentialsResponse{Read: read}
+	var entries []access.Refused
+	entries, answer.NextPageToken = wire.CutPage(page, book.RefusedEntries(), func(e access.Refused) string {
+		return wire.NumberKey(uint64(e.Kind)) + e.Issuer + "\x00" + e.Name
+	})
+	for _, entry := range entries {
 		answer.Refused = append(answer.Refused, wire.FromRefused(entry))
 	}
 	return answer, nil
 }
 
-// WhoAmI shows the caller as the cluster sees it.
-func (s AccessService) WhoAmI(ctx context.Context, r *quoratev1.WhoAmIRequest) (*quoratev1.WhoAmIResponse, error) {
-	caller, wall := s.Access.Caller(ctx), s.Access.Now().UnixMilli()
-	answer := &quoratev1.WhoAmIResponse{
-		User: caller.User, Kind: caller.Kind.String(), Groups: caller.Groups,
-		Namespace: namespaceOf(ctx),
-	}
-	if ends := s.Access.CredentialEnds(ctx); !ends.IsZero() {
-		answer.EndsAt = timestamppb.New(ends)
-	}
-	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
-		book := v.Book()
-		id, err := book.Identify(caller, wall)
-		if err != nil {
-			return err
-		}
-		if tokenID, isToken := caller.Token(); isToken {
-			token, _ := book.Token(tokenID) // it exists, or the caller would not have been identified
-			account, _ := book.Account(token.Account)
-			answer.Groups, answer.EndsAt = slices.Clone(account.Groups), wire.FromToken(token).GetEndsAt()
-		}
-		answer.Mode = wire.FromAccessMode(book.Mode())
-		answer.ClusterVerbs = access.VerbsAt(id, wall, access.Path{book.Cluster()}).Names()
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	answer.Read = read
-	return answer, nil
-}
-
-// CanI says whether the caller has verbs at places.
-func (s AccessService) CanI(ctx context.Context, r *quoratev1.CanIRequest) (*quoratev1.CanIResponse, error) {
-	verbs := make([]access.Verb, len(r.GetQuestions()))
-	for i, q := range r.GetQuestions() {
-		var err error
-		if verbs[i], err = wire.ToVerb(wire.ElementOf("questions", i)+".verb", q.GetVerb()); err != nil {
-			return nil, wire.ToError(err)
-		}
-	}
-	caller, wall := s.Access.Caller(ctx), s.Access.Now().UnixMilli()
-	answer := &quoratev1.CanIResponse{Allowed: make([]bool, len(verbs))}
-	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
-		id, err := v.Book().Identify(caller, wall)
-		if err != nil {
-			return err
-		}
-		for i, q := range r.GetQuestions() {
-			path, exists := v.AccessPath(q.GetTree(), q.GetNode())
-			answer.Allowed[i] = exists && access.Allows(id, verbs[i], wall, path)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	answer.Read = read
-	return answer, nil
-}
-
 // WhoCan lists the bindings that give a verb at a place, the nearest first.
-func (s AccessService) WhoCan(ctx context.Context, r *quoratev1.WhoCanRequest) (*quoratev1.WhoCanResponse, error) {
+func (s AccessService) WhoCan(ctx context.Context, r *adminv1.WhoCanRequest) (*adminv1.WhoCanResponse, error) {
 	verb, err := wire.ToVerb("verb", r.GetVerb())
 	if err == nil {
 		err = wire.CheckNode(r)
@@ -173,7 +119,7 @@ func (s AccessService) WhoCan(ctx context.Context, r *quoratev1.WhoCanRequest) (
 	}
 	tree, node := r.GetTree(), r.GetNode()
 	wall := s.Access.Now().UnixMilli()
-	answer := &quoratev1.WhoCanResponse{}
+	answer := &adminv1.WhoCanResponse{}
 	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
 		seesCluster, err := s.seesBindings(ctx, v, tree, node)
 		if err != nil {
@@ -182,7 +128,7 @@ func (s AccessService) WhoCan(ctx context.Context, r *quoratev1.WhoCanRequest) (
 		gives := givesVerb{verb: verb, wall: wall, roles: v.Book().Roles()}
 		for _, placed := range v.BindingsAbove(tree, node) {
 			for _, b := range gives.filter(placed.Bindings, access.NodeScope) {
-				answer.Bindings = append(answer.Bindings, &quoratev1.PlacedBinding{
+				answer.Bindings = append(answer.Bindings, &adminv1.PlacedBinding{
 					Tree: tree, Node: placed.Path, Binding: wire.FromBinding(b),
 				})
 			}
@@ -191,7 +137,7 @@ func (s AccessService) WhoCan(ctx context.Context, r *quoratev1.WhoCanRequest) (
 			return nil
 		}
 		for _, b := range gives.filter(v.Book().Section().Bindings, access.ClusterScope) {
-			answer.Bindings = append(answer.Bindings, &quoratev1.PlacedBinding{
+			answer.Bindings = append(answer.Bindings, &adminv1.PlacedBinding{
 				Tree: "", Node: "", Binding: wire.FromBinding(b),
 			})
 		}

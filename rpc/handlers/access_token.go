@@ -3,15 +3,15 @@ package handlers
 import (
 	"context"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
 // CreateToken makes a token of an account. Only its id and hash enter the log.
 func (s AccessService) CreateToken(
-	ctx context.Context, r *quoratev1.CreateTokenRequest,
-) (*quoratev1.CreateTokenResponse, error) {
+	ctx context.Context, r *adminv1.CreateTokenRequest,
+) (*adminv1.CreateTokenResponse, error) {
 	ceiling, err := wire.ToCeiling(r.GetVerbs())
 	if err != nil {
 		return nil, wire.ToError(err)
@@ -34,13 +34,13 @@ func (s AccessService) CreateToken(
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.CreateTokenResponse{Secret: made.Reveal(), Token: record, Write: write}, nil
+	return &adminv1.CreateTokenResponse{Secret: made.Reveal(), Token: record, Write: write}, nil
 }
 
 // RotateToken makes a token that replaces another one.
 func (s AccessService) RotateToken(
-	ctx context.Context, r *quoratev1.RotateTokenRequest,
-) (*quoratev1.RotateTokenResponse, error) {
+	ctx context.Context, r *adminv1.RotateTokenRequest,
+) (*adminv1.RotateTokenResponse, error) {
 	old, err := s.tokenToRotate(ctx, r.GetId())
 	if err != nil {
 		return nil, wire.ToError(err)
@@ -65,7 +65,7 @@ func (s AccessService) RotateToken(
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.RotateTokenResponse{Secret: made.Reveal(), Token: record, Write: write}, nil
+	return &adminv1.RotateTokenResponse{Secret: made.Reveal(), Token: record, Write: write}, nil
 }
 
 // lifeOfNext is how long the token lives that replaces another one. A caller that may not make tokens gets at most the
@@ -111,8 +111,8 @@ func (s AccessService) tokenToRotate(ctx context.Context, id string) (access.Tok
 
 // RevokeToken ends a token for good.
 func (s AccessService) RevokeToken(
-	ctx context.Context, r *quoratev1.RevokeTokenRequest,
-) (*quoratev1.RevokeTokenResponse, error) {
+	ctx context.Context, r *adminv1.RevokeTokenRequest,
+) (*adminv1.RevokeTokenResponse, error) {
 	id, err := wire.ToTokenID("id", r.GetId())
 	if err != nil {
 		return nil, wire.ToError(err)
@@ -121,5 +121,5 @@ func (s AccessService) RevokeToken(
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.RevokeTokenResponse{Write: write}, nil
+	return &adminv1.RevokeTokenResponse{Write: write}, nil
 }

@@ -6,7 +6,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
+	"github.com/quorate/quorate/client/gen/quorate/v1beta1/quoratev1beta1connect"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/internal/activity"
 	"github.com/quorate/quorate/quota/ledger"
@@ -20,7 +21,7 @@ type ActivityLog interface {
 }
 
 // NewActivity is the service that shows what a log remembers on a node, for [Config].
-func NewActivity(node Node, log ActivityLog) quoratev1connect.ActivityServiceHandler {
+func NewActivity(node Node, log ActivityLog) quoratev1beta1connect.ActivityServiceHandler {
 	return activityService{Service: Service{ID: node.Status().ID, Node: node}, log: log}
 }
 
@@ -31,8 +32,8 @@ type activityService struct {
 
 // GetActivity shows the last 24 hours of nodes or of an itemized resource, as this server has seen them.
 func (s activityService) GetActivity(
-	ctx context.Context, r *quoratev1.GetActivityRequest,
-) (*quoratev1.GetActivityResponse, error) {
+	ctx context.Context, r *quoratev1beta1.GetActivityRequest,
+) (*quoratev1beta1.GetActivityResponse, error) {
 	if err := checkActivity(r); err != nil {
 		return nil, wire.ToError(err)
 	}
@@ -48,7 +49,7 @@ func (s activityService) GetActivity(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	answer := &quoratev1.GetActivityResponse{Read: s.fromReadInfo(read)}
+	answer := &quoratev1beta1.GetActivityResponse{Read: s.fromReadInfo(read)}
 	if len(r.GetNodes()) == 0 {
 		if answer.Steps = fromActivitySteps(list[0]); len(answer.GetSteps()) == 0 {
 			return nil, wire.ToError(activity.NotRecorded(keys[0]))
@@ -57,12 +58,12 @@ func (s activityService) GetActivity(
 	}
 	for i, steps := range list {
 		answer.Series = append(answer.Series,
-			&quoratev1.ActivitySeries{Node: keys[i].Node, Steps: fromActivitySteps(steps)})
+			&quoratev1beta1.ActivitySeries{Node: keys[i].Node, Steps: fromActivitySteps(steps)})
 	}
 	return answer, nil
 }
 
-func checkActivity(r *quoratev1.GetActivityRequest) error {
+func checkActivity(r *quoratev1beta1.GetActivityRequest) error {
 	switch {
 	case r.GetResource() != "" && r.GetNode() != "":
 		return wire.InvalidField(
@@ -76,7 +77,7 @@ func checkActivity(r *quoratev1.GetActivityRequest) error {
 	return nil
 }
 
-func activityKeys(r *quoratev1.GetActivityRequest) []activity.Key {
+func activityKeys(r *quoratev1beta1.GetActivityRequest) []activity.Key {
 	if len(r.GetNodes()) == 0 {
 		return []activity.Key{{Tree: r.GetTree(), Node: r.GetNode(), Resource: r.GetResource()}}
 	}
@@ -100,23 +101,23 @@ func (s activityService) maySee(ctx context.Context, keys []activity.Key) error 
 	return err
 }
 
-func fromActivitySteps(steps []activity.Step) []*quoratev1.ActivityStep {
-	list := make([]*quoratev1.ActivityStep, len(steps))
+func fromActivitySteps(steps []activity.Step) []*quoratev1beta1.ActivityStep {
+	list := make([]*quoratev1beta1.ActivityStep, len(steps))
 	for i, step := range steps {
 		list[i] = fromActivityStep(step)
 	}
 	return list
 }
 
-func fromActivityStep(s activity.Step) *quoratev1.ActivityStep {
-	step := &quoratev1.ActivityStep{
+func fromActivityStep(s activity.Step) *quoratev1beta1.ActivityStep {
+	step := &quoratev1beta1.ActivityStep{
 		BeginsAt: timestamppb.New(s.From), Held: int64(s.Held), Waiting: int64(s.Waiting),
 		Granted: int64(s.Granted), Released: int64(s.Released), Lost: int64(s.Lost),
 		LongestWaitMs: int64(s.LongestWait),
-		States:        wire.FromCounts(s.States), Amounts: make(map[string]*quoratev1.ActivityAmount, len(s.Amounts)),
+		States:        wire.FromCounts(s.States), Amounts: make(map[string]*quoratev1beta1.ActivityAmount, len(s.Amounts)),
 	}
 	for _, a := range s.Amounts {
-		step.Amounts[a.Resource] = &quoratev1.ActivityAmount{
+		step.Amounts[a.Resource] = &quoratev1beta1.ActivityAmount{
 			Unit: wire.FromUnit(a.Unit), Used: int64(a.Used), Waiting: int64(a.Waiting), Limit: wire.FromLimit(a.Limit),
 		}
 	}

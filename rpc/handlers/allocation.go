@@ -199,6 +199,20 @@ func (s AllocationService) GetAllocation(
 	return &quoratev1.GetAllocationResponse{Allocation: wire.FromAllocation(found), Read: read}, nil
 }
 
+// openNumbered reads the page that a request of a list in the order of numbers asks for, and the number after which it
+// continues.
+func openNumbered(r wire.PagedRequest, defaultSize int) (wire.Page, uint64, error) {
+	page, err := wire.OpenPage(r, defaultSize)
+	if err != nil {
+		return wire.Page{}, 0, wire.ToError(err)
+	}
+	after, err := page.Number()
+	if err != nil {
+		return wire.Page{}, 0, wire.ToError(err)
+	}
+	return page, after, nil
+}
+
 // allocationCost is what an allocation in an answer costs beside one that is only looked at, for readBySize.
 const allocationCost = 10
 
@@ -206,9 +220,9 @@ const allocationCost = 10
 func (s AllocationService) ListAllocations(
 	ctx context.Context, r *quoratev1.ListAllocationsRequest,
 ) (*quoratev1.ListAllocationsResponse, error) {
-	after, err := wire.OpenAllocationToken(r.GetPageToken())
+	asked, after, err := openNumbered(r, wire.DefaultAllocationPage)
 	if err != nil {
-		return nil, wire.ToError(err)
+		return nil, err
 	}
 	filter := quota.AllocationFilter{
 		Tree: r.GetTree(), Node: r.GetNode(), Labels: wire.ToLabels(r.GetLabels()),
@@ -217,16 +231,15 @@ func (s AllocationService) ListAllocations(
 	}
 	var page quota.AllocationPage
 	filtered := false
-	most := wire.PageSize(r.GetPageSize(), wire.DefaultAllocationPage)
 	size := func(v ledger.Reader) int {
 		if filter.SelectsAll() {
-			return most * allocationCost
+			return asked.Max * allocationCost
 		}
 		return v.Counts().Held
 	}
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		var unknown *quota.Error
-		page, unknown = v.Allocations(filter, after, most)
+		page, unknown = v.Allocations(filter, after, asked.Max)
 		filtered = v.FiltersHolders()
 		return refusalOrNil(unknown)
 	})
@@ -234,7 +247,7 @@ func (s AllocationService) ListAllocations(
 		return nil, err
 	}
 	answer := &quoratev1.ListAllocationsResponse{
-		NextPageToken: wire.AllocationPageToken(page.Next), Read: read, Filtered: filtered,
+		NextPageToken: asked.TokenAfterNumber(page.Next), Read: read, Filtered: filtered,
 	}
 	for _, a := range page.Allocations {
 		answer.Allocations = append(answer.Allocations, wire.FromAllocation(a))

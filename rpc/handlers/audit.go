@@ -8,6 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/internal/access"
@@ -68,14 +69,14 @@ func noteDataRead(ctx context.Context, owner string) {
 type AuditService struct {
 	Service
 
-	// Recent returns the newest records of this server.
-	Recent func() []audit.Record
+	// Recent returns the newest records of this server, oldest first, and the sequence number of the last of them.
+	Recent func() (records []audit.Record, newest uint64)
 }
 
 // ListRecords pages through audit records.
 func (s AuditService) ListRecords(
-	ctx context.Context, r *quoratev1.ListRecordsRequest,
-) (*quoratev1.ListRecordsResponse, error) {
+	ctx context.Context, r *adminv1.ListRecordsRequest,
+) (*adminv1.ListRecordsResponse, error) {
 	if err := wire.CheckNode(r); err != nil {
 		return nil, wire.ToError(err)
 	}
@@ -85,56 +86,95 @@ func (s AuditService) ListRecords(
 	if err != nil {
 		return nil, err
 	}
-	answer := &quoratev1.ListRecordsResponse{Read: read}
-	if r.GetSource() == quoratev1.AuditSource_AUDIT_SOURCE_SERVER {
-		for _, record := range s.Recent() {
-			if wire.MatchesAudit(r, &record) {
-				answer.Records = append(answer.Records, wire.FromAuditRecord(&record))
-			}
-		}
-		if r.GetNewestFirst() {
-			slices.Reverse(answer.GetRecords())
-		}
-		return answer, nil
+	answer := &adminv1.ListRecordsResponse{}
+	if r.GetSource() == adminv1.AuditSource_AUDIT_SOURCE_SERVER {
+		err = s.listOwnRecords(r, answer)
+	} else {
+		err = s.listSharedRecords(r, answer)
 	}
-	most := wire.PageSize(r.GetPageSize(), wire.DefaultAuditPage)
-	entries, last := s.recordsToScan(r)
+	if err != nil {
+		return nil, err
+	}
+	answer.Read = read
+	return answer, nil
+}
+
+// listOwnRecords lists what this server recorded of its calls. A page token is of this server alone.
+func (s AuditService) listOwnRecords(r *adminv1.ListRecordsRequest, answer *adminv1.ListRecordsResponse) error {
+	page, err := wire.OpenPage(r, wire.DefaultAuditPage, s.ID)
+	if err != nil {
+		return wire.ToError(err)
+	}
+	records, newest := s.Recent()
+	oldest := newest + 1 - uint64(len(records))
+	var numbers []uint64
+	for i := range records {
+		if wire.MatchesAudit(r, &records[i]) {
+			numbers = append(numbers, oldest+uint64(i))
+		}
+	}
+	key := wire.NumberKey
+	if r.GetNewestFirst() {
+		slices.Reverse(numbers)
+		key = func(number uint64) string { return wire.NumberKey(^number) }
+	}
+	numbers, answer.NextPageToken = wire.CutPage(page, slices.Values(numbers), key)
+	for _, number := range numbers {
+		answer.Records = append(answer.Records, wire.FromAuditRecord(&records[number-oldest]))
+	}
+	return nil
+}
+
+// listSharedRecords lists what the ledger has.
+func (s AuditService) listSharedRecords(r *adminv1.ListRecordsRequest, answer *adminv1.ListRecordsResponse) error {
+	page, position, err := openNumbered(r, wire.DefaultAuditPage)
+	if err != nil {
+		return err
+	}
+	entries, last := s.recordsToScan(r, position)
+	scanned := uint64(0)
 	for _, e := range entries {
-		if len(answer.GetRecords()) == most {
+		if len(answer.GetRecords()) == page.Max {
 			break
 		}
 		record, err := audit.Decode(e.Line)
 		if err != nil {
-			return nil, wire.ToError(fmt.Errorf("the audit record %d of the ledger is broken: %w", e.Number, err))
+			return wire.ToError(fmt.Errorf("the audit record %d of the ledger is broken: %w", e.Number, err))
 		}
-		answer.Next = e.Number
+		scanned = e.Number
 		if wire.MatchesAudit(r, &record) {
 			answer.Records = append(answer.Records, wire.FromAuditRecord(&record))
 		}
 	}
-	if answer.GetNext() == last {
-		answer.Next = 0
+	if scanned != last {
+		answer.NextPageToken = page.TokenAfterNumber(scanned)
 	}
-	return answer, nil
+	return nil
 }
 
-// recordsToScan are the records of one page, in the requested order, and the number of the last record of the whole
-// list; 0 if there may be others after the page.
-func (s AuditService) recordsToScan(r *quoratev1.ListRecordsRequest) (list []audit.Entry, last uint64) {
-	entries, head, _ := s.Node.AuditRecords(r.GetAfter(), maxAuditScan)
+// recordsToScan are the records of the page after a position, 0 for the first one, in the requested order, and the
+// number of the last record of the whole list; 0 if there may be others after the page.
+func (s AuditService) recordsToScan(
+	r *adminv1.ListRecordsRequest, position uint64,
+) (list []audit.Entry, last uint64) {
+	oldest := r.GetAfterRecord()
+	entries, head, _ := s.Node.AuditRecords(max(oldest, position), maxAuditScan)
 	if !r.GetNewestFirst() {
 		return entries, head.Number
 	}
-	before := head.Number + 1
-	if r.GetAfter() > 0 {
-		before = min(before, r.GetAfter())
+	newest := head.Number
+	if position > 0 {
+		newest = min(newest, position-1)
 	}
-	from := before - min(before, maxAuditScan+1)
-	entries, _, _ = s.Node.AuditRecords(from, int(before-1-from))
+	if newest <= oldest {
+		return nil, 0
+	}
+	after := max(oldest, newest-min(newest, maxAuditScan))
+	entries, _, _ = s.Node.AuditRecords(after, int(newest-after))
 	entries = slices.Clone(entries) // they are shared with the ledger
 	slices.Reverse(entries)
-	if n := len(entries); n > 0 && (from == 0 || entries[n-1].Number > from+1) {
-		last = entries[n-1].Number // what is older is forgotten
+	if n := len(entries); n > 0 && (after == oldest || entries[n-1].Number > after+1) {
+		last = entries[n-1].Number // what is older is forgotten, or not asked for
 	}
 	return entries, last
 }

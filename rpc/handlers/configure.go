@@ -11,7 +11,7 @@ import (
 )
 
 // decideChange carries out a change of configuration, or plans it in a dry run.
-func (s TreeService) decideChange(
+func (s Service) decideChange(
 	ctx context.Context, command quota.Command, dry bool, moved wire.FieldPaths,
 ) (*quoratev1.ConfigurationResult, *quoratev1.WriteInfo, error) {
 	decide := s.proposeOne
@@ -98,17 +98,4 @@ func (s TreeService) MoveNode(ctx context.Context, r *quoratev1.MoveNodeRequest)
 		return nil, err
 	}
 	return &quoratev1.MoveNodeResponse{Result: result, Write: write}, nil
-}
-
-// RollBack makes the configuration what it was.
-func (s TreeService) RollBack(ctx context.Context, r *quoratev1.RollBackRequest) (*quoratev1.RollBackResponse, error) {
-	meta, err := wire.ToMeta(r, r.ExpectedRevision)
-	if err != nil {
-		return nil, wire.ToError(err)
-	}
-	result, write, err := s.decideChange(ctx, quota.RollBack{Meta: meta, Revision: r.GetRevision()}, r.GetDryRun(), nil)
-	if err != nil {
-		return nil, err
-	}
-	return &quoratev1.RollBackResponse{Result: result, Write: write}, nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/relay"
@@ -48,8 +48,8 @@ func NewDebugService(base Service, p relay.Peers, diagnoses []Diagnosis, waiting
 
 // GetDiagnostics returns the diagnostics of this node, or relays the call to another member.
 func (s debugService) GetDiagnostics(
-	ctx context.Context, r *quoratev1.GetDiagnosticsRequest,
-) (*quoratev1.GetDiagnosticsResponse, error) {
+	ctx context.Context, r *adminv1.GetDiagnosticsRequest,
+) (*adminv1.GetDiagnosticsResponse, error) {
 	if r.GetMember() == "" || r.GetMember() == s.ID {
 		return s.collectOwn(ctx)
 	}
@@ -62,7 +62,7 @@ func (s debugService) GetDiagnostics(
 		fmt.Errorf("node %s knows no member %s; see quorate status", s.ID, r.GetMember()))
 }
 
-func (s debugService) collectOwn(ctx context.Context) (*quoratev1.GetDiagnosticsResponse, error) {
+func (s debugService) collectOwn(ctx context.Context) (*adminv1.GetDiagnosticsResponse, error) {
 	caller := admission.TicketOf(ctx).Caller
 	if err := s.waiting.TryAcquire(caller, 1); err != nil {
 		return nil, err
@@ -75,29 +75,29 @@ func (s debugService) collectOwn(ctx context.Context) (*quoratev1.GetDiagnostics
 		return nil, connect.NewError(connect.CodeDeadlineExceeded,
 			fmt.Errorf("node %s collects for other callers; try again in a few seconds", s.ID))
 	}
-	answer := &quoratev1.GetDiagnosticsResponse{Member: s.ID}
+	answer := &adminv1.GetDiagnosticsResponse{Member: s.ID}
 	for _, d := range s.diagnoses {
 		answer.Diagnostics = append(answer.Diagnostics, d.collectOne(ctx))
 	}
 	return answer, nil
 }
 
-func (d Diagnosis) collectOne(ctx context.Context) *quoratev1.Diagnostic {
+func (d Diagnosis) collectOne(ctx context.Context) *adminv1.Diagnostic {
 	content, err := d.Collect(ctx)
 	if err != nil {
-		return &quoratev1.Diagnostic{Name: d.Name, Missing: err.Error()}
+		return &adminv1.Diagnostic{Name: d.Name, Missing: err.Error()}
 	}
-	return &quoratev1.Diagnostic{
+	return &adminv1.Diagnostic{
 		Name: d.Name, Content: content[:min(len(content), MaxDiagnostic)],
 		Truncated: len(content) > MaxDiagnostic,
 	}
 }
 
 // askMember returns an answer also for a member that does not answer: repeating the question would not help.
-func (s debugService) askMember(ctx context.Context, m cluster.Member) (*quoratev1.GetDiagnosticsResponse, error) {
+func (s debugService) askMember(ctx context.Context, m cluster.Member) (*adminv1.GetDiagnosticsResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, diagnosticsPatience)
 	defer cancel()
-	answer, err := (*quoratev1.GetDiagnosticsResponse)(nil), relay.ErrNoAddress
+	answer, err := (*adminv1.GetDiagnosticsResponse)(nil), relay.ErrNoAddress
 	if s.peers.URLOf(m) != "" {
 		answer, err = s.peers.GetDiagnostics(ctx, m)
 	}
@@ -105,7 +105,7 @@ func (s debugService) askMember(ctx context.Context, m cluster.Member) (*quorate
 		err = fmt.Errorf("it is the address of %s", answer.GetMember())
 	}
 	if err != nil {
-		answer = &quoratev1.GetDiagnosticsResponse{Member: m.ID, Diagnostics: []*quoratev1.Diagnostic{{
+		answer = &adminv1.GetDiagnosticsResponse{Member: m.ID, Diagnostics: []*adminv1.Diagnostic{{
 			Name: WholeMember, Missing: fmt.Sprintf("%s did not tell at %q: %v", m.ID, s.peers.AddressOf(m), err),
 		}}}
 	}

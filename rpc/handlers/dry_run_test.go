@@ -4,10 +4,9 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 
-	_ "github.com/quorate/quorate/client/gen/quorate/v1" // registers the messages
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/procedures"
 )
 
 // TestDryRunsAreThoseOfTheTable: the request for a command has a field dry_run exactly if the table of commands has a
@@ -15,10 +14,10 @@ import (
 func TestDryRunsAreThoseOfTheTable(t *testing.T) {
 	for _, facts := range quota.Commands() {
 		hasDryRun := false
-		name := protoreflect.FullName("quorate.v1." + facts.Name + "Request")
-		if found, err := protoregistry.GlobalFiles.FindDescriptorByName(name); err == nil {
-			request, _ := found.(protoreflect.MessageDescriptor)
-			hasDryRun = request.Fields().ByName("dry_run") != nil
+		for _, file := range procedures.PublicFiles() {
+			if request := file.Messages().ByName(protoreflect.Name(facts.Name + "Request")); request != nil {
+				hasDryRun = request.Fields().ByName("dry_run") != nil
+			}
 		}
 		if hasDryRun != (facts.DryRun != quota.NoDryRun) {
 			t.Errorf("the request for %s has a dry run: %v, and the table says %d", facts.Name, hasDryRun, facts.DryRun)

@@ -87,36 +87,6 @@ func explainID(
 // eventCost is what an event costs beside a record, for readBySize: it has a request and a decision.
 const eventCost = 20
 
-// ListEvents pages through what happened lately.
-func (s AllocationService) ListEvents(
-	ctx context.Context, r *quoratev1.ListEventsRequest,
-) (*quoratev1.ListEventsResponse, error) {
-	if r.GetNode() != "" && r.GetTree() == "" {
-		return nil, wire.InvalidField("node", "a node filter needs a tree too")
-	}
-	var page quota.EventPage
-	filtered := false
-	most := wire.PageSize(r.GetPageSize(), wire.DefaultEventPage)
-	size := func(ledger.Reader) int { return most * eventCost }
-	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
-		page = v.Events(quota.EventFilter{
-			After: r.GetAfter(), Before: r.GetBefore(), NewestFirst: r.GetNewestFirst(),
-			Kind: wire.EventKinds[r.GetKind()], ID: r.GetId(), Namespace: eventNamespace(ctx, r), Tree: r.GetTree(),
-			Node: r.GetNode(),
-		}, most)
-		filtered = v.FiltersHolders()
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	answer := &quoratev1.ListEventsResponse{Next: page.Next, Read: read, Filtered: filtered}
-	for _, e := range page.Events {
-		answer.Events = append(answer.Events, wire.FromEvent(e))
-	}
-	return answer, nil
-}
-
 // eventNamespace is that of the filter, or for a filter of an id that of the caller.
 func eventNamespace(ctx context.Context, r *quoratev1.ListEventsRequest) string {
 	if r.GetNamespace() == "" && r.GetId() != "" {

@@ -8,7 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/wire"
@@ -25,7 +25,7 @@ const (
 // long.
 type fileStream struct {
 	ctx    context.Context //nolint:containedctx // it is that of the stream
-	stream *connect.ClientStream[quoratev1.RestoreRequest]
+	stream *connect.ClientStream[adminv1.RestoreRequest]
 	size   int64
 	until  time.Time
 
@@ -36,7 +36,7 @@ type fileStream struct {
 }
 
 func newFileStream(
-	ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest], size int64,
+	ctx context.Context, stream *connect.ClientStream[adminv1.RestoreRequest], size int64,
 ) *fileStream {
 	until := time.Now().Add(admission.MessagePatience(ctx) + time.Duration(size/leastFileRate)*time.Second)
 	return &fileStream{ctx: ctx, stream: stream, size: size, until: until}
@@ -112,7 +112,7 @@ func (f *fileStream) Read(data []byte) (int, error) {
 
 // drainStream throws away what still comes, up to a bound: a caller that sends does not listen, and would see nothing
 // but a broken connection.
-func drainStream(ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest]) {
+func drainStream(ctx context.Context, stream *connect.ClientStream[adminv1.RestoreRequest]) {
 	admission.ExtendReceiving(ctx, time.Now().Add(drainPatience))
 	for left := admission.MaxDrained; left > 0 && stream.Receive(); left -= len(stream.Msg().GetChunk()) + 1 {
 	}

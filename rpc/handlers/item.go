@@ -18,7 +18,11 @@ type ItemService struct {
 func (s ItemService) ListItems(
 	ctx context.Context, r *quoratev1.ListItemsRequest,
 ) (*quoratev1.ListItemsResponse, error) {
-	after, err := wire.OpenItemToken(r.GetPageToken(), r.GetTree())
+	asked, err := wire.OpenPage(r, wire.DefaultItemPage)
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	after, err := asked.ItemPosition(r.GetTree())
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
@@ -26,26 +30,25 @@ func (s ItemService) ListItems(
 		Tree: r.GetTree(), Resource: r.GetResource(), State: r.GetState(), Name: r.GetName(),
 		Owner: r.GetOwner(),
 	}
-	most := wire.PageSize(r.GetPageSize(), wire.DefaultItemPage)
 	size := func(v ledger.Reader) int {
 		switch {
 		case filter.Name != "":
 			return 1 // of each resource
 		case filter.State == "" && filter.Owner == "":
-			return most
+			return asked.Max
 		}
 		return v.Counts().Items
 	}
 	var page quota.ItemPage
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		var unknown *quota.Error
-		page, unknown = v.Items(filter, after, most, r.GetUserData())
+		page, unknown = v.Items(filter, after, asked.Max, r.GetUserData())
 		return refusalOrNil(unknown)
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer := &quoratev1.ListItemsResponse{NextPageToken: wire.ItemPageToken(page.Next), Read: read}
+	answer := &quoratev1.ListItemsResponse{NextPageToken: asked.TokenAfterItem(page.Next), Read: read}
 	for _, i := range page.Items {
 		if len(i.Data) > 0 {
 			noteDataRead(ctx, "")

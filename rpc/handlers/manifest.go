@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/internal/manifest"
 	"github.com/quorate/quorate/rpc/codec"
 	"github.com/quorate/quorate/rpc/wire"
@@ -19,14 +19,14 @@ const maxManifestMarks = 300_000
 
 // ParseManifest returns what ApplyTrees takes for a manifest. It takes its turn like a large read, because it computes
 // as long.
-func (s TreeService) ParseManifest(
-	ctx context.Context, r *quoratev1.ParseManifestRequest,
-) (*quoratev1.ParseManifestResponse, error) {
+func (s ConfigurationService) ParseManifest(
+	ctx context.Context, r *adminv1.ParseManifestRequest,
+) (*adminv1.ParseManifestResponse, error) {
 	if marks := countMarks(r.GetText()); marks > maxManifestMarks {
 		return nil, wire.ToError(wire.InvalidField("text", "it has %d commas, colons, opening brackets and ends of lines; "+
 			"%d are allowed: write the trees in several manifests", marks, maxManifestMarks))
 	}
-	answer := &quoratev1.ParseManifestResponse{}
+	answer := &adminv1.ParseManifestResponse{}
 	err := s.inTurn(ctx, func(admit func() error) error {
 		if err := admit(); err != nil {
 			return wire.ToError(err)
@@ -46,9 +46,9 @@ func countMarks(text string) int {
 	return marks
 }
 
-func parseManifest(text string) *quoratev1.ParseManifestResponse {
+func parseManifest(text string) *adminv1.ParseManifestResponse {
 	m, warnings, err := manifest.ParseWithWarnings("manifest", []byte(text))
-	answer := &quoratev1.ParseManifestResponse{}
+	answer := &adminv1.ParseManifestResponse{}
 	if err != nil {
 		for _, problem := range manifest.Problems(err) {
 			answer.Problems = append(answer.Problems, manifestProblem(problem.Line, problem.Column, problem.Message))
@@ -57,7 +57,7 @@ func parseManifest(text string) *quoratev1.ParseManifestResponse {
 	}
 	answer.Request = m.ApplyRequest()
 	if size := proto.Size(answer.GetRequest()); size > codec.MaxBody {
-		answer.Request, answer.Problems = nil, []*quoratev1.ManifestProblem{manifestProblem(0, 0,
+		answer.Request, answer.Problems = nil, []*adminv1.ManifestProblem{manifestProblem(0, 0,
 			"the request that applies it would be larger than 4 MiB: write the trees in several manifests")}
 		return answer
 	}
@@ -67,14 +67,14 @@ func parseManifest(text string) *quoratev1.ParseManifestResponse {
 	return answer
 }
 
-func manifestProblem(line, column int, message string) *quoratev1.ManifestProblem {
-	return &quoratev1.ManifestProblem{Line: int32(line), Column: int32(column), Message: message}
+func manifestProblem(line, column int, message string) *adminv1.ManifestProblem {
+	return &adminv1.ManifestProblem{Line: int32(line), Column: int32(column), Message: message}
 }
 
 // writeManifest has a configuration, or that of a subtree, as text.
 func writeManifest(
-	c *quoratev1.GetConfigurationResponse, tree, node string,
-) (*quoratev1.GetConfigurationResponse, error) {
+	c *adminv1.GetConfigurationResponse, tree, node string,
+) (*adminv1.GetConfigurationResponse, error) {
 	m := &manifest.Manifest{Access: c.GetAccess(), Policies: c.GetPolicies(), Trees: c.GetTrees()}
 	if tree != "" {
 		m.At = &manifest.Subtree{Tree: tree, Node: node}
@@ -84,5 +84,5 @@ func writeManifest(
 		return nil, wire.ToError(wire.InvalidField("manifest", "%v; ask for single trees with the field tree, "+
 			"or leave out manifest", err))
 	}
-	return &quoratev1.GetConfigurationResponse{Manifest: string(text), Revision: c.GetRevision(), Read: c.GetRead()}, nil
+	return &adminv1.GetConfigurationResponse{Manifest: string(text), Revision: c.GetRevision(), Read: c.GetRead()}, nil
 }

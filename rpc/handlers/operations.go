@@ -6,6 +6,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/rpc/wire"
@@ -28,9 +29,9 @@ type ClusterOperations interface {
 }
 
 // GetLevel shows the feature level.
-func (s ClusterService) GetLevel(context.Context, *quoratev1.GetLevelRequest) (*quoratev1.GetLevelResponse, error) {
+func (s ClusterService) GetLevel(context.Context, *adminv1.GetLevelRequest) (*adminv1.GetLevelResponse, error) {
 	level := s.Node.Level()
-	return &quoratev1.GetLevelResponse{Level: level.Current, Possible: level.Possible}, nil
+	return &adminv1.GetLevelResponse{Level: level.Current, Possible: level.Possible}, nil
 }
 
 // upkeepError returns failed_precondition instead of unavailable if a member is too old: the caller should get the
@@ -51,41 +52,40 @@ func (s ClusterService) presentWrite(index uint64) *quoratev1.WriteInfo {
 
 // RaiseLevel raises the feature level.
 func (s ClusterService) RaiseLevel(
-	ctx context.Context, _ *quoratev1.RaiseLevelRequest,
-) (*quoratev1.RaiseLevelResponse, error) {
+	ctx context.Context, _ *adminv1.RaiseLevelRequest,
+) (*adminv1.RaiseLevelResponse, error) {
 	level, err := s.Node.RaiseLevel(ctx)
 	if err != nil {
 		return nil, upkeepError(err)
 	}
-	return &quoratev1.RaiseLevelResponse{Level: level, Write: s.presentWrite(s.Node.Status().AppliedIndex)}, nil
+	return &adminv1.RaiseLevelResponse{Level: level, Write: s.presentWrite(s.Node.Status().AppliedIndex)}, nil
 }
 
 // Checkpoint has the members sum up their states.
 func (s ClusterService) Checkpoint(
-	ctx context.Context, _ *quoratev1.CheckpointRequest,
-) (*quoratev1.CheckpointResponse, error) {
+	ctx context.Context, _ *adminv1.CheckpointRequest,
+) (*adminv1.CheckpointResponse, error) {
 	index, err := s.Node.Checkpoint(ctx)
 	if err != nil {
 		return nil, upkeepError(err)
 	}
-	return &quoratev1.CheckpointResponse{Write: s.presentWrite(index)}, nil
+	return &adminv1.CheckpointResponse{Write: s.presentWrite(index)}, nil
 }
 
 // wireFindings maps the findings of comparisons.
-var wireFindings = map[cluster.Finding]quoratev1.Finding{
-	cluster.Agrees: quoratev1.Finding_FINDING_AGREES, cluster.Differs: quoratev1.Finding_FINDING_DIFFERS,
-	cluster.Disputed: quoratev1.Finding_FINDING_DISPUTED, "": quoratev1.Finding_FINDING_PENDING,
+var wireFindings = map[cluster.Finding]adminv1.Finding{
+	cluster.Agrees: adminv1.Finding_FINDING_AGREES, cluster.Differs: adminv1.Finding_FINDING_DIFFERS,
+	cluster.Disputed: adminv1.Finding_FINDING_DISPUTED, "": adminv1.Finding_FINDING_PENDING,
 }
 
-// GetDigests shows what was compared.
-func (s ClusterService) GetDigests(
-	context.Context, *quoratev1.GetDigestsRequest,
-) (*quoratev1.GetDigestsResponse, error) {
-	answer := &quoratev1.GetDigestsResponse{}
+// setDigests adds what this node has received of the last checkpoints of the members.
+func (s ClusterService) setDigests(members []*adminv1.Member) {
+	compared := map[string]cluster.MemberComparison{}
 	for _, m := range s.Node.Comparison() {
-		answer.Members = append(answer.Members, &quoratev1.MemberDigest{
-			Id: m.ID, Index: m.Index, Digest: m.Digest, Finding: wireFindings[m.Finding],
-		})
+		compared[m.ID] = m
 	}
-	return answer, nil
+	for _, m := range members {
+		c := compared[m.GetId()]
+		m.CheckpointIndex, m.Digest, m.Finding = c.Index, c.Digest, wireFindings[c.Finding]
+	}
 }

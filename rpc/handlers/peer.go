@@ -28,11 +28,15 @@ func (s PeerService) ReadIndex(ctx context.Context, _ *peerv1.ReadIndexRequest) 
 
 // GetStanding shows this node.
 func (s PeerService) GetStanding(context.Context, *peerv1.GetStandingRequest) (*peerv1.GetStandingResponse, error) {
+	return s.standing(), nil
+}
+
+func (s PeerService) standing() *peerv1.GetStandingResponse {
 	standing := wire.StandingToWire(s.Node.Status())
 	if s.Upkeep != nil {
 		s.Upkeep().addTo(standing)
 	}
-	return standing, nil
+	return standing
 }
 
 // Notify processes the leader's notice about this node.

@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
@@ -64,9 +66,16 @@ func (s TreeService) ListScheduledLimits(
 	if err := wire.CheckNode(r); err != nil {
 		return nil, wire.ToError(err)
 	}
+	page, err := wire.OpenPage(r, wire.DefaultShortPage)
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
 	answer := &quoratev1.ListScheduledLimitsResponse{}
 	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
+		byID := func(s quota.ScheduledLimit) string { return s.ID }
 		list := v.ScheduledLimits(r.GetTree(), r.GetNode())
+		slices.SortFunc(list, func(a, b quota.ScheduledLimit) int { return strings.Compare(a.ID, b.ID) })
+		list, answer.NextPageToken = wire.CutPage(page, slices.Values(list), byID)
 		for i := range list {
 			answer.Limits = append(answer.Limits, wire.FromScheduledLimit(&list[i]))
 		}

@@ -10,8 +10,8 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/audit"
@@ -47,7 +47,7 @@ type SnapshotService struct {
 
 // Save streams a backup of this node's state.
 func (s SnapshotService) Save(
-	ctx context.Context, r *quoratev1.SaveRequest, stream *connect.ServerStream[quoratev1.SaveResponse],
+	ctx context.Context, r *adminv1.SaveRequest, stream *connect.ServerStream[adminv1.SaveResponse],
 ) error {
 	caller := admission.TicketOf(ctx).Caller
 	if err := s.Saving.TryAcquire(caller, 1); err != nil {
@@ -57,7 +57,7 @@ func (s SnapshotService) Save(
 	options := toReadOptions(r.GetRead())
 	chunks := &chunker{send: func(data []byte) error {
 		admission.ExtendSending(ctx, 0)
-		return stream.Send(&quoratev1.SaveResponse{Message: &quoratev1.SaveResponse_Chunk{Chunk: data}})
+		return stream.Send(&adminv1.SaveResponse{Message: &adminv1.SaveResponse_Chunk{Chunk: data}})
 	}}
 	saved, err := s.Backups.Save(ctx, options, chunks)
 	if err == nil {
@@ -67,7 +67,7 @@ func (s SnapshotService) Save(
 		return s.readFailure(err, options)
 	}
 	admission.ExtendSending(ctx, 0)
-	return stream.Send(&quoratev1.SaveResponse{Message: &quoratev1.SaveResponse_Summary{Summary: &quoratev1.SaveSummary{
+	return stream.Send(&adminv1.SaveResponse{Message: &adminv1.SaveResponse_Summary{Summary: &adminv1.SaveSummary{
 		Size: chunks.size, Sha256: chunks.digestSum(), Index: saved.Index, ServedBy: s.ID,
 	}}})
 }
@@ -75,8 +75,8 @@ func (s SnapshotService) Save(
 // Restore asks the leader first and keeps nothing itself: the leader reads the file as it comes, once it has found
 // that it may restore; another node passes the messages on.
 func (s SnapshotService) Restore(
-	ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest],
-) (*quoratev1.RestoreResponse, error) {
+	ctx context.Context, stream *connect.ClientStream[adminv1.RestoreRequest],
+) (*adminv1.RestoreResponse, error) {
 	answer, err := s.restoreBackup(ctx, stream)
 	if err != nil {
 		drainStream(ctx, stream)
@@ -85,8 +85,8 @@ func (s SnapshotService) Restore(
 }
 
 func (s SnapshotService) restoreBackup(
-	ctx context.Context, stream *connect.ClientStream[quoratev1.RestoreRequest],
-) (*quoratev1.RestoreResponse, error) {
+	ctx context.Context, stream *connect.ClientStream[adminv1.RestoreRequest],
+) (*adminv1.RestoreResponse, error) {
 	// The bindings of nodes are those of the file, which anyone can make: restoring it is a change of access.
 	if err := s.Access.RequireCluster(ctx, access.AccessManage); err != nil {
 		return nil, err
@@ -115,8 +115,8 @@ func (s SnapshotService) restoreBackup(
 }
 
 func (s SnapshotService) readConfirmation(
-	stream *connect.ClientStream[quoratev1.RestoreRequest],
-) (*quoratev1.RestoreConfirmation, error) {
+	stream *connect.ClientStream[adminv1.RestoreRequest],
+) (*adminv1.RestoreConfirmation, error) {
 	if !stream.Receive() {
 		return nil, streamEndError(stream, "the first message must confirm the restore, and there was none")
 	}
@@ -135,7 +135,7 @@ func (s SnapshotService) readConfirmation(
 }
 
 // streamEndError returns why a stream ended: it was aborted, or its content was invalid.
-func streamEndError(stream *connect.ClientStream[quoratev1.RestoreRequest], format string, args ...any) error {
+func streamEndError(stream *connect.ClientStream[adminv1.RestoreRequest], format string, args ...any) error {
 	if err := stream.Err(); err != nil {
 		return err
 	}
@@ -143,8 +143,8 @@ func streamEndError(stream *connect.ClientStream[quoratev1.RestoreRequest], form
 }
 
 func (s SnapshotService) restoreLocally(
-	ctx context.Context, confirmation *quoratev1.RestoreConfirmation, file *fileStream,
-) (*quoratev1.RestoreResponse, error) {
+	ctx context.Context, confirmation *adminv1.RestoreConfirmation, file *fileStream,
+) (*adminv1.RestoreResponse, error) {
 	intent := audit.Record{
 		Kind: audit.Intent, Action: "Restore", Actor: cluster.AuditActor(identify.CallerOf(ctx)), Outcome: audit.Asked,
 		Detail: fmt.Sprintf("a backup of %d bytes", file.size),
@@ -160,7 +160,7 @@ func (s SnapshotService) restoreLocally(
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
-	return &quoratev1.RestoreResponse{
+	return &adminv1.RestoreResponse{
 		Index: done.Index, BackupIndex: done.Backup.Index, Fence: done.Header.Fence, Revision: done.Header.Revision,
 		LedgerTimeMs: int64(done.Header.Now.At), ServedBy: s.ID,
 	}, nil
@@ -168,8 +168,8 @@ func (s SnapshotService) restoreLocally(
 
 // relayRestore passes the file on to the leader as it arrives.
 func (s SnapshotService) relayRestore(
-	ctx context.Context, leader cluster.Member, confirmation *quoratev1.RestoreConfirmation, file *fileStream,
-) (*quoratev1.RestoreResponse, error) {
+	ctx context.Context, leader cluster.Member, confirmation *adminv1.RestoreConfirmation, file *fileStream,
+) (*adminv1.RestoreResponse, error) {
 	url := s.Peers.URLOf(leader)
 	if url == "" {
 		return nil, relay.FailureOf(s.ID, leader, "", relay.ErrNoAddress)
@@ -177,20 +177,20 @@ func (s SnapshotService) relayRestore(
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	marker := relayMarker{relay: s.ID, passOn: func(header http.Header) { s.Peers.PassOn(ctx, header, leader) }}
-	client := quoratev1connect.NewSnapshotServiceClient(s.Peers.HTTPClient(), url,
+	client := adminv1connect.NewSnapshotServiceClient(s.Peers.HTTPClient(), url,
 		connect.WithReadMaxBytes(codec.MaxBody), connect.WithInterceptors(marker))
 	stream, err := client.Restore(ctx)
 	if err != nil {
 		return nil, relay.FailureOf(s.ID, leader, s.Peers.AddressOf(leader), err)
 	}
 	// What fails while sending is told by the answer: the leader may refuse at any time.
-	err = stream.Send(&quoratev1.RestoreRequest{
-		Message: &quoratev1.RestoreRequest_Confirmation{Confirmation: confirmation},
+	err = stream.Send(&adminv1.RestoreRequest{
+		Message: &adminv1.RestoreRequest_Confirmation{Confirmation: confirmation},
 	})
 	for err == nil {
 		var chunk []byte
 		if chunk, err = file.nextPiece(); err == nil {
-			err = stream.Send(&quoratev1.RestoreRequest{Message: &quoratev1.RestoreRequest_Chunk{Chunk: chunk}})
+			err = stream.Send(&adminv1.RestoreRequest{Message: &adminv1.RestoreRequest_Chunk{Chunk: chunk}})
 		}
 	}
 	if file.failed != nil { // the leader must not take what came for all of it

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 )
 
@@ -23,7 +23,7 @@ func (u Upkeep) addTo(standing *peerv1.GetStandingResponse) {
 	standing.BackupEveryMs, standing.LastBackupMs = u.BackupEvery.Milliseconds(), unixMilli(u.LastBackup)
 }
 
-func fillUpkeep(shown *quoratev1.Member, standing *peerv1.GetStandingResponse) {
+func fillUpkeep(shown *adminv1.Member, standing *peerv1.GetStandingResponse) {
 	shown.CertificateEndsAt = timestampOrNil(standing.GetCertificateEndsMs())
 	shown.AuthorityEndsAt = timestampOrNil(standing.GetAuthorityEndsMs())
 	shown.LastBackupAt = timestampOrNil(standing.GetLastBackupMs())

@@ -237,7 +237,11 @@ func setCertainBy(a *quota.AllocationInfo, granted map[string]quota.Instant) {
 func (s AllocationService) ListWaiting(
 	ctx context.Context, r *quoratev1.ListWaitingRequest,
 ) (*quoratev1.ListWaitingResponse, error) {
-	after, err := wire.OpenWaitingToken(r.GetPageToken())
+	asked, err := wire.OpenPage(r, wire.DefaultWaitingPage)
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	after, err := asked.QueuePosition()
 	if err != nil {
 		return nil, wire.ToError(err)
 	}
@@ -255,7 +259,7 @@ func (s AllocationService) ListWaiting(
 		if r.GetNameBlockers() {
 			list = v.WaitingWithBlockers
 		}
-		page, refused = list(filter, after, wire.PageSize(r.GetPageSize(), wire.DefaultWaitingPage))
+		page, refused = list(filter, after, asked.Max)
 		filtered = v.FiltersHolders()
 		if refused == nil && r.GetCertainBy() {
 			refused = predictGrants(v, page.Requests)
@@ -266,7 +270,7 @@ func (s AllocationService) ListWaiting(
 		return nil, err
 	}
 	answer := &quoratev1.ListWaitingResponse{
-		NextPageToken: wire.WaitingPageToken(page.Next), Read: read, Filtered: filtered,
+		NextPageToken: asked.TokenAfterQueued(page.Next), Read: read, Filtered: filtered,
 	}
 	for _, q := range page.Requests {
 		answer.Requests = append(answer.Requests, &quoratev1.WaitingRequest{

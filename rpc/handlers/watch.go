@@ -31,10 +31,10 @@ const (
 	WatchLag = cluster.FeedSize / 2
 )
 
-// WatchAllocations streams what happens to allocations, from the feed of this node.
-func (s AllocationService) WatchAllocations(
-	ctx context.Context, r *quoratev1.WatchAllocationsRequest,
-	stream *connect.ServerStream[quoratev1.WatchAllocationsResponse],
+// WatchEvents streams what happens to allocations, from the feed of this node.
+func (s EventService) WatchEvents(
+	ctx context.Context, r *quoratev1.WatchEventsRequest,
+	stream *connect.ServerStream[quoratev1.WatchEventsResponse],
 ) error {
 	if r.GetNode() != "" && r.GetTree() == "" {
 		return wire.ToError(wire.InvalidField("node", "a node filter needs a tree too"))
@@ -51,7 +51,7 @@ func (s AllocationService) WatchAllocations(
 	}
 	w := Watcher{
 		Node: s.Node, filter: newWatchFilter(r, namespaceOf(ctx)),
-		Send: func(m *quoratev1.WatchAllocationsResponse) error {
+		Send: func(m *quoratev1.WatchEventsResponse) error {
 			admission.ExtendSending(ctx, 0)
 			defer admission.ExtendSending(ctx, watchHeartbeat) // until the next message there is nothing to receive
 			return stream.Send(m)
@@ -65,7 +65,7 @@ func isNotAllocations(t quoratev1.WatchTopic) bool {
 }
 
 // watchFrom takes an index without a number as that of a read or write, which has seen all of it.
-func watchFrom(r *quoratev1.WatchAllocationsRequest) cluster.Position {
+func watchFrom(r *quoratev1.WatchEventsRequest) cluster.Position {
 	switch {
 	case r.GetAfterIndex() == 0:
 		return cluster.LatestPosition()
@@ -79,7 +79,7 @@ func watchFrom(r *quoratev1.WatchAllocationsRequest) cluster.Position {
 type Watcher struct {
 	Node   Node
 	filter watchFilter
-	Send   func(*quoratev1.WatchAllocationsResponse) error
+	Send   func(*quoratev1.WatchEventsResponse) error
 	// sent is when the last message went.
 	sent time.Time
 }
@@ -127,7 +127,7 @@ func (w *Watcher) sendPage(ctx context.Context, b cluster.FeedPage) error {
 
 func (w *Watcher) messages(
 	ctx context.Context, events []cluster.WatchEvent,
-) (list []*quoratev1.WatchAllocationsResponse, err error) {
+) (list []*quoratev1.WatchEventsResponse, err error) {
 	events = slices.DeleteFunc(slices.Clone(events), func(n cluster.WatchEvent) bool {
 		return !w.filter.matches(&n)
 	})
@@ -156,36 +156,36 @@ func (w *Watcher) messages(
 }
 
 // shown returns nil for an event that the caller may not see.
-func (w *Watcher) shown(reader ledger.Reader, n *cluster.WatchEvent) *quoratev1.WatchAllocationsResponse {
+func (w *Watcher) shown(reader ledger.Reader, n *cluster.WatchEvent) *quoratev1.WatchEventsResponse {
 	m := placeMessage(n)
 	switch {
 	case n.Crossing != nil:
 		if !reader.ShownCrossing(n.Crossing) {
 			return nil
 		}
-		m.Crossing = wire.FromCrossing(n.Crossing, n.Kind == ledger.FactCleared)
+		m.Payload = crossingPayload(n)
 	case n.Revision != nil:
 		revision, seen := reader.ShownRevision(*n.Revision, w.filter.tree, w.filter.node)
 		if !seen {
 			return nil
 		}
-		m.Revision = wire.FromRevision(revision)
+		m.Payload = &quoratev1.WatchEventsResponse_Revision{Revision: wire.FromRevision(revision)}
 	case n.Event != nil:
 		if !reader.ShownNodeEvent(n.Event) {
 			return nil
 		}
-		m.Event = wire.FromEvent(*n.Event)
+		m.Payload = eventPayload(n)
 	default:
 		info, seen := reader.Shown(n.Allocation)
 		if !seen {
 			return nil
 		}
-		return fromNews(*n, info)
+		m.Payload = changePayload(n, info)
 	}
 	return m
 }
 
-func (w *Watcher) sendMessage(m *quoratev1.WatchAllocationsResponse) error {
+func (w *Watcher) sendMessage(m *quoratev1.WatchEventsResponse) error {
 	w.sent = time.Now()
 	return w.Send(m)
 }
@@ -204,38 +204,48 @@ func (w *Watcher) waitForMore(ctx context.Context, changed <-chan struct{}) bool
 	}
 }
 
-func heartbeatMessage(b cluster.FeedPage) *quoratev1.WatchAllocationsResponse {
-	message := &quoratev1.WatchAllocationsResponse{Index: b.Next.Index, LedgerTimeMs: int64(b.At)}
+func heartbeatMessage(b cluster.FeedPage) *quoratev1.WatchEventsResponse {
+	message := &quoratev1.WatchEventsResponse{Index: b.Next.Index, LedgerTimeMs: int64(b.At)}
 	if b.Next.Number != math.MaxUint32 { // all of that entry is sent, as if it had been read
 		message.Number = b.Next.Number
 	}
 	return message
 }
 
-func fromNews(n cluster.WatchEvent, info quota.AllocationInfo) *quoratev1.WatchAllocationsResponse {
-	m := placeMessage(&n)
-	m.Change, m.Allocation = AllocationChanges[n.Kind], wire.FromAllocation(info)
-	return m
+func changePayload(n *cluster.WatchEvent, info quota.AllocationInfo) *quoratev1.WatchEventsResponse_Change {
+	return &quoratev1.WatchEventsResponse_Change{Change: &quoratev1.AllocationChange{
+		Kind: AllocationChanges[n.Kind], Allocation: wire.FromAllocation(info),
+	}}
+}
+
+func crossingPayload(n *cluster.WatchEvent) *quoratev1.WatchEventsResponse_Crossing {
+	return &quoratev1.WatchEventsResponse_Crossing{
+		Crossing: wire.FromCrossing(n.Crossing, n.Kind == ledger.FactCleared),
+	}
+}
+
+func eventPayload(n *cluster.WatchEvent) *quoratev1.WatchEventsResponse_Event {
+	return &quoratev1.WatchEventsResponse_Event{Event: wire.FromEvent(*n.Event)}
 }
 
 // placeMessage has only the place of an event.
-func placeMessage(n *cluster.WatchEvent) *quoratev1.WatchAllocationsResponse {
-	return &quoratev1.WatchAllocationsResponse{Index: n.Index, Number: n.Number, LedgerTimeMs: int64(n.At)}
+func placeMessage(n *cluster.WatchEvent) *quoratev1.WatchEventsResponse {
+	return &quoratev1.WatchEventsResponse{Index: n.Index, Number: n.Number, LedgerTimeMs: int64(n.At)}
 }
 
 // AllocationChanges maps the kinds of events.
-var AllocationChanges = map[ledger.FactKind]quoratev1.AllocationChange{
-	ledger.FactWaiting:   quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
-	ledger.FactGranted:   quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED,
-	ledger.FactConfirmed: quoratev1.AllocationChange_ALLOCATION_CHANGE_CONFIRMED,
-	ledger.FactRevoked:   quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED,
-	ledger.FactEnded:     quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED,
-	ledger.FactRestored:  quoratev1.AllocationChange_ALLOCATION_CHANGE_RESTORED,
-	ledger.FactShrunk:    quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK,
-	ledger.FactResized:   quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZED,
+var AllocationChanges = map[ledger.FactKind]quoratev1.AllocationChangeKind{
+	ledger.FactWaiting:   quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_WAITING,
+	ledger.FactGranted:   quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_GRANTED,
+	ledger.FactConfirmed: quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_CONFIRMED,
+	ledger.FactRevoked:   quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_REVOKED,
+	ledger.FactEnded:     quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_ENDED,
+	ledger.FactRestored:  quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_RESTORED,
+	ledger.FactShrunk:    quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_SHRUNK,
+	ledger.FactResized:   quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_RESIZED,
 
-	ledger.FactResizeWaits:   quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_WAITING,
-	ledger.FactResizeDropped: quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_DROPPED,
+	ledger.FactResizeWaits:   quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_RESIZE_WAITING,
+	ledger.FactResizeDropped: quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_RESIZE_DROPPED,
 }
 
 // tooSlowError is for a slow caller, while the feed still has its position.
@@ -254,7 +264,7 @@ type watchFilter struct {
 	namespace, tree, node string
 }
 
-func newWatchFilter(r *quoratev1.WatchAllocationsRequest, own string) watchFilter {
+func newWatchFilter(r *quoratev1.WatchEventsRequest, own string) watchFilter {
 	f := watchFilter{topics: r.GetTopics(), namespace: r.GetNamespace(), tree: r.GetTree(), node: r.GetNode()}
 	if len(r.GetAllocations()) > 0 {
 		f.ids = map[string]bool{}

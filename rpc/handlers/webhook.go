@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
@@ -55,8 +56,8 @@ func EventType(e cluster.WatchEvent) string {
 	return eventTypeOf(AllocationChanges[e.Kind])
 }
 
-func eventTypeOf(change quoratev1.AllocationChange) string {
-	return "allocation." + strings.ToLower(strings.TrimPrefix(change.String(), "ALLOCATION_CHANGE_"))
+func eventTypeOf(change quoratev1.AllocationChangeKind) string {
+	return "allocation." + strings.ToLower(strings.TrimPrefix(change.String(), "ALLOCATION_CHANGE_KIND_"))
 }
 
 func eventTypes() []string {
@@ -83,11 +84,8 @@ func EncodeEvent(v ledger.Reader, hook *quota.Webhook, e cluster.WatchEvent) ([]
 			return nil, nil
 		}
 	}
-	if e.Crossing != nil {
-		return json.Marshal(crossingOf(e))
-	}
-	if message.GetAllocation() != nil {
-		message.Allocation.UserData = nil
+	if a := message.GetChange().GetAllocation(); a != nil {
+		a.UserData = nil
 	}
 	text, err := protojson.Marshal(message)
 	if err != nil {
@@ -98,47 +96,34 @@ func EncodeEvent(v ledger.Reader, hook *quota.Webhook, e cluster.WatchEvent) ([]
 	return compact.Bytes(), err
 }
 
-func wholeMessage(e *cluster.WatchEvent) *quoratev1.WatchAllocationsResponse {
+func wholeMessage(e *cluster.WatchEvent) *quoratev1.WatchEventsResponse {
 	message := placeMessage(e)
 	switch {
+	case e.Crossing != nil:
+		message.Payload = crossingPayload(e)
 	case e.Revision != nil:
-		message.Revision = wire.FromRevision(*e.Revision)
+		message.Payload = &quoratev1.WatchEventsResponse_Revision{Revision: wire.FromRevision(*e.Revision)}
 	case e.Event != nil:
-		message.Event = wire.FromEvent(*e.Event)
+		message.Payload = eventPayload(e)
 	case e.Allocation != nil:
-		return fromNews(*e, e.Allocation.Info())
+		message.Payload = changePayload(e, e.Allocation.Info())
 	}
 	return message
 }
 
-// crossing is a threshold for webhooks, with numbers as protojson writes them.
-type crossing struct {
-	Index    uint64 `json:"index,string"`
-	Number   uint32 `json:"number"`
-	Ledger   int64  `json:"ledgerTimeMs,string"`
-	Tree     string `json:"tree"`
-	Node     string `json:"node"`
-	Resource string `json:"resource"`
-	Percent  int    `json:"percent"`
-	Used     int64  `json:"used,string"`
-	Limit    int64  `json:"limit,string"`
-}
-
-func crossingOf(e cluster.WatchEvent) crossing {
-	c := e.Crossing
-	return crossing{
-		Index: e.Index, Number: e.Number, Ledger: int64(e.At), Tree: c.Tree, Node: c.Node, Resource: c.Resource,
-		Percent: c.Percent, Used: int64(c.Used), Limit: int64(c.Limit.Amount),
-	}
-}
-
 // ListWebhooks lists all webhooks with how far they are.
 func (s WebhookService) ListWebhooks(
-	ctx context.Context, r *quoratev1.ListWebhooksRequest,
-) (*quoratev1.ListWebhooksResponse, error) {
-	answer := &quoratev1.ListWebhooksResponse{}
+	ctx context.Context, r *quoratev1beta1.ListWebhooksRequest,
+) (*quoratev1beta1.ListWebhooksResponse, error) {
+	page, err := wire.OpenPage(r, wire.DefaultShortPage)
+	if err != nil {
+		return nil, wire.ToError(err)
+	}
+	answer := &quoratev1beta1.ListWebhooksResponse{}
 	read, err := s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
-		for _, hook := range v.Webhooks() {
+		hooks, next := wire.CutPage(page, slices.Values(v.Webhooks()), func(w *quota.Webhook) string { return w.Name })
+		answer.NextPageToken = next
+		for _, hook := range hooks {
 			shown := s.fromWebhook(hook)
 			if !v.ManagesWebhook(hook) {
 				shown.Spec.Url = originOf(hook.URL)
@@ -164,7 +149,7 @@ func originOf(text string) string {
 }
 
 // fromWebhook includes what this node knows of the events that are not delivered yet.
-func (s WebhookService) fromWebhook(hook *quota.Webhook) *quoratev1.Webhook {
+func (s WebhookService) fromWebhook(hook *quota.Webhook) *quoratev1beta1.Webhook {
 	shown := wire.FromWebhook(hook)
 	page, err := s.Node.ReadFeed(cluster.Position{Index: hook.Cursor.Index, Number: hook.Cursor.Number}, 1)
 	shown.Behind = int64(len(page.Events) + page.Behind)
@@ -174,8 +159,8 @@ func (s WebhookService) fromWebhook(hook *quota.Webhook) *quoratev1.Webhook {
 
 // SetWebhook adds or changes a webhook.
 func (s WebhookService) SetWebhook(
-	ctx context.Context, r *quoratev1.SetWebhookRequest,
-) (*quoratev1.SetWebhookResponse, error) {
+	ctx context.Context, r *quoratev1beta1.SetWebhookRequest,
+) (*quoratev1beta1.SetWebhookResponse, error) {
 	command := quota.SetWebhook{WebhookSpec: wire.ToWebhookSpec(r.GetWebhook()), Reason: r.GetReason()}
 	if err := s.refuseSetting(ctx, command); err != nil {
 		return nil, err
@@ -202,7 +187,7 @@ func (s WebhookService) SetWebhook(
 	if out.Refused != nil {
 		return nil, wire.RefusalError(out.Refused)
 	}
-	return &quoratev1.SetWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Write: fromWrite(out, index)}, nil
+	return &quoratev1beta1.SetWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Write: fromWrite(out, index)}, nil
 }
 
 // refuseSetting hides the settings of the server from callers that may not set the webhook. The ledger asks again.
@@ -231,21 +216,21 @@ func (s WebhookService) presentPosition(ctx context.Context) (quota.EventPositio
 
 // RemoveWebhook removes a webhook.
 func (s WebhookService) RemoveWebhook(
-	ctx context.Context, r *quoratev1.RemoveWebhookRequest,
-) (*quoratev1.RemoveWebhookResponse, error) {
+	ctx context.Context, r *quoratev1beta1.RemoveWebhookRequest,
+) (*quoratev1beta1.RemoveWebhookResponse, error) {
 	out, index, err := s.manage(ctx, quota.ManageWebhook{
 		Name: r.GetName(), Action: quota.RemoveWebhook, Reason: r.GetReason(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.RemoveWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Write: fromWrite(out, index)}, nil
+	return &quoratev1beta1.RemoveWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Write: fromWrite(out, index)}, nil
 }
 
 // ResumeWebhook makes a dead webhook deliver again.
 func (s WebhookService) ResumeWebhook(
-	ctx context.Context, r *quoratev1.ResumeWebhookRequest,
-) (*quoratev1.ResumeWebhookResponse, error) {
+	ctx context.Context, r *quoratev1beta1.ResumeWebhookRequest,
+) (*quoratev1beta1.ResumeWebhookResponse, error) {
 	command := quota.ManageWebhook{Name: r.GetName(), Action: quota.ResumeWebhook, Reason: r.GetReason()}
 	after, err := s.resumePosition(ctx, r)
 	if err != nil {
@@ -256,12 +241,12 @@ func (s WebhookService) ResumeWebhook(
 	if err != nil {
 		return nil, err
 	}
-	return &quoratev1.ResumeWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Write: fromWrite(out, index)}, nil
+	return &quoratev1beta1.ResumeWebhookResponse{Webhook: s.fromWebhook(out.Webhook), Write: fromWrite(out, index)}, nil
 }
 
 // resumePosition is where a resumed webhook continues; nil for where it stopped.
 func (s WebhookService) resumePosition(
-	ctx context.Context, r *quoratev1.ResumeWebhookRequest,
+	ctx context.Context, r *quoratev1beta1.ResumeWebhookRequest,
 ) (*quota.EventPosition, error) {
 	if !r.GetFromNow() && r.GetAfter() == nil {
 		return nil, nil

@@ -29,7 +29,7 @@ import (
 
 const (
 	allocatePath = "/quorate.v1.AllocationService/Allocate"
-	watchPath    = "/quorate.v1.AllocationService/WatchAllocations"
+	watchPath    = "/quorate.v1.EventService/WatchEvents"
 	healthPath   = "/grpc.health.v1.Health/Check"
 )
 

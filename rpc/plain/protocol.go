@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/rpc/procedures"
 )
 
-// servicePrefix begins the paths of the services for clients.
-const servicePrefix = "/quorate.v1."
+// servicePrefix begins the paths of all services of Quorate.
+const servicePrefix = "/quorate."
 
 // CheckProtocol returns a step that answers calls which no protocol takes: HTTP status 404 for a procedure that does
 // not exist, 405 for a method, 415 for a content type. The body is an error in JSON with a Problem.
@@ -24,8 +24,8 @@ func CheckProtocol(table procedures.Table) pipeline.Step {
 				return true // a page, or a service of gRPC's own
 			}
 			refuse(x, http.StatusNotFound, "unimplemented", "", fmt.Sprintf(
-				"there is no procedure %s: procedures are /SERVICE/METHOD, such as %sTreeService/ListTrees, and the page "+
-					"docs/api.md lists them", r.URL.Path, servicePrefix))
+				"there is no procedure %s: procedures are /SERVICE/METHOD, such as /quorate.v1.TreeService/ListTrees, and the "+
+					"page docs/api.md lists them", r.URL.Path))
 			return false
 		}
 		if known.Kind != procedures.ServesClients {

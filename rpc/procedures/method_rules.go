@@ -5,16 +5,9 @@ import "github.com/quorate/quorate/internal/access"
 // methodRules says who may call each method, by service. It is no part of the public schema: CanI tells a caller what
 // it may do, and docs/access.md tells people.
 var methodRules = map[string]map[string]Rule{
-	"quorate.peer.v1.PeerService": {
-		"GetStanding": {ScopeNode, 0},
-		"Notify":      {ScopeNode, 0},
-		"ReadIndex":   {ScopeNode, 0},
-		"RelayCalls":  {ScopeNode, 0},
-	},
-	"quorate.v1.AccessService": {
+	"quorate.admin.v1.AccessService": {
 		"AllowCredential":        {ScopeCluster, access.AccessManage},
 		"Bootstrap":              {ScopePublic, 0},
-		"CanI":                   {ScopePublic, 0},
 		"CreateAccount":          {ScopeCluster, access.AccessManage},
 		"CreateToken":            {ScopeCluster, access.AccessManage},
 		"DeleteAccount":          {ScopeCluster, access.AccessManage},
@@ -27,42 +20,14 @@ var methodRules = map[string]map[string]Rule{
 		"RotateToken":            {ScopeLedger, access.AccessManage},
 		"SetAccessMode":          {ScopeCluster, access.AccessManage},
 		"UpdateAccount":          {ScopeCluster, access.AccessManage},
-		"WhoAmI":                 {ScopePublic, 0},
 		"WhoCan":                 {ScopeAnswer, access.AccessRead},
 	},
-	"quorate.v1.ActivityService": {
-		"GetActivity": {ScopeAnswer, access.UsageRead},
-	},
-	"quorate.v1.AllocationService": {
-		"Allocate":         {ScopeLedger, access.Hold},
-		"AllocateStream":   {ScopeLedger, access.Hold},
-		"BatchAllocate":    {ScopeLedger, access.Hold},
-		"BatchRelease":     {ScopeLedger, access.Hold},
-		"BatchRenew":       {ScopeLedger, access.Hold},
-		"Cancel":           {ScopeLedger, access.Hold},
-		"Confirm":          {ScopeLedger, access.Hold},
-		"Explain":          {ScopeAnswer, access.Hold},
-		"GetAllocation":    {ScopeAnswer, access.HoldersRead},
-		"ListAllocations":  {ScopeAnswer, access.HoldersRead},
-		"ListEvents":       {ScopeAnswer, access.HoldersRead},
-		"ListWaiting":      {ScopeAnswer, access.HoldersRead},
-		"Release":          {ScopeLedger, access.Hold},
-		"Renew":            {ScopeLedger, access.Hold},
-		"Resize":           {ScopeLedger, access.Hold},
-		"Split":            {ScopeLedger, access.Hold},
-		"Transfer":         {ScopeLedger, access.Hold},
-		"WatchAllocations": {ScopeAnswer, access.HoldersRead},
-	},
-	"quorate.v1.AuditService": {
+	"quorate.admin.v1.AuditService": {
 		"ListRecords": {ScopeCluster, access.AuditRead},
 	},
-	"quorate.v1.ChangeService": {
-		"WatchChanges": {ScopeAnswer, access.UsageRead},
-	},
-	"quorate.v1.ClusterService": {
+	"quorate.admin.v1.ClusterService": {
 		"Checkpoint":     {ScopeCluster, access.ClusterOperate},
 		"DemoteMember":   {ScopeCluster, access.ClusterOperate},
-		"GetDigests":     {ScopeCluster, access.ClusterRead},
 		"GetLevel":       {ScopeCluster, access.ClusterRead},
 		"GetStatus":      {ScopeAnswer, access.ClusterRead},
 		"JoinMember":     {ScopeCluster, access.ClusterOperate},
@@ -72,8 +37,58 @@ var methodRules = map[string]map[string]Rule{
 		"RemoveMember":   {ScopeCluster, access.ClusterOperate},
 		"TransferLeader": {ScopeCluster, access.ClusterOperate},
 	},
-	"quorate.v1.DebugService": {
+	"quorate.admin.v1.ConfigurationService": {
+		"GetConfiguration": {ScopeAnswer, access.ConfigRead},
+		"ListRevisions":    {ScopeAnswer, access.ConfigRead},
+		"ParseManifest":    {ScopeAuthenticated, 0},
+		"RollBack":         {ScopeLedger, 0},
+	},
+	"quorate.admin.v1.CordonService": {
+		"CordonNode":   {ScopeLedger, access.NodesCordon},
+		"ListCordons":  {ScopeAnswer, access.UsageRead},
+		"UncordonNode": {ScopeLedger, access.NodesCordon},
+	},
+	"quorate.admin.v1.DebugService": {
 		"GetDiagnostics": {ScopeCluster, access.ClusterDebug},
+	},
+	"quorate.admin.v1.SnapshotService": {
+		"Restore": {ScopeCluster, access.SnapshotRestore},
+		"Save":    {ScopeCluster, access.SnapshotSave},
+	},
+	"quorate.peer.v1.PeerService": {
+		"GetStanding": {ScopeNode, 0},
+		"Notify":      {ScopeNode, 0},
+		"ReadIndex":   {ScopeNode, 0},
+		"RelayCalls":  {ScopeNode, 0},
+	},
+	"quorate.v1.AllocationService": {
+		"Allocate":        {ScopeLedger, access.Hold},
+		"AllocateStream":  {ScopeLedger, access.Hold},
+		"BatchAllocate":   {ScopeLedger, access.Hold},
+		"BatchRelease":    {ScopeLedger, access.Hold},
+		"BatchRenew":      {ScopeLedger, access.Hold},
+		"Cancel":          {ScopeLedger, access.Hold},
+		"Confirm":         {ScopeLedger, access.Hold},
+		"Explain":         {ScopeAnswer, access.Hold},
+		"GetAllocation":   {ScopeAnswer, access.HoldersRead},
+		"ListAllocations": {ScopeAnswer, access.HoldersRead},
+		"ListWaiting":     {ScopeAnswer, access.HoldersRead},
+		"Release":         {ScopeLedger, access.Hold},
+		"Renew":           {ScopeLedger, access.Hold},
+		"Resize":          {ScopeLedger, access.Hold},
+		"Split":           {ScopeLedger, access.Hold},
+		"Transfer":        {ScopeLedger, access.Hold},
+	},
+	"quorate.v1.ChangeService": {
+		"WatchChanges": {ScopeAnswer, access.UsageRead},
+	},
+	"quorate.v1.EventService": {
+		"ListEvents":  {ScopeAnswer, access.HoldersRead},
+		"WatchEvents": {ScopeAnswer, access.HoldersRead},
+	},
+	"quorate.v1.IdentityService": {
+		"CanI":   {ScopePublic, 0},
+		"WhoAmI": {ScopePublic, 0},
 	},
 	"quorate.v1.ItemService": {
 		"CountItems":  {ScopeAnswer, access.UsageRead},
@@ -81,38 +96,30 @@ var methodRules = map[string]map[string]Rule{
 		"ResetItems":  {ScopeLedger, access.ItemsReset},
 		"UpdateItems": {ScopeLedger, access.ItemsClean},
 	},
-	"quorate.v1.LimitRequestService": {
+	"quorate.v1.TreeService": {
+		"ApplyTrees":           {ScopeLedger, 0},
+		"CancelScheduledLimit": {ScopeLedger, access.LimitsSet},
+		"DeleteTree":           {ScopeLedger, access.TreeCreate},
+		"GetTree":              {ScopeAnswer, access.ConfigRead},
+		"GetUsage":             {ScopeAnswer, access.UsageRead},
+		"ListPrincipals":       {ScopeAnswer, access.UsageRead},
+		"ListScheduledLimits":  {ScopeAnswer, access.ConfigRead},
+		"ListTrees":            {ScopeAnswer, access.ConfigRead},
+		"MoveNode":             {ScopeLedger, access.NodesManage},
+		"ScheduleLimits":       {ScopeLedger, access.LimitsSet},
+		"SetLimits":            {ScopeLedger, access.LimitsSet},
+	},
+	"quorate.v1beta1.ActivityService": {
+		"GetActivity": {ScopeAnswer, access.UsageRead},
+	},
+	"quorate.v1beta1.LimitRequestService": {
 		"ApproveRequest":  {ScopeLedger, access.LimitsSet},
 		"ListRequests":    {ScopeAnswer, access.LimitsSet},
 		"RejectRequest":   {ScopeLedger, access.LimitsSet},
 		"RequestLimits":   {ScopeLedger, access.LimitsRequest},
 		"WithdrawRequest": {ScopeLedger, 0},
 	},
-	"quorate.v1.SnapshotService": {
-		"Restore": {ScopeCluster, access.SnapshotRestore},
-		"Save":    {ScopeCluster, access.SnapshotSave},
-	},
-	"quorate.v1.TreeService": {
-		"ApplyTrees":           {ScopeLedger, 0},
-		"CancelScheduledLimit": {ScopeLedger, access.LimitsSet},
-		"DeleteTree":           {ScopeLedger, access.TreeCreate},
-		"GetConfiguration":     {ScopeAnswer, access.ConfigRead},
-		"GetTree":              {ScopeAnswer, access.ConfigRead},
-		"GetUsage":             {ScopeAnswer, access.UsageRead},
-		"HoldNode":             {ScopeLedger, access.NodesCordon},
-		"ListHolds":            {ScopeAnswer, access.UsageRead},
-		"ListPrincipals":       {ScopeAnswer, access.UsageRead},
-		"ListRevisions":        {ScopeAnswer, access.ConfigRead},
-		"ListScheduledLimits":  {ScopeAnswer, access.ConfigRead},
-		"ListTrees":            {ScopeAnswer, access.ConfigRead},
-		"MoveNode":             {ScopeLedger, access.NodesManage},
-		"ParseManifest":        {ScopeAuthenticated, 0},
-		"ResumeNode":           {ScopeLedger, access.NodesCordon},
-		"RollBack":             {ScopeLedger, 0},
-		"ScheduleLimits":       {ScopeLedger, access.LimitsSet},
-		"SetLimits":            {ScopeLedger, access.LimitsSet},
-	},
-	"quorate.v1.WebhookService": {
+	"quorate.v1beta1.WebhookService": {
 		"ListWebhooks":  {ScopeAnswer, access.AuditRead},
 		"RemoveWebhook": {ScopeLedger, access.AccessManage},
 		"ResumeWebhook": {ScopeLedger, access.AccessManage},

@@ -4,13 +4,18 @@ package procedures
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 
 	"connectrpc.com/grpchealth"
 	"connectrpc.com/grpcreflect"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 )
 
@@ -59,17 +64,25 @@ var toolStreams = map[string]Rule{
 	"/" + grpchealth.HealthV1ServiceName + "/Watch": {Scope: ScopePublic},
 }
 
-// PublicFiles hold the services for clients. Peers ask one certain node, so their calls are never relayed.
+// publicPackages are the packages of the public API: its core, what operators of a cluster need, and what may still
+// change.
+var publicPackages = []protoreflect.FullName{
+	quoratev1.File_quorate_v1_tree_proto.Package(),
+	adminv1.File_quorate_admin_v1_cluster_proto.Package(),
+	quoratev1beta1.File_quorate_v1beta1_webhook_proto.Package(),
+}
+
+// PublicFiles are the files of the public API, by name. Peers ask one certain node, so their calls are never relayed.
 func PublicFiles() []protoreflect.FileDescriptor {
-	return []protoreflect.FileDescriptor{
-		quoratev1.File_quorate_v1_allocation_proto, quoratev1.File_quorate_v1_tree_proto,
-		quoratev1.File_quorate_v1_cluster_proto,
-		quoratev1.File_quorate_v1_item_proto, quoratev1.File_quorate_v1_activity_proto,
-		quoratev1.File_quorate_v1_debug_proto, quoratev1.File_quorate_v1_change_proto,
-		quoratev1.File_quorate_v1_snapshot_proto, quoratev1.File_quorate_v1_access_proto,
-		quoratev1.File_quorate_v1_audit_proto, quoratev1.File_quorate_v1_limit_request_proto,
-		quoratev1.File_quorate_v1_webhook_proto,
+	var files []protoreflect.FileDescriptor
+	for _, name := range publicPackages {
+		protoregistry.GlobalFiles.RangeFilesByPackage(name, func(f protoreflect.FileDescriptor) bool {
+			files = append(files, f)
+			return true
+		})
 	}
+	slices.SortFunc(files, func(a, b protoreflect.FileDescriptor) int { return strings.Compare(a.Path(), b.Path()) })
+	return files
 }
 
 // New reads the descriptors of all services. It is an error if a method has no rule, or one that contradicts itself: a

@@ -1,7 +1,6 @@
 package procedures
 
 import (
-	"flag"
 	"maps"
 	"strings"
 	"testing"
@@ -12,8 +11,6 @@ import (
 
 	"github.com/quorate/quorate/internal/access"
 )
-
-var rewrite = flag.Bool("rewrite", false, "rewrite golden files")
 
 // TestEveryRuleHasAMethod: a rule of a method that is gone would be found again by the next method of that name.
 func TestEveryRuleHasAMethod(t *testing.T) {

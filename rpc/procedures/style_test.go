@@ -2,56 +2,33 @@ package procedures
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
-
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
-// TestStyle keeps the rules of docs/api-style.md. testdata/style.txt has what does not follow them yet.
+// TestStyle keeps the rules of docs/api-style.md.
 func TestStyle(t *testing.T) {
-	var found []string
-	for _, file := range allPublicFiles() {
-		found = append(found, faultsOfFile(file)...)
-	}
-	slices.Sort(found)
-	lines := strings.Join(found, "\n") + "\n"
-	path := filepath.Join("testdata", "style.txt")
-	if *rewrite {
-		if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := strings.Split(strings.TrimSpace(string(text)), "\n")
-	for _, fault := range found {
-		if !slices.Contains(known, fault) {
+	for _, file := range PublicFiles() {
+		for _, fault := range faultsOfFile(file) {
 			t.Errorf("%s: see docs/api-style.md", fault)
-		}
-	}
-	for _, fault := range known {
-		if fault != "" && !slices.Contains(found, fault) {
-			t.Errorf("%q is mended: remove the line from %s", fault, path)
 		}
 	}
 }
 
-func allPublicFiles() []protoreflect.FileDescriptor {
-	var files []protoreflect.FileDescriptor
-	protoregistry.GlobalFiles.RangeFilesByPackage("quorate.v1", func(f protoreflect.FileDescriptor) bool {
-		files = append(files, f)
-		return true
-	})
-	return files
+// TestTheCoreStandsAlone: a program that uses quorate.v1 needs no message of the other packages, and the beta can
+// change without the core.
+func TestTheCoreStandsAlone(t *testing.T) {
+	for _, file := range PublicFiles() {
+		for i := range file.Imports().Len() {
+			used := file.Imports().Get(i).Package()
+			isOurs := strings.HasPrefix(string(used), "quorate.")
+			if isOurs && used != file.Package() && used != "quorate.v1" {
+				t.Errorf("%s imports %s of %s", file.Path(), file.Imports().Get(i).Path(), used)
+			}
+		}
+	}
 }
 
 func faultsOfFile(file protoreflect.FileDescriptor) []string {
@@ -190,5 +167,3 @@ func wordSet(words string) map[string]bool {
 	}
 	return set
 }
-
-var _ = quoratev1.File_quorate_v1_tree_proto

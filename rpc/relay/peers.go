@@ -11,8 +11,8 @@ import (
 
 	"connectrpc.com/connect"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/cluster"
 	peerv1 "github.com/quorate/quorate/gen/quorate/peer/v1"
 	"github.com/quorate/quorate/gen/quorate/peer/v1/peerv1connect"
@@ -110,11 +110,11 @@ func NewPeerTransport(c TransportConfig) *http.Transport {
 }
 
 // GetDiagnostics asks a member for its diagnostics, with the credential of the caller.
-func (p Peers) GetDiagnostics(ctx context.Context, m cluster.Member) (*quoratev1.GetDiagnosticsResponse, error) {
-	client := quoratev1connect.NewDebugServiceClient(p.HTTPClient(), p.URLOf(m), connect.WithReadMaxBytes(codec.MaxBody))
+func (p Peers) GetDiagnostics(ctx context.Context, m cluster.Member) (*adminv1.GetDiagnosticsResponse, error) {
+	client := adminv1connect.NewDebugServiceClient(p.HTTPClient(), p.URLOf(m), connect.WithReadMaxBytes(codec.MaxBody))
 	ctx, info := connect.NewClientContext(ctx)
 	p.PassOn(ctx, info.RequestHeader(), m)
-	return client.GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{})
+	return client.GetDiagnostics(ctx, &adminv1.GetDiagnosticsRequest{})
 }
 
 // PassOn sets the headers of a request to another member that this node makes for a caller.
@@ -132,13 +132,13 @@ func (p Peers) HTTPClient() *http.Client {
 
 // ListMembers asks the leader, unless the one who asks was asked itself.
 func (p Peers) ListMembers(
-	ctx context.Context, leader cluster.Member, r *quoratev1.ListMembersRequest,
-) (*quoratev1.ListMembersResponse, error) {
+	ctx context.Context, leader cluster.Member, r *adminv1.ListMembersRequest,
+) (*adminv1.ListMembersResponse, error) {
 	call, _ := connect.CallInfoForHandlerContext(ctx)
 	if call != nil && call.RequestHeader().Get(wire.RelayedByHeader) != "" || p.URLOf(leader) == "" {
 		return nil, errNotLeader
 	}
-	client := quoratev1connect.NewClusterServiceClient(p.HTTPClient(), p.URLOf(leader),
+	client := adminv1connect.NewClusterServiceClient(p.HTTPClient(), p.URLOf(leader),
 		connect.WithReadMaxBytes(codec.MaxBody))
 	ctx, info := connect.NewClientContext(ctx)
 	info.RequestHeader().Set(wire.RelayedByHeader, p.Self)

@@ -9,6 +9,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 // ToBindings reads the bindings of a node, in canonical form. The field is the path of the list in the request, and
@@ -51,19 +52,19 @@ func toBinding(field string, b *quoratev1.Binding) (access.Binding, error) {
 	if err != nil {
 		return access.Binding{}, err
 	}
-	if len(b.GetTo()) > access.MaxSubjects || len(b.GetTo()) == 0 {
-		return access.Binding{}, InvalidField(joinFields(field, "to"), "there are %d subjects; 1 to %d are allowed",
-			len(b.GetTo()), access.MaxSubjects)
+	if len(b.GetSubjects()) > access.MaxSubjects || len(b.GetSubjects()) == 0 {
+		return access.Binding{}, InvalidField(joinFields(field, "subjects"), "there are %d subjects; 1 to %d are allowed",
+			len(b.GetSubjects()), access.MaxSubjects)
 	}
 	binding := access.Binding{
 		Role: b.GetRole(), MaxPriority: b.GetMaxPriority(), Unpreemptable: b.GetUnpreemptable(),
 		HoldAs: access.Holders{Any: b.GetHoldAs().GetAny(), Names: cloneStrings(b.GetHoldAs().GetNames())},
 		Until:  until,
 	}
-	for i, text := range b.GetTo() {
-		subject, err := access.ParseSubject(text)
-		if err != nil {
-			return access.Binding{}, invalidAccess(ElementOf(joinFields(field, "to"), i), err)
+	for i, named := range b.GetSubjects() {
+		subject := manifest.SubjectOf(named)
+		if err := subject.Check(); err != nil {
+			return access.Binding{}, invalidAccess(ElementOf(joinFields(field, "subjects"), i), err)
 		}
 		binding.To = append(binding.To, subject)
 	}
@@ -99,7 +100,7 @@ func FromBinding(b access.Binding) *quoratev1.Binding {
 		Role: b.Role, MaxPriority: b.MaxPriority, Unpreemptable: b.Unpreemptable, EndsAt: fromMillis(b.Until),
 	}
 	for _, s := range b.To {
-		shown.To = append(shown.To, s.String())
+		shown.Subjects = append(shown.Subjects, manifest.SubjectMessage(s))
 	}
 	if b.HoldAs.Any || len(b.HoldAs.Names) > 0 {
 		shown.HoldAs = &quoratev1.HoldAs{Any: b.HoldAs.Any, Names: cloneStrings(b.HoldAs.Names)}

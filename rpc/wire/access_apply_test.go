@@ -18,7 +18,7 @@ import (
 // everyTerm is a binding with every field set.
 func everyTerm() *quoratev1.Binding {
 	return &quoratev1.Binding{
-		Role: "broker", To: []string{"user corp/ann", "group robots", "account ci", "everyone"}, MaxPriority: 7,
+		Role: "broker", Subjects: subjectsOf("user corp/ann", "group robots", "account ci", "everyone"), MaxPriority: 7,
 		Unpreemptable: true, HoldAs: &quoratev1.HoldAs{Names: []string{"corp/ann", "corp/bob"}},
 		EndsAt: timestamppb.New(time.UnixMilli(1_800_000_000_001)),
 	}
@@ -31,17 +31,17 @@ func exampleSection() *quoratev1.AccessSection {
 		Roles: []*quoratev1.AccessRole{{Name: "night", Description: "at night", Verbs: []string{"usage.read", "hold"}}},
 		Issuers: []*quoratev1.Issuer{
 			{
-				Name: "file", Url: "https://a", KeysFile: "/keys", Audience: "q", User: "sub", Require: claims,
-				Groups:     []*quoratev1.GroupRule{{Group: "deploy", When: claims}},
+				Name: "file", Url: "https://a", KeysFile: "/keys", Audience: "q", User: "sub", ClaimRules: claims,
+				Groups:     []*quoratev1.GroupRule{{Group: "deploy", ClaimRules: claims}},
 				Algorithms: []string{"ES256", "RS256"}, MaxAgeMs: 60_000,
 			},
-			{Name: "url", Url: "https://b", KeysUrl: "https://b/keys", Audience: "q", User: "sub", Require: claims},
+			{Name: "url", Url: "https://b", KeysUrl: "https://b/keys", Audience: "q", User: "sub", ClaimRules: claims},
 		},
 		Certificates: []*quoratev1.CertificateRule{{Dns: "ci.example.org", User: "ci"}, {Name: "zuul", User: "zuul"}},
 		Bindings: []*quoratev1.Binding{
 			everyTerm(),
-			{Role: "broker", To: []string{"account a"}, HoldAs: &quoratev1.HoldAs{Any: true}},
-			{Role: "night", To: []string{"account b"}},
+			{Role: "broker", Subjects: subjectsOf("account a"), HoldAs: &quoratev1.HoldAs{Any: true}},
+			{Role: "night", Subjects: subjectsOf("account b")},
 		},
 		TokenLifeMs: 3_600_000,
 	}
@@ -102,8 +102,10 @@ func TestRefusedAccess(t *testing.T) {
 		return func(b *quoratev1.Binding) { b.EndsAt = at }
 	}
 	for want, request := range map[string]*quoratev1.ApplyTreesRequest{
-		`trees[0].nodes[1].bindings[1].to[2]: "me" is not a subject; write "user`: bound(
-			func(b *quoratev1.Binding) { b.To[2] = "me" }),
+		`trees[0].nodes[1].bindings[1].subjects[2]: "me" is not a user ISSUER/NAME`: bound(
+			func(b *quoratev1.Binding) {
+				b.Subjects[2].Kind, b.Subjects[2].Name = quoratev1.SubjectKind_SUBJECT_KIND_USER, "me"
+			}),
 		"bindings[1].ends_at: seconds:":   bound(until(&timestamppb.Timestamp{Seconds: 1 << 40})),
 		"bindings[1].ends_at: seconds:-1": bound(until(&timestamppb.Timestamp{Seconds: -1})),
 		"is not a time after 1970":        bound(until(&timestamppb.Timestamp{})),
@@ -115,8 +117,8 @@ func TestRefusedAccess(t *testing.T) {
 			func(s *quoratev1.AccessSection) { s.TokenLifeMs = -1 }),
 		"access.bindings[2].max_priority: role viewer has no hold": section(
 			func(s *quoratev1.AccessSection) { s.Bindings[2].Role, s.Bindings[2].MaxPriority = "viewer", 1 }),
-		"access.bindings[2].to[0]: \"\" is not a subject": section(
-			func(s *quoratev1.AccessSection) { s.Bindings[2].To[0] = "" }),
+		"access.bindings[2].subjects[0]: 0 is not a kind of subject": section(
+			func(s *quoratev1.AccessSection) { s.Bindings[2].Subjects[0] = &quoratev1.Subject{} }),
 	} {
 		_, _, err := ToApplyTrees(request)
 		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "  ", " "), want) {
@@ -127,7 +129,9 @@ func TestRefusedAccess(t *testing.T) {
 
 // TestBindingsInAnyOrder: callers send nodes, bindings and subjects in any order, and refusals name their positions.
 func TestBindingsInAnyOrder(t *testing.T) {
-	bind := func(role string, to ...string) *quoratev1.Binding { return &quoratev1.Binding{Role: role, To: to} }
+	bind := func(role string, to ...string) *quoratev1.Binding {
+		return &quoratev1.Binding{Role: role, Subjects: subjectsOf(to...)}
+	}
 	tree := &quoratev1.Tree{
 		Name:     "t",
 		Bindings: []*quoratev1.Binding{bind("viewer", "everyone"), bind("holder", "account b", "account a")},
@@ -163,15 +167,15 @@ func TestBindingsInAnyOrder(t *testing.T) {
 		}
 	}
 	for sorted, written := range map[string]string{
-		"trees[0].bindings[0].to[0]":          "trees[0].bindings[1].to[1]",
-		"trees[0].bindings[1].role":           "trees[0].bindings[0].role",
-		"trees[0].nodes[0].bindings[0].to[0]": "trees[0].nodes[1].bindings[2].to[1]",
-		"trees[0].nodes[0].bindings[0].to[1]": "trees[0].nodes[1].bindings[2].to[0]",
-		"trees[0].nodes[0].bindings[1].ids":   "trees[0].nodes[1].bindings[3].ids",
-		"trees[0].nodes[0].bindings[2].to[1]": "trees[0].nodes[1].bindings[0].to[0]",
-		"trees[0].nodes[0].bindings":          "trees[0].nodes[1].bindings",
-		"trees[0].nodes[0].path":              "trees[0].nodes[1].path",
-		`trees[0].nodes[1].limits["a"]`:       `trees[0].nodes[0].limits["a"]`,
+		"trees[0].bindings[0].subjects[0]":          "trees[0].bindings[1].subjects[1]",
+		"trees[0].bindings[1].role":                 "trees[0].bindings[0].role",
+		"trees[0].nodes[0].bindings[0].subjects[0]": "trees[0].nodes[1].bindings[2].subjects[1]",
+		"trees[0].nodes[0].bindings[0].subjects[1]": "trees[0].nodes[1].bindings[2].subjects[0]",
+		"trees[0].nodes[0].bindings[1].ids":         "trees[0].nodes[1].bindings[3].ids",
+		"trees[0].nodes[0].bindings[2].subjects[1]": "trees[0].nodes[1].bindings[0].subjects[0]",
+		"trees[0].nodes[0].bindings":                "trees[0].nodes[1].bindings",
+		"trees[0].nodes[0].path":                    "trees[0].nodes[1].path",
+		`trees[0].nodes[1].limits["a"]`:             `trees[0].nodes[0].limits["a"]`,
 	} {
 		if got := moved.RestoreField(&quota.Error{Field: sorted}); got.Field != written {
 			t.Errorf("%s is named as %s, want %s", sorted, got.Field, written)

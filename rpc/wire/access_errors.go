@@ -43,7 +43,8 @@ func UnauthenticatedError(text string) *connect.Error {
 // accessFields are the fields of package access, which are named as in manifests, that the API names otherwise.
 var accessFields = map[string]string{ //nolint:gosec // names of fields, not secrets
 	"max-priority": "max_priority", "hold-as": "hold_as", "keys-url": "keys_url", "keys-file": "keys_file",
-	"max-age": "max_age_ms", "token-life": "token_life_ms", "issued-before": "issue_cutoff_at", "until": "ends_at",
+	"max-age": "max_age_ms", "token-life": "token_life_ms", "issued-before": "issue_cutoff_at", "ends": "ends_at",
+	"claim-rules": "claim_rules",
 }
 
 func accessField(path string) string {
@@ -67,6 +68,9 @@ func AccessRefusalError(e *quota.Error) *connect.Error {
 	named := *e
 	if renamed, other := requestFields[e.Field]; other {
 		named.Field = renamed
+	}
+	if index, isGroup := strings.CutPrefix(named.Field, "groups["); isGroup { // of UpdateAccount
+		named.Field = "groups.names[" + index
 	}
 	named.Field = accessField(named.Field)
 	return RefusalError(&named)

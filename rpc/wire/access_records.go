@@ -4,28 +4,39 @@ import (
 	"slices"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/internal/access"
 )
 
 // ToAccount reads an account. Its names are checked by the ledger, which has the rules for names.
-func ToAccount(a *quoratev1.Account) access.Account {
+func ToAccount(a *adminv1.Account) access.Account {
 	groups := slices.Sorted(slices.Values(a.GetGroups()))
 	return access.Account{
 		Name: a.GetName(), Description: a.GetDescription(), Groups: slices.Compact(groups), Disabled: a.GetDisabled(),
 	}
 }
 
+// ToUpdateAccount keeps what the request leaves out.
+func ToUpdateAccount(r *adminv1.UpdateAccountRequest) access.UpdateAccount {
+	groups := slices.Sorted(slices.Values(r.GetGroups().GetNames()))
+	return access.UpdateAccount{
+		Account: access.Account{
+			Name: r.GetName(), Description: r.GetDescription(), Groups: slices.Compact(groups), Disabled: r.GetDisabled(),
+		},
+		KeepDescription: r.Description == nil, KeepGroups: r.GetGroups() == nil, KeepDisabled: r.Disabled == nil,
+	}
+}
+
 // FromAccount is the inverse of ToAccount.
-func FromAccount(a access.Account) *quoratev1.Account {
-	return &quoratev1.Account{
+func FromAccount(a access.Account) *adminv1.Account {
+	return &adminv1.Account{
 		Name: a.Name, Description: a.Description, Groups: slices.Clone(a.Groups), Disabled: a.Disabled,
 	}
 }
 
 // FromToken shows the record of a token, without its hash.
-func FromToken(t access.Token) *quoratev1.Token {
-	shown := &quoratev1.Token{
+func FromToken(t access.Token) *adminv1.Token {
+	shown := &adminv1.Token{
 		Id: t.ID.String(), Account: t.Account, Description: t.Description, CreatedAt: fromMillis(t.Created),
 		EndsAt: fromMillis(t.Ends), Revoked: t.Revoked != 0,
 	}
@@ -82,15 +93,15 @@ func ToOverlap(millis *int64) (int64, error) {
 }
 
 // refusedKinds maps the kinds of refusals.
-var refusedKinds = map[quoratev1.RefusedKind]access.RefusedKind{
-	quoratev1.RefusedKind_REFUSED_KIND_TOKEN:       access.RefusedToken,
-	quoratev1.RefusedKind_REFUSED_KIND_USER:        access.RefusedUser,
-	quoratev1.RefusedKind_REFUSED_KIND_CERTIFICATE: access.RefusedCertificate,
-	quoratev1.RefusedKind_REFUSED_KIND_JTI:         access.RefusedJTI,
+var refusedKinds = map[adminv1.RefusedKind]access.RefusedKind{
+	adminv1.RefusedKind_REFUSED_KIND_TOKEN:       access.RefusedToken,
+	adminv1.RefusedKind_REFUSED_KIND_USER:        access.RefusedUser,
+	adminv1.RefusedKind_REFUSED_KIND_CERTIFICATE: access.RefusedCertificate,
+	adminv1.RefusedKind_REFUSED_KIND_JTI:         access.RefusedJTI,
 }
 
 // ToRefusedKey reads the key of a refusal. The field is the path of the message in the request.
-func ToRefusedKey(field string, kind quoratev1.RefusedKind, issuer, name string) (access.RefusedKey, error) {
+func ToRefusedKey(field string, kind adminv1.RefusedKind, issuer, name string) (access.RefusedKey, error) {
 	known, found := refusedKinds[kind]
 	if !found {
 		return access.RefusedKey{}, InvalidField(joinFields(field, "kind"), "%d is not a kind of refusal", kind)
@@ -99,7 +110,7 @@ func ToRefusedKey(field string, kind quoratev1.RefusedKind, issuer, name string)
 }
 
 // ToRefused reads a refusal. Its end is required, and at most [access.MaxRefusalSpan] after now.
-func ToRefused(field string, r *quoratev1.RefusedCredential, now time.Time) (access.Refused, error) {
+func ToRefused(field string, r *adminv1.RefusedCredential, now time.Time) (access.Refused, error) {
 	key, err := ToRefusedKey(field, r.GetKind(), r.GetIssuer(), r.GetName())
 	if err != nil {
 		return access.Refused{}, err
@@ -119,8 +130,8 @@ func ToRefused(field string, r *quoratev1.RefusedCredential, now time.Time) (acc
 }
 
 // FromRefused is the inverse of ToRefused.
-func FromRefused(r access.Refused) *quoratev1.RefusedCredential {
-	shown := &quoratev1.RefusedCredential{
+func FromRefused(r access.Refused) *adminv1.RefusedCredential {
+	shown := &adminv1.RefusedCredential{
 		Issuer: r.Issuer, Name: r.Name, IssueCutoffAt: fromMillis(r.IssuedBefore), EndsAt: fromMillis(r.Until),
 		Reason: r.Reason,
 	}
@@ -130,21 +141,4 @@ func FromRefused(r access.Refused) *quoratev1.RefusedCredential {
 		}
 	}
 	return shown
-}
-
-// AccountPageToken continues after an account; there is more only after a page that has one.
-func AccountPageToken(page []access.Account, more bool) string {
-	if !more || len(page) == 0 {
-		return ""
-	}
-	return MakeToken(accountToken, []byte(page[len(page)-1].Name))
-}
-
-// OpenAccountToken reads a token of AccountPageToken.
-func OpenAccountToken(token string) (string, error) {
-	if token == "" {
-		return "", nil
-	}
-	content, err := openToken(accountToken, token)
-	return string(content), err
 }

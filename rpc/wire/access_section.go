@@ -55,10 +55,10 @@ func toIssuer(field string, i *quoratev1.Issuer) (access.Issuer, error) {
 	}
 	issuer := access.Issuer{
 		Name: i.GetName(), URL: i.GetUrl(), KeysURL: i.GetKeysUrl(), KeysFile: i.GetKeysFile(), Audience: i.GetAudience(),
-		User: i.GetUser(), Require: toClaims(i.GetRequire()), Algorithms: cloneStrings(i.GetAlgorithms()), MaxAge: age,
+		User: i.GetUser(), Require: toClaims(i.GetClaimRules()), Algorithms: cloneStrings(i.GetAlgorithms()), MaxAge: age,
 	}
 	for _, g := range i.GetGroups() {
-		issuer.Groups = append(issuer.Groups, access.GroupRule{Group: g.GetGroup(), Match: toClaims(g.GetWhen())})
+		issuer.Groups = append(issuer.Groups, access.GroupRule{Group: g.GetGroup(), Match: toClaims(g.GetClaimRules())})
 	}
 	return issuer, nil
 }
@@ -97,10 +97,10 @@ func FromSection(s access.Section) *quoratev1.AccessSection {
 func fromIssuer(i access.Issuer) *quoratev1.Issuer {
 	shown := &quoratev1.Issuer{
 		Name: i.Name, Url: i.URL, KeysUrl: i.KeysURL, KeysFile: i.KeysFile, Audience: i.Audience, User: i.User,
-		Require: fromClaims(i.Require), Algorithms: slices.Clone(i.Algorithms), MaxAgeMs: i.MaxAge,
+		ClaimRules: fromClaims(i.Require), Algorithms: slices.Clone(i.Algorithms), MaxAgeMs: i.MaxAge,
 	}
 	for _, g := range i.Groups {
-		shown.Groups = append(shown.Groups, &quoratev1.GroupRule{Group: g.Group, When: fromClaims(g.Match)})
+		shown.Groups = append(shown.Groups, &quoratev1.GroupRule{Group: g.Group, ClaimRules: fromClaims(g.Match)})
 	}
 	return shown
 }

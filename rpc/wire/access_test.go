@@ -12,10 +12,12 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/access/accesstest"
 	"github.com/quorate/quorate/internal/authn"
+	"github.com/quorate/quorate/internal/manifest"
 	"github.com/quorate/quorate/internal/verify"
 	"github.com/quorate/quorate/quota"
 )
@@ -100,7 +102,7 @@ func bookOf(t *rapid.T, s access.Section) access.Section {
 
 // TestAccessFields checks that a refusal names the field as the caller wrote it.
 func TestAccessFields(t *testing.T) {
-	good := &quoratev1.Binding{Role: "viewer", To: []string{"user github/1"}}
+	good := &quoratev1.Binding{Role: "viewer", Subjects: subjectsOf("user github/1")}
 	bindings := func(b *quoratev1.Binding) func() error {
 		return func() error {
 			_, err := ToBindings("trees[0].nodes[3].bindings", []*quoratev1.Binding{good, b})
@@ -116,7 +118,7 @@ func TestAccessFields(t *testing.T) {
 	const second = "trees[0].nodes[3].bindings[1]"
 	issuer := &quoratev1.Issuer{
 		Name: "b", Url: "https://b", Audience: "q", User: "sub",
-		Require: []*quoratev1.ClaimRule{{Claim: "x", Values: []string{"1"}}},
+		ClaimRules: []*quoratev1.ClaimRule{{Claim: "x", Values: []string{"1"}}},
 	}
 	other := proto.CloneOf(issuer)
 	other.Name, other.Url, other.KeysUrl = "a", "https://a", "ftp://a"
@@ -124,33 +126,34 @@ func TestAccessFields(t *testing.T) {
 		call        func() error
 		field, says string
 	}{
-		"no subject": {bindings(&quoratev1.Binding{Role: "viewer"}), second + ".to", "0 subjects"},
+		"no subject": {bindings(&quoratev1.Binding{Role: "viewer"}), second + ".subjects", "0 subjects"},
 		"unknown subject": {
-			bindings(&quoratev1.Binding{Role: "viewer", To: []string{"everyone", "me"}}), second + ".to[1]", "not a subject",
+			bindings(&quoratev1.Binding{Role: "viewer", Subjects: subjectsOf("everyone", "me")}),
+			second + ".subjects[1]", "not a kind of subject",
 		},
 		"role of the cluster": {
-			bindings(&quoratev1.Binding{Role: "cluster-operator", To: []string{"everyone"}}), second + ".role",
+			bindings(&quoratev1.Binding{Role: "cluster-operator", Subjects: subjectsOf("everyone")}), second + ".role",
 			"no verb that is asked at a node",
 		},
 		"priority of a viewer": {
-			bindings(&quoratev1.Binding{Role: "viewer", To: []string{"everyone"}, MaxPriority: 1}),
+			bindings(&quoratev1.Binding{Role: "viewer", Subjects: subjectsOf("everyone"), MaxPriority: 1}),
 			second + ".max_priority", "has no hold",
 		},
 		"any and names": {
 			bindings(&quoratev1.Binding{
-				Role: "broker", To: []string{"everyone"}, HoldAs: &quoratev1.HoldAs{Any: true, Names: []string{"x"}},
+				Role: "broker", Subjects: subjectsOf("everyone"), HoldAs: &quoratev1.HoldAs{Any: true, Names: []string{"x"}},
 			}),
 			second + ".hold_as", "has 1 names",
 		},
 		"end before 1970": {
 			bindings(&quoratev1.Binding{
-				Role: "viewer", To: []string{"everyone"}, EndsAt: timestamppb.New(time.Unix(-1, 0)),
+				Role: "viewer", Subjects: subjectsOf("everyone"), EndsAt: timestamppb.New(time.Unix(-1, 0)),
 			}),
 			second + ".ends_at", "not a time after 1970",
 		},
 		"end beyond all years": {
 			bindings(&quoratev1.Binding{
-				Role: "viewer", To: []string{"everyone"}, EndsAt: &timestamppb.Timestamp{Seconds: math.MaxInt64},
+				Role: "viewer", Subjects: subjectsOf("everyone"), EndsAt: &timestamppb.Timestamp{Seconds: math.MaxInt64},
 			}),
 			second + ".ends_at", "not a time after 1970",
 		},
@@ -162,7 +165,8 @@ func TestAccessFields(t *testing.T) {
 			"bindings", "at most 100",
 		},
 		"too many subjects": {
-			bindings(&quoratev1.Binding{Role: "viewer", To: make([]string, access.MaxSubjects+1)}), second + ".to",
+			bindings(&quoratev1.Binding{Role: "viewer", Subjects: make([]*quoratev1.Subject, access.MaxSubjects+1)}),
+			second + ".subjects",
 			"101 subjects",
 		},
 		"verb": {
@@ -174,7 +178,9 @@ func TestAccessFields(t *testing.T) {
 			"access.issuers[1].keys_url", "not a URL of keys",
 		},
 		"role that does not exist": {
-			section(&quoratev1.AccessSection{Bindings: []*quoratev1.Binding{good, {Role: "a", To: []string{"everyone"}}}}),
+			section(&quoratev1.AccessSection{
+				Bindings: []*quoratev1.Binding{good, {Role: "a", Subjects: subjectsOf("everyone")}},
+			}),
 			"access.bindings[1].role", `"a" is not a role`,
 		},
 		"life of tokens": {
@@ -232,7 +238,7 @@ func TestAccountsTokensAndRefusalsRoundTrip(t *testing.T) {
 		Ceiling: access.SetOf(access.UsageRead, access.Hold), Revoked: 9,
 	}
 	got := FromToken(token)
-	want := &quoratev1.Token{
+	want := &adminv1.Token{
 		Id: token.ID.String(), Account: "ci", Description: "d", Verbs: []string{"usage.read", "hold"},
 		CreatedAt: timestamppb.New(time.UnixMilli(1)), EndsAt: timestamppb.New(time.UnixMilli(2)), Revoked: true,
 	}
@@ -272,4 +278,14 @@ func TestAccessModes(t *testing.T) {
 	if _, err := ToAccessMode("mode", 0); err == nil {
 		t.Error("no mode is one")
 	}
+}
+
+// subjectsOf are the subjects with these texts; what is not one has no kind.
+func subjectsOf(texts ...string) []*quoratev1.Subject {
+	var subjects []*quoratev1.Subject
+	for _, text := range texts {
+		subject, _ := access.ParseSubject(text)
+		subjects = append(subjects, manifest.SubjectMessage(subject))
+	}
+	return subjects
 }

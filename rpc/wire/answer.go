@@ -78,7 +78,7 @@ var violationKinds = map[quota.ViolationKind]quoratev1.ViolationKind{
 	quota.OfBorrowing:    quoratev1.ViolationKind_VIOLATION_KIND_BORROWING,
 	quota.OfItems:        quoratev1.ViolationKind_VIOLATION_KIND_ITEMS,
 	quota.OfQueue:        quoratev1.ViolationKind_VIOLATION_KIND_QUEUE,
-	quota.OfHold:         quoratev1.ViolationKind_VIOLATION_KIND_HOLD,
+	quota.OfHold:         quoratev1.ViolationKind_VIOLATION_KIND_CORDON,
 }
 
 // holderKinds is the one table of whose limit it is.
@@ -111,8 +111,7 @@ func fromRemedy(r *quota.Remedy) *quoratev1.Remedy {
 		wire.Raises = append(wire.Raises, &quoratev1.Raise{
 			Tree: raise.Tree, Node: raise.Node, Resource: raise.Resource, Limit: int64(raise.From), NewLimit: int64(raise.To),
 			Kind: violationKinds[raise.Kind], HolderKind: holderKinds[raise.Holder.Kind], Holder: raise.Holder.Name,
-			Unconfigured: raise.Unconfigured, NeedsReason: raise.NeedsReason, Governed: raise.Governed,
-			Setters: raise.Setters,
+			Unconfigured: raise.Unconfigured, NeedsReason: raise.NeedsReason,
 		})
 	}
 	return wire
@@ -261,9 +260,6 @@ func FromEvent(e quota.Event) *quoratev1.Event {
 	wire := &quoratev1.Event{
 		Number: e.Number, Kind: fromEventKind(e.Kind), Id: e.ID, Tree: e.Tree, Node: e.Node,
 		HappenedLedgerMs: int64(e.Stamp.At), HappenedAt: FromWall(e.Stamp.Wall),
-		Crossing:  FromCrossing(e.Crossing, e.Kind == quota.EventCleared),
-		Scheduled: fromScheduledEvent(e.Scheduled),
-		Reason:    fromReason(e.Reason),
 	}
 	if e.IsOfAllocation() {
 		wire.Namespace, wire.Id = quota.SplitID(e.ID)
@@ -273,8 +269,15 @@ func FromEvent(e quota.Event) *quoratev1.Event {
 	} else {
 		wire.Actor = e.By
 	}
-	if e.Decision != nil {
-		wire.Decision = FromDecision(*e.Decision, nil)
+	switch {
+	case e.Decision != nil:
+		wire.Detail = &quoratev1.Event_Decision{Decision: FromDecision(*e.Decision, nil)}
+	case e.Crossing != nil:
+		wire.Detail = &quoratev1.Event_Crossing{Crossing: FromCrossing(e.Crossing, e.Kind == quota.EventCleared)}
+	case e.Scheduled != nil:
+		wire.Detail = &quoratev1.Event_Scheduled{Scheduled: fromScheduledEvent(e.Scheduled)}
+	case e.Reason != nil:
+		wire.Detail = &quoratev1.Event_Reason{Reason: fromReason(e.Reason)}
 	}
 	return wire
 }
@@ -288,7 +291,7 @@ func FromPrincipalUsage(p quota.PrincipalUsage) *quoratev1.PrincipalUsage {
 	for _, n := range p.Nodes {
 		shown.Nodes = append(shown.Nodes, &quoratev1.PrincipalNode{
 			Node: n.Path, Used: fromVector(n.Used), Applications: n.Applications,
-			Limits: fromVector(n.Limits), MaxApplications: int64(n.MaxApplications), Wildcard: n.Wildcard,
+			Limits: fromBounds(n.Limits), MaxApplications: fromBound(n.MaxApplications), Wildcard: n.Wildcard,
 			Members: fromMembers(n.Members), MoreMembers: int64(n.MoreMembers),
 		})
 	}

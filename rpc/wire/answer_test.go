@@ -78,7 +78,6 @@ func TestDecisionsSayEverything(t *testing.T) {
 				{
 					Tree: "t", Node: "a", Resource: "cpu", From: 5, To: 7,
 					Holder: quota.Holder{Kind: quota.AGroup, Name: "*"}, Unconfigured: true, NeedsReason: true,
-					Governed: true, Setters: []string{"ann"},
 				},
 			},
 		},
@@ -122,7 +121,7 @@ func TestDecisionsSayEverything(t *testing.T) {
 				Tree: "t", Node: "a", Resource: "cpu", Limit: 5, NewLimit: 7,
 				Kind:       quoratev1.ViolationKind_VIOLATION_KIND_RESOURCE,
 				HolderKind: quoratev1.HolderKind_HOLDER_KIND_GROUP, Holder: "*",
-				Unconfigured: true, NeedsReason: true, Governed: true, Setters: []string{"ann"},
+				Unconfigured: true, NeedsReason: true,
 			}},
 		},
 	}
@@ -267,7 +266,7 @@ func TestPrincipalsSayWhatTheyHold(t *testing.T) {
 		Name: "ann", Groups: []quota.Label{{Key: "app-1", Value: "dev"}}, Users: []string{"ann", "bob"},
 		Nodes: []quota.PrincipalNode{{
 			Path: "a", Used: quota.Vector{{Resource: "cpu", Amount: 3}}, Applications: []string{"app-1"},
-			Limits: quota.Vector{{Resource: "cpu", Amount: 5}}, MaxApplications: 2, Wildcard: true,
+			Limits: quota.Vector{{Resource: "cpu", Amount: 5}}, MaxApplications: quota.AtMost(2), Wildcard: true,
 			Members: []quota.GroupMember{
 				{User: "bob", Used: quota.Vector{{Resource: "cpu", Amount: 1}}, Applications: []string{"app-2"}},
 			},
@@ -278,7 +277,7 @@ func TestPrincipalsSayWhatTheyHold(t *testing.T) {
 		Name: "ann", Groups: map[string]string{"app-1": "dev"}, Users: []string{"ann", "bob"},
 		Nodes: []*quoratev1.PrincipalNode{{
 			Node: "a", Used: map[string]int64{"cpu": 3}, Applications: []string{"app-1"},
-			Limits: map[string]int64{"cpu": 5}, MaxApplications: 2, Wildcard: true,
+			Limits: map[string]*quoratev1.Limit{"cpu": atMost(5)}, MaxApplications: atMost(2), Wildcard: true,
 			Members: []*quoratev1.GroupMember{
 				{User: "bob", Used: map[string]int64{"cpu": 1}, Applications: []string{"app-2"}},
 			},

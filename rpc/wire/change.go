@@ -172,24 +172,19 @@ func ToSubtree(r nodeNames) *quota.Subtree {
 
 // toSubtreeText makes the text of a subtree the tree of a command. The ledger names its fields by that tree.
 func toSubtreeText(r *quoratev1.ApplyTreesRequest, command *quota.ApplyTrees, moved FieldPaths) error {
-	const inCommand, inRequest = "trees[0]", "subtree"
-	isText := r.GetNode() != ""
-	switch {
-	case !isText && r.GetSubtree() != nil:
-		return InvalidField(inRequest, "it is the text of a node below a root; name that node in tree and node")
-	case !isText:
+	const inCommand, inRequest = "trees[0]", "subtree.text"
+	if r.GetSubtree() == nil {
 		return nil
-	case len(r.GetTrees()) > 0:
-		return InvalidField("trees", "with a node the text is in the field subtree, and trees is empty")
-	case r.GetSubtree() == nil:
-		return InvalidField(inRequest, "it is missing: with a node it has the text of that node")
+	}
+	if len(r.GetTrees()) > 0 {
+		return InvalidField("trees", "it is empty with subtree, which has a text of its own")
 	}
 	paths := FieldPaths{}
-	spec, err := toTreeSpec(r.GetSubtree(), inRequest, paths)
+	spec, err := toTreeSpec(r.GetSubtree().GetText(), inRequest, paths)
 	if err != nil {
 		return err
 	}
-	command.Trees = []quota.TreeSpec{spec}
+	command.At, command.Trees = ToSubtree(r.GetSubtree()), []quota.TreeSpec{spec}
 	moved[inCommand] = inRequest
 	for sorted, written := range paths {
 		moved[inCommand+strings.TrimPrefix(sorted, inRequest)] = written
@@ -200,9 +195,6 @@ func toSubtreeText(r *quoratev1.ApplyTreesRequest, command *quota.ApplyTrees, mo
 // ToApplyTrees also returns how the lists of the request were sorted.
 func ToApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, FieldPaths, error) {
 	moved := FieldPaths{}
-	if err := CheckNode(r); err != nil {
-		return quota.ApplyTrees{}, nil, err
-	}
 	meta, err := ToMeta(r, r.ExpectedRevision)
 	if err != nil {
 		return quota.ApplyTrees{}, nil, err
@@ -210,8 +202,8 @@ func ToApplyTrees(r *quoratev1.ApplyTreesRequest) (quota.ApplyTrees, FieldPaths,
 	command := quota.ApplyTrees{
 		Meta: meta, Trees: make([]quota.TreeSpec, len(r.GetTrees())), Prune: r.GetPrune(),
 		Policies:       toPolicySpecs(r.GetPolicies(), "policies", moved),
-		RemovePolicies: toSortedNames(r.GetRemovePolicies(), "remove_policies", moved), At: ToSubtree(r),
-		KeepAccess: r.GetKeepAccess(),
+		RemovePolicies: toSortedNames(r.GetRemovePolicies(), "remove_policies", moved),
+		KeepAccess:     r.GetKeepAccess(),
 	}
 	if err := toSubtreeText(r, &command, moved); err != nil {
 		return quota.ApplyTrees{}, nil, err

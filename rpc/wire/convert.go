@@ -27,6 +27,9 @@ func ToAllocate(r *quoratev1.AllocateRequest, own string) quota.Allocate {
 		TTL: quota.Span(r.GetTtlMs()), WaitFor: quota.Span(r.GetWaitMs()), Keep: quota.Span(r.GetKeepMs()),
 		Data: ToLabels(r.GetUserData()), For: quota.Span(r.GetForMs()), Priority: r.GetPriority(),
 	}
+	if command.Mode == quota.Wait && r.WaitMs != nil && r.GetWaitMs() == 0 {
+		command.Mode, command.Keep = quota.Hold, 0
+	}
 	if command.Mode == quota.Reserve && command.ReserveFor == 0 {
 		command.ReserveFor = defaultReserve
 	}

@@ -96,33 +96,29 @@ func TestTreesSurviveTheWayThereAndBack(t *testing.T) {
 func everySetting(t *quoratev1.Tree) {
 	limits := []*quoratev1.PrincipalLimit{
 		{
-			Users: []string{"zoe", "ann"}, Groups: []string{"dev", "*"}, Limits: map[string]int64{"cores": 3},
-			Applications: 2, Description: "why",
+			Users: []string{"zoe", "ann"}, Groups: []string{"dev", "*"}, Limits: map[string]*quoratev1.Limit{"cores": atMost(3)},
+			Applications: atMost(2), Description: "why",
 		},
-		{Users: []string{"*"}, Applications: 1},
+		{Users: []string{"*"}, Applications: atMost(1)},
 	}
 	t.RequirePrincipal = true
-	t.Forest, t.RequireReason, t.Applications, t.Admins = "here", true, 9, []string{"ada", "bob"}
+	t.Forest, t.RequireReason, t.Applications = "here", true, atMost(9)
 	t.Principals, t.Defaults, t.TenantsSee = limits, coreLimits(1), quoratev1.TenantsSee_TENANTS_SEE_NOTHING
 	n := t.GetNodes()[1]
 	n.Hard, n.Principals, n.Defaults, n.Borrow, n.Lend = true, limits, coreLimits(2), coreLimits(3), coreLimits(4)
-	n.Applications, n.Admins = 5, []string{"ada"}
-	t.Bindings = []*quoratev1.Binding{{Role: "limit-admin", To: []string{"group corp/board"}}}
+	n.Applications = atMost(0)
+	t.Bindings = []*quoratev1.Binding{{Role: "limit-admin", Subjects: subjectsOf("group corp/board")}}
 	n.Bindings = []*quoratev1.Binding{everyTerm()}
 }
 
 func TestMovesKeepTheirOrder(t *testing.T) {
 	tree := exampleTree()
 	tree.Moves = []*quoratev1.NodeMove{{Node: "z", NewNode: "y"}, {Node: "a", NewNode: "z"}}
-	tree.Admins = []string{"bob", "ada", "bob"}
 	spec, err := toTreeSpec(tree, "trees[0]", FieldPaths{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]quota.Move{{From: "z", To: "y"}, {From: "a", To: "z"}}, spec.Moves); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"ada", "bob"}, spec.Nodes[0].Admins); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -206,44 +202,6 @@ func TestFingerprintIsOfTheContent(t *testing.T) {
 	}
 }
 
-func TestPageTokens(t *testing.T) {
-	for _, fence := range []uint64{1, 127, 128, 1 << 63} {
-		if got, err := OpenAllocationToken(AllocationPageToken(fence)); err != nil || got != fence {
-			t.Errorf("%d became %d, %v", fence, got, err)
-		}
-	}
-	for _, path := range []string{"", "a", strings.Repeat("a/", 511) + "b"} {
-		for fullest, share := range map[bool]quota.Share{
-			false: {}, true: {Used: quota.MaxAmount, Limit: quota.MaxAmount},
-		} {
-			after := quota.UsagePosition{Path: path, Share: share}
-			token := UsagePageToken(&after, fullest)
-			got, err := OpenUsageToken(token, fullest)
-			if err != nil || got == nil || *got != after || len(token) > 2048 {
-				t.Errorf("%q became %v, %v", path, got, err)
-			}
-			if _, err := OpenUsageToken(token, !fullest); err == nil {
-				t.Errorf("a token of usage, fullest first %v, was taken for one of the other order", fullest)
-			}
-		}
-	}
-	if AllocationPageToken(0) != "" || UsagePageToken(nil, false)+UsagePageToken(nil, true) != "" {
-		t.Error("the last page has a token")
-	}
-	if got, err := OpenPrincipalToken(PrincipalPageToken([]quota.PrincipalUsage{{Name: "ann"}}, true)); err != nil ||
-		got != "ann" {
-		t.Errorf("ann became %q, %v", got, err)
-	}
-	bad := []string{
-		"x", "!!", "AAAA", UsagePageToken(&quota.UsagePosition{Path: "a"}, false),
-		MakeToken(allocationToken, nil), MakeToken(allocationToken, []byte{1, 2}),
-	}
-	for _, token := range bad {
-		if _, err := OpenAllocationToken(token); err == nil {
-			t.Errorf("token %q was taken for one of allocations", token)
-		}
-	}
-	if _, err := OpenUsageToken(AllocationPageToken(5), false); err == nil {
-		t.Error("a token of allocations was taken for one of usage")
-	}
+func atMost(amount int64) *quoratev1.Limit {
+	return &quoratev1.Limit{Value: &quoratev1.Limit_Amount{Amount: amount}}
 }

@@ -6,6 +6,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/manifest"
 	"github.com/quorate/quorate/quota"
 )
 
@@ -51,8 +52,9 @@ func (m FieldPaths) recordBindings(sorted, written string, list []*quoratev1.Bin
 			m[inCommand] = inRequest
 		}
 		for at, subject := range canonical[from].To {
-			if i := slices.Index(list[from].GetTo(), subject.String()); i != at {
-				m[fmt.Sprintf("%s.to[%d]", inCommand, at)] = fmt.Sprintf("%s.to[%d]", inRequest, i)
+			isSame := func(m *quoratev1.Subject) bool { return manifest.SubjectOf(m) == subject }
+			if i := slices.IndexFunc(list[from].GetSubjects(), isSame); i != at {
+				m[fmt.Sprintf("%s.subjects[%d]", inCommand, at)] = fmt.Sprintf("%s.subjects[%d]", inRequest, i)
 			}
 		}
 	}
@@ -71,8 +73,8 @@ func (m FieldPaths) RestoreField(e *quota.Error) *quota.Error {
 }
 
 // elementEnds are where the elements end that a field is in, the innermost one first: in
-// trees[0].nodes[3].bindings[1].to[0] that is a subject of a binding of a node of a tree. An element is recorded with
-// the whole path to it.
+// trees[0].nodes[3].bindings[1].subjects[0] that is a subject of a binding of a node of a tree. An element is recorded
+// with the whole path to it.
 func elementEnds(field string) []int {
 	var ends []int
 	for end := len(field); end > 0; end-- {

@@ -102,7 +102,6 @@ func checkTrees(t *testing.T, command quota.ApplyTrees) {
 			for _, limits := range [][]quota.ResourceLimit{n.Limits, n.Defaults, n.Borrow, n.Lend} {
 				checkLimits(t, limits)
 			}
-			ascending(t, n.Admins, func(name string) string { return name })
 			same := func(a, b access.Binding) bool { return a.Compare(b) == 0 }
 			if !slices.EqualFunc(n.Bindings, access.CanonicalBindings(n.Bindings), same) {
 				t.Errorf("the bindings of %+v are not canonical", n)
@@ -132,46 +131,4 @@ func ascending[T any](t *testing.T, list []T, key func(T) string) {
 			t.Errorf("%+v is not in order", list)
 		}
 	}
-}
-
-// FuzzPageToken: an arbitrary text as a page token is refused, or is a token of this list and continues at its
-// position.
-func FuzzPageToken(f *testing.F) {
-	for _, token := range []string{
-		"", "a", "%", AllocationPageToken(1), AllocationPageToken(1 << 63),
-		MakeToken(usageToken, []byte("a/b")), MakeToken(principalToken, nil),
-	} {
-		f.Add(token)
-	}
-	f.Fuzz(func(t *testing.T, token string) {
-		after, err := OpenAllocationToken(token)
-		if again, failed := OpenAllocationToken(AllocationPageToken(after)); err == nil &&
-			(failed != nil || again != after) {
-			t.Errorf("%q goes on after %d, and then after %d, %v", token, after, again, failed)
-		}
-		path, usageErr := OpenUsageToken(token, false)
-		if again, failed := OpenUsageToken(UsagePageToken(path, false), false); usageErr == nil &&
-			(failed != nil || path != nil && *again != *path) {
-			t.Errorf("%q goes on after %v, and then after %v, %v", token, path, again, failed)
-		}
-		share, shareErr := OpenUsageToken(token, true)
-		if again, failed := OpenUsageToken(UsagePageToken(share, true), true); shareErr == nil &&
-			(failed != nil || share != nil && *again != *share) {
-			t.Errorf("%q goes on after %v, and then after %v, %v", token, share, again, failed)
-		}
-		name, principalErr := OpenPrincipalToken(token)
-		if again, failed := OpenPrincipalToken(MakeToken(principalToken, []byte(name))); principalErr == nil &&
-			(failed != nil || again != name) {
-			t.Errorf("%q goes on after %q, and then after %q, %v", token, name, again, failed)
-		}
-		lists := 0
-		for _, err := range []error{err, usageErr, shareErr, principalErr} {
-			if err == nil {
-				lists++
-			}
-		}
-		if token != "" && lists > 1 {
-			t.Errorf("%q is a token of several lists", token)
-		}
-	})
 }

@@ -5,12 +5,12 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// FromNodeHold converts a hold; nil stays nil.
-func FromNodeHold(h *quota.NodeHoldInfo) *quoratev1.NodeHold {
+// FromNodeCordon converts a hold; nil stays nil.
+func FromNodeCordon(h *quota.NodeCordonInfo) *quoratev1.NodeCordon {
 	if h == nil {
 		return nil
 	}
-	wire := &quoratev1.NodeHold{
+	wire := &quoratev1.NodeCordon{
 		Tree: h.Tree, Node: h.Node, Deny: h.Deny, EndsLedgerMs: int64(h.Until), Drain: h.Drain, GraceMs: int64(h.Grace),
 		Drained: h.Drained, BeganLedgerMs: int64(h.Since.At), BeganAt: FromWall(h.Since.Wall),
 		Actor: h.Actor, Reason: h.Reason,

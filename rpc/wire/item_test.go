@@ -12,7 +12,8 @@ import (
 
 func TestRequestsForItemsAndLeases(t *testing.T) {
 	r := &quoratev1.AllocateRequest{
-		Id: "a", Mode: quoratev1.Mode_MODE_WAIT, Priority: 5, TtlMs: 1000, WaitMs: 2000, KeepMs: 3000, PollMs: 4000,
+		Id: "a", Mode: quoratev1.Mode_MODE_WAIT, Priority: 5, TtlMs: 1000,
+		WaitMs: new(int64(2000)), KeepMs: 3000, PollMs: 4000,
 		UserData: map[string]string{"b": "2", "a": "1"},
 		Claims: []*quoratev1.Claim{{Tree: "t", Items: []*quoratev1.ItemPick{
 			{Resource: "slice", State: "dirty", HeldState: "cleaning", Names: []string{"y", "x"}},
@@ -165,21 +166,5 @@ func TestLeasesAndWaitingRequestsSayEverything(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestItemTokens(t *testing.T) {
-	after := quota.ItemName{Tree: "t", Resource: "lab", Name: "x"}
-	got, err := OpenItemToken(ItemPageToken(&after), "t")
-	if err != nil || *got != after {
-		t.Errorf("got %v, %v", got, err)
-	}
-	for _, token := range []string{
-		"?", MakeToken(itemToken, []byte("lab")),
-		MakeToken(usageToken, []byte("lab\x00x")),
-	} {
-		if _, err := OpenItemToken(token, "t"); err == nil {
-			t.Errorf("token %q was taken", token)
-		}
 	}
 }

@@ -11,12 +11,16 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-// TestEveryFieldOfAPolicyIsConverted sets all fields to different texts; one that is forgotten would come back empty.
+// TestEveryFieldOfAPolicyIsConverted sets all fields; one that is forgotten would come back empty.
 func TestEveryFieldOfAPolicyIsConverted(t *testing.T) {
 	filled := &quoratev1.Policy{}
 	fields := filled.ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
-		filled.ProtoReflect().Set(fields.Get(i), protoreflect.ValueOfString("of "+string(fields.Get(i).Name())))
+		value := protoreflect.ValueOfString("of " + string(fields.Get(i).Name()))
+		if fields.Get(i).Enum() != nil {
+			value = protoreflect.ValueOfEnum(2)
+		}
+		filled.ProtoReflect().Set(fields.Get(i), value)
 	}
 	command, _, err := ToApplyTrees(&quoratev1.ApplyTreesRequest{Policies: []*quoratev1.Policy{filled}})
 	if err != nil {

@@ -24,7 +24,7 @@ func StandingToWire(own cluster.NodeStatus) *peerv1.GetStandingResponse {
 		BootstrapExpect: uint32(max(0, own.Expect)), BootstrapIntent: own.Intent,
 		LogStore: own.LogStore, TimeZones: own.TimeZones,
 		DiskFreeBytes: own.Disk.Free, DiskLow: own.Disk.Low, DiskSlow: own.Disk.Slow,
-		DiskWriteMeanUs: own.Disk.WriteMean.Microseconds(),
+		DiskWriteMeanUs: own.Disk.WriteMean.Microseconds(), Quarantined: own.Quarantined,
 	}
 	for _, point := range own.Checkpoints {
 		wire.StateDigests = append(wire.StateDigests, &peerv1.StateDigest{Index: point.Index, Digest: point.Digest})
@@ -45,7 +45,7 @@ func StandingFromWire(wire *peerv1.GetStandingResponse) cluster.NodeStatus {
 		Instance:    wire.GetInstance(), PromoteWhenStable: wire.GetCandidate(),
 		ClusterLevel: wire.GetClusterLevel(), RaftAddr: wire.GetRaftAddress(), HTTPAddr: wire.GetHttpAddress(),
 		ClusterName: wire.GetClusterName(), Expect: int(wire.GetBootstrapExpect()), Intent: wire.GetBootstrapIntent(),
-		LogStore: wire.GetLogStore(), TimeZones: wire.GetTimeZones(),
+		LogStore: wire.GetLogStore(), TimeZones: wire.GetTimeZones(), Quarantined: wire.GetQuarantined(),
 		Disk: cluster.DiskStatus{
 			Free: wire.GetDiskFreeBytes(), Low: wire.GetDiskLow(), Slow: wire.GetDiskSlow(),
 			WriteMean: time.Duration(wire.GetDiskWriteMeanUs()) * time.Microsecond,

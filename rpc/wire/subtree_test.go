@@ -12,17 +12,18 @@ import (
 
 // TestTheTextOfASubtree: it becomes the tree of the command, and refusals name it as it is in the request.
 func TestTheTextOfASubtree(t *testing.T) {
-	bind := func(to ...string) *quoratev1.Binding { return &quoratev1.Binding{Role: "viewer", To: to} }
+	bind := func(to ...string) *quoratev1.Binding {
+		return &quoratev1.Binding{Role: "viewer", Subjects: subjectsOf(to...)}
+	}
 	command, moved, err := ToApplyTrees(&quoratev1.ApplyTreesRequest{
-		Tree: "t", Node: "a",
-		Subtree: &quoratev1.Tree{
+		Subtree: &quoratev1.SubtreeText{Tree: "t", Node: "a", Text: &quoratev1.Tree{
 			Name:      "t",
 			Resources: []*quoratev1.Resource{{Name: "d"}, {Name: "c", Unit: quoratev1.Unit_UNIT_ITEMS}},
 			Nodes: []*quoratev1.Node{
 				{Path: "a/y"}, {Path: "a/x", Bindings: []*quoratev1.Binding{bind("account b", "account a")}}, {Path: "a"},
 			},
 			Moves: []*quoratev1.NodeMove{{Node: "a/z", NewNode: "a/y"}},
-		},
+		}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -36,15 +37,15 @@ func TestTheTextOfASubtree(t *testing.T) {
 		t.Errorf("the text is %+v", spec)
 	}
 	for sorted, written := range map[string]string{
-		"trees[0].name":                       "subtree.name",
-		"trees[0].nodes":                      "subtree.nodes",
-		"trees[0].moves[0].new_node":          "subtree.moves[0].new_node",
-		"trees[0].resources[1].unit":          "subtree.resources[0].unit",
-		"trees[0].nodes[0].limits":            "subtree.nodes[2].limits",
-		"trees[0].nodes[1].path":              "subtree.nodes[1].path",
-		"trees[0].nodes[1].bindings[0].to[0]": "subtree.nodes[1].bindings[0].to[1]",
-		"trees[0].nodes[2].policy":            "subtree.nodes[0].policy",
-		"at.node":                             "at.node",
+		"trees[0].name":                             "subtree.text.name",
+		"trees[0].nodes":                            "subtree.text.nodes",
+		"trees[0].moves[0].new_node":                "subtree.text.moves[0].new_node",
+		"trees[0].resources[1].unit":                "subtree.text.resources[0].unit",
+		"trees[0].nodes[0].limits":                  "subtree.text.nodes[2].limits",
+		"trees[0].nodes[1].path":                    "subtree.text.nodes[1].path",
+		"trees[0].nodes[1].bindings[0].subjects[0]": "subtree.text.nodes[1].bindings[0].subjects[1]",
+		"trees[0].nodes[2].policy":                  "subtree.text.nodes[0].policy",
+		"subtree.node":                              "subtree.node",
 	} {
 		if got := moved.RestoreField(&quota.Error{Field: sorted}); got.Field != written {
 			t.Errorf("%s is named as %s, want %s", sorted, got.Field, written)
@@ -54,20 +55,22 @@ func TestTheTextOfASubtree(t *testing.T) {
 
 func TestRefusedSubtrees(t *testing.T) {
 	text := &quoratev1.Tree{Name: "t"}
-	me := []*quoratev1.Binding{{To: []string{"me"}}}
+	me := []*quoratev1.Binding{{Subjects: subjectsOf("me")}}
 	wrong := &quoratev1.Tree{Name: "t", Nodes: []*quoratev1.Node{{Path: "a", Bindings: me}}}
+	at := func(text *quoratev1.Tree) *quoratev1.SubtreeText {
+		return &quoratev1.SubtreeText{Tree: "t", Node: "a", Text: text}
+	}
 	for want, request := range map[string]*quoratev1.ApplyTreesRequest{
-		"subtree: it is missing":                    {Tree: "t", Node: "a"},
-		"trees: with a node the text is in":         {Tree: "t", Node: "a", Trees: []*quoratev1.Tree{text}, Subtree: text},
-		"subtree: it is the text of a node below a": {Tree: "t", Subtree: text},
-		"subtree: it is the text of a node below":   {Subtree: text},
-		`subtree.nodes[0].bindings[0].to[0]: "me"`:  {Tree: "t", Node: "a", Subtree: wrong},
+		"trees: it is empty with subtree":                                {Trees: []*quoratev1.Tree{text}, Subtree: at(text)},
+		"subtree.text.nodes[0].bindings[0].subjects[0]: 0 is not a kind": {Subtree: at(wrong)},
 	} {
 		if _, _, err := ToApplyTrees(request); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	command, _, err := ToApplyTrees(&quoratev1.ApplyTreesRequest{Tree: "t", Trees: []*quoratev1.Tree{text}})
+	command, _, err := ToApplyTrees(&quoratev1.ApplyTreesRequest{
+		Subtree: &quoratev1.SubtreeText{Tree: "t", Text: text},
+	})
 	if err != nil || command.At == nil || command.At.Node != "" || len(command.Trees) != 1 {
 		t.Errorf("a whole tree is %+v, %v", command, err)
 	}

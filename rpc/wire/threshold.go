@@ -7,20 +7,20 @@ import (
 	"github.com/quorate/quorate/quota"
 )
 
-func toWarnAt(w *quoratev1.WarnAt) quota.WarnAt {
-	spec := quota.WarnAt{Margin: int(w.GetMargin()), None: w.GetNone()}
+func toThresholds(w *quoratev1.LimitThresholds) quota.Thresholds {
+	spec := quota.Thresholds{Margin: int(w.GetMarginPercent()), None: w.GetNone()}
 	for _, percent := range slices.Sorted(slices.Values(w.GetPercents())) {
 		spec.Percents = append(spec.Percents, int(percent))
 	}
 	return spec
 }
 
-// fromWarnAt is nil for the thresholds of the parent.
-func fromWarnAt(w quota.WarnAt) *quoratev1.WarnAt {
+// fromThresholds is nil for the thresholds of the parent.
+func fromThresholds(w quota.Thresholds) *quoratev1.LimitThresholds {
 	if w.IsZero() {
 		return nil
 	}
-	shown := &quoratev1.WarnAt{Margin: int32(w.Margin), None: w.None}
+	shown := &quoratev1.LimitThresholds{MarginPercent: int32(w.Margin), None: w.None}
 	for _, percent := range w.Percents {
 		shown.Percents = append(shown.Percents, int32(percent))
 	}

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
@@ -104,8 +106,8 @@ func toResources(resources []*quoratev1.Resource, field string, moved FieldPaths
 func rootNode(t *quoratev1.Tree) *quoratev1.Node {
 	return &quoratev1.Node{
 		Policy: t.GetPolicy(), Limits: t.GetLimits(), Labels: t.GetLabels(), Principals: t.GetPrincipals(),
-		Defaults: t.GetDefaults(), Applications: t.GetApplications(), Admins: t.GetAdmins(), Queueing: t.GetQueueing(),
-		Bindings: t.GetBindings(), AutoApprove: t.GetAutoApprove(), WarnAt: t.GetWarnAt(),
+		Defaults: t.GetDefaults(), Applications: t.GetApplications(), Queueing: t.GetQueueing(),
+		Bindings: t.GetBindings(), AutoApprove: t.GetAutoApprove(), Thresholds: t.GetThresholds(),
 	}
 }
 
@@ -128,9 +130,8 @@ func fromAutoApprove(a quota.AutoApprove) *quoratev1.AutoApprove {
 func toNodeSpec(n *quoratev1.Node, field string) (quota.NodeSpec, error) {
 	spec := quota.NodeSpec{
 		Path: n.GetPath(), Policy: n.GetPolicy(), Labels: ToLabels(n.GetLabels()), Hard: n.GetHard(),
-		Principals: toPrincipalLimits(n.GetPrincipals()), Applications: quota.Amount(n.GetApplications()),
-		Admins: toSet(n.GetAdmins()), Queueing: queueings[n.GetQueueing()], AutoApprove: toAutoApprove(n.GetAutoApprove()),
-		WarnAt: toWarnAt(n.GetWarnAt()),
+		Queueing: queueings[n.GetQueueing()], AutoApprove: toAutoApprove(n.GetAutoApprove()),
+		Thresholds: toThresholds(n.GetThresholds()),
 	}
 	for _, part := range []struct {
 		to   *[]quota.ResourceLimit
@@ -148,20 +149,67 @@ func toNodeSpec(n *quoratev1.Node, field string) (quota.NodeSpec, error) {
 		}
 	}
 	var err error
+	if spec.Applications, err = toBound(n.GetApplications(), field+".applications"); err != nil {
+		return quota.NodeSpec{}, err
+	}
+	if spec.Principals, err = toPrincipalLimits(n.GetPrincipals(), field+".principals"); err != nil {
+		return quota.NodeSpec{}, err
+	}
 	spec.Bindings, err = ToBindings(field+".bindings", n.GetBindings())
 	return spec, err
 }
 
 // toPrincipalLimits keeps every order: it is the one in which names are looked for.
-func toPrincipalLimits(limits []*quoratev1.PrincipalLimit) []quota.PrincipalLimit {
+func toPrincipalLimits(limits []*quoratev1.PrincipalLimit, field string) ([]quota.PrincipalLimit, error) {
 	var list []quota.PrincipalLimit
-	for _, l := range limits {
-		list = append(list, quota.PrincipalLimit{
-			Users: l.GetUsers(), Groups: l.GetGroups(), Limits: toVector(l.GetLimits()),
-			Applications: quota.Amount(l.GetApplications()), Description: l.GetDescription(),
-		})
+	for i, l := range limits {
+		at := ElementOf(field, i)
+		entry := quota.PrincipalLimit{Users: l.GetUsers(), Groups: l.GetGroups(), Description: l.GetDescription()}
+		for _, resource := range slices.Sorted(maps.Keys(l.GetLimits())) {
+			most, err := toBound(l.GetLimits()[resource], fmt.Sprintf("%s.limits[%s]", at, resource))
+			if err != nil {
+				return nil, err
+			}
+			if most.HasAmount() {
+				entry.Limits = append(entry.Limits, quota.Component{Resource: resource, Amount: most.Amount})
+			}
+		}
+		var err error
+		if entry.Applications, err = toBound(l.GetApplications(), at+".applications"); err != nil {
+			return nil, err
+		}
+		list = append(list, entry)
 	}
-	return list
+	return list, nil
+}
+
+// toBound converts a limit that is an amount or none: that of a user, a group, or a number of applications. No policy
+// gives it another meaning if it is absent, so that absent and unlimited are the same.
+func toBound(l *quoratev1.Limit, field string) (quota.Limit, error) {
+	switch v := l.GetValue().(type) {
+	case nil, *quoratev1.Limit_Unlimited:
+		return quota.Limit{}, nil
+	case *quoratev1.Limit_Amount:
+		return quota.AtMost(quota.Amount(v.Amount)), nil
+	}
+	return quota.Limit{}, InvalidField(field, "the limit is an amount or unlimited; leave it out for no limit")
+}
+
+// fromBound is the inverse of toBound; nil for no limit.
+func fromBound(l quota.Limit) *quoratev1.Limit {
+	if !l.HasAmount() {
+		return nil
+	}
+	return FromLimit(l)
+}
+
+// fromBounds are the limits of a user or group.
+func fromBounds(limits quota.Vector) map[string]*quoratev1.Limit {
+	wire := make(map[string]*quoratev1.Limit, len(limits))
+	for _, c := range limits {
+		wire[c.Resource] = FromLimit(quota.AtMost(c.Amount))
+	}
+	return wire
 }
 
 // comparePaths orders paths as a walk through the tree meets them: a parent before its children, siblings by name.
@@ -197,9 +245,8 @@ func FromTreeSpec(spec quota.TreeSpec) *quoratev1.Tree {
 		}
 		wire.Policy, wire.Limits, wire.Labels, wire.Principals = node.GetPolicy(), node.GetLimits(), node.GetLabels(),
 			node.GetPrincipals()
-		wire.Defaults, wire.Applications, wire.Admins = node.GetDefaults(), node.GetApplications(), node.GetAdmins()
-		wire.Queueing, wire.Bindings, wire.AutoApprove = node.GetQueueing(), node.GetBindings(), node.GetAutoApprove()
-		wire.WarnAt = node.GetWarnAt()
+		wire.Defaults, wire.Applications, wire.Queueing = node.GetDefaults(), node.GetApplications(), node.GetQueueing()
+		wire.Bindings, wire.AutoApprove, wire.Thresholds = node.GetBindings(), node.GetAutoApprove(), node.GetThresholds()
 	}
 	return wire
 }
@@ -208,14 +255,14 @@ func fromNodeSpec(n quota.NodeSpec) *quoratev1.Node {
 	wire := &quoratev1.Node{
 		Path: n.Path, Policy: n.Policy, Limits: fromLimits(n.Limits), Labels: fromLabels(n.Labels), Hard: n.Hard,
 		Defaults: fromLimits(n.Defaults), Borrow: fromLimits(n.Borrow), Lend: fromLimits(n.Lend),
-		Applications: int64(n.Applications), Admins: n.Admins, Queueing: fromQueueing(n.Queueing),
+		Applications: fromBound(n.Applications), Queueing: fromQueueing(n.Queueing),
 		Bindings: FromBindings(n.Bindings), AutoApprove: fromAutoApprove(n.AutoApprove),
-		WarnAt: fromWarnAt(n.WarnAt),
+		Thresholds: fromThresholds(n.Thresholds),
 	}
 	for _, l := range n.Principals {
 		wire.Principals = append(wire.Principals, &quoratev1.PrincipalLimit{
-			Users: l.Users, Groups: l.Groups, Limits: fromVector(l.Limits),
-			Applications: int64(l.Applications), Description: l.Description,
+			Users: l.Users, Groups: l.Groups, Limits: fromBounds(l.Limits),
+			Applications: fromBound(l.Applications), Description: l.Description,
 		})
 	}
 	return wire
@@ -248,15 +295,16 @@ func FromTreeSummary(t quota.TreeSummary) *quoratev1.TreeSummary {
 func FromNodeUsage(n quota.NodeUsage) *quoratev1.NodeUsage {
 	wire := &quoratev1.NodeUsage{
 		Node: n.Path, Policy: n.Policy, Resources: make([]*quoratev1.ResourceUsage, len(n.Resources)),
-		RunningApplications: int64(n.Applications), MaxApplications: int64(n.MaxApplications),
-		Hold: FromNodeHold(n.Hold), ChildCount: int64(n.Children),
+		RunningApplications: int64(n.Applications), MaxApplications: fromBound(n.MaxApplications),
+		Cordon: FromNodeCordon(n.Hold), ChildCount: int64(n.Children),
 		WaitingRequests: int64(n.Waiting.Requests), WaitingSinceLedgerMs: int64(n.Waiting.Since),
 	}
 	for i, r := range n.Resources {
 		usage := &quoratev1.ResourceUsage{
 			Resource: r.Resource.Name, Unit: FromUnit(r.Resource.Unit), Limit: FromLimit(r.Set),
-			Effective: FromLimit(r.Effective), LimitChangesAt: FromCivil(r.ChangesAt),
-			Own: int64(r.Own), Subtree: int64(r.Subtree), Over: int64(r.Over),
+			Effective: FromLimit(r.Effective), HasDefault: r.HasDefault, DefaultNode: fromDefaultAt(r),
+			LimitChangesAt: FromCivil(r.ChangesAt),
+			Own:            int64(r.Own), Subtree: int64(r.Subtree), Over: int64(r.Over),
 			Borrowed: int64(r.Borrowed), Lends: int64(r.Lends),
 		}
 		if r.Bounded {
@@ -283,10 +331,18 @@ func toTenantsSee(see quoratev1.TenantsSee) quota.TenantsSee {
 	return quota.SeeTotals
 }
 
-// fromSeen is unset where the caller sees the totals too.
-func fromSeen(see quota.TenantsSee) quoratev1.TenantsSee {
+// fromSeen is nil where nothing is hidden.
+func fromSeen(see quota.TenantsSee) *quoratev1.TenantsSee {
 	if see == quota.SeeTotals {
-		return quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED
+		return nil
 	}
-	return tenantsSee[see]
+	return tenantsSee[see].Enum()
+}
+
+// fromDefaultAt is nil if no default stands for the limit, or the caller may not know whose.
+func fromDefaultAt(r quota.ResourceUsage) *string {
+	if !r.HasDefault || r.DefaultHidden {
+		return nil
+	}
+	return &r.DefaultAt
 }

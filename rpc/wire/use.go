@@ -22,7 +22,7 @@ type limited struct {
 
 func wireUse(v *quoratev1.Violation) use {
 	return use{
-		v.GetNeverFits() || v.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_HOLD, v.GetMissing(),
+		v.GetNeverFits() || v.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_CORDON, v.GetMissing(),
 		limited{v.GetTree(), v.GetResource(), v.GetItem(), v.GetKind(), v.GetAlternative()},
 	}
 }

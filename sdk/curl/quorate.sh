@@ -32,11 +32,13 @@ quorate_advance() {
 }
 
 # quorate_attempt METHOD REQUEST MILLISECONDS: one attempt at the current server, and on to the next one if that fails.
+# Services of other packages than quorate.v1 are named with theirs: admin.v1.ClusterService/GetStatus.
 quorate_attempt() {
-  local server answer status asked failed=0 headers=$quorate_dir/headers.$BASHPID
+  local server answer status asked method=$1 failed=0 headers=$quorate_dir/headers.$BASHPID
+  [[ $method == *.* ]] || method=v1.$method
   server=$(quorate_server)
   answer=$(curl -sS --max-time "$(quorate_seconds "$3")" --connect-timeout 2 -w '\n%{http_code}' -D "$headers" \
-    ${QUORATE_CURL:-} --config <(quorate_headers application/json) --data-binary "$2" "$server/quorate.v1.$1" \
+    ${QUORATE_CURL:-} --config <(quorate_headers application/json) --data-binary "$2" "$server/quorate.$method" \
     2>/dev/null) || failed=$?
   asked=$(sed -n 's/^[Rr]etry-[Aa]fter: *\([0-9]\{1,4\}\)\r*$/\1/p' "$headers" 2>/dev/null)
   rm -f "$headers"
@@ -244,7 +246,7 @@ quorate_release() {
   quorate_call AllocationService/Release "{\"id\":\"$1\",\"fence\":\"$fence\"}"
 }
 
-# quorate_watch REQUEST: prints the changes of allocations, one a line, and continues at the next server if one fails.
+# quorate_watch REQUEST: prints what happens, one event a line, and continues at the next server if one fails.
 quorate_watch() {
   local request=$1 server head length message
   while :; do
@@ -259,10 +261,10 @@ quorate_watch() {
       fi
       request=$(jq -c --argjson m "$message" '.afterIndex = ($m.index // "0") | .afterNumber = ($m.number // 0)' \
         <<<"$request")
-      jq -c 'select(.allocation)' <<<"$message"
+      jq -c 'select(.change // .crossing // .revision // .event)' <<<"$message"
     done < <(quorate_envelope "$request" | curl -sSN --connect-timeout 2 --speed-limit 1 --speed-time 20 \
       ${QUORATE_CURL:-} --config <(quorate_headers application/connect+json) --data-binary @- \
-      "$server/quorate.v1.AllocationService/WatchAllocations" 2>/dev/null)
+      "$server/quorate.v1.EventService/WatchEvents" 2>/dev/null)
     quorate_advance "$server"
     sleep 0.2
   done

@@ -12,7 +12,8 @@ acquire() {
   answer=$(mktemp -p "$quorate_dir")
   quorate_acquire "$1" ${2:+"$2"} >"$answer" || status=$?
   case $status in
-    0) jq -c '{outcome: "granted", id: .allocation.id, fence, items: [.allocation.claims[].items[]?.name]}' "$answer" ;;
+    0) jq -c '{outcome: "granted", id: .allocation.id, fence: .allocation.fence,
+      items: [.allocation.claims[].items[]?.name]}' "$answer" ;;
     3) jq -c '.details[] | select(.type == "quorate.v1.Decision") | .debug |
       {outcome: "denied", neverFits: (.neverFits // false), violations}' "$answer" ;;
     8) echo '{"outcome":"timed-out"}' ;;
@@ -41,8 +42,8 @@ take() {
   more() { (($(wc -l <"$1") > seen)); }
   await "$2" more "$1" || { echo '{"outcome":"silent"}'; return; }
   echo $((seen + 1)) >"$1.seen"
-  sed -n "$((seen + 1))p" "$1" | jq -c '{outcome: "change", id: .allocation.id,
-    change: (.change | sub("ALLOCATION_CHANGE_"; "") | ascii_downcase)}'
+  sed -n "$((seen + 1))p" "$1" | jq -c '{outcome: "change", id: .change.allocation.id,
+    change: (.change.kind | sub("ALLOCATION_CHANGE_KIND_"; "") | ascii_downcase)}'
 }
 
 play() {

@@ -43,17 +43,17 @@ public final class Quorate {
     private static final long SUSPENSION_CHECK = 1_000_000_000;
     private static final Duration WATCHED_TTL = Duration.ofSeconds(10), SILENCE = Duration.ofSeconds(20);
     /** Methods that would do something else when they are repeated: make another token, or find the secret spent. */
-    private static final Set<String> UNREPEATABLE = Set.of("AccessService/Bootstrap", "AccessService/CreateToken",
-        "AccessService/RotateToken");
+    private static final Set<String> UNREPEATABLE = Set.of("admin.v1.AccessService/Bootstrap", "admin.v1.AccessService/CreateToken",
+        "admin.v1.AccessService/RotateToken");
     /** What a message of a watch has that is not a heartbeat. */
-    private static final Set<String> CHANGES = Set.of("allocation", "crossing", "revision", "event");
+    private static final Set<String> CHANGES = Set.of("change", "crossing", "revision", "event");
     /** The codes of servers. */
     private static final Set<String> SERVER_CODES = Set.of("canceled", "unknown", "invalid_argument",
         "deadline_exceeded", "not_found", "already_exists", "permission_denied", "resource_exhausted",
         "failed_precondition", "aborted", "out_of_range", "unimplemented", "internal", "unavailable", "data_loss",
         "unauthenticated");
     private static final Set<String> WITH_REQUEST_ID = Set.of("ApplyTrees", "SetLimits", "DeleteTree", "MoveNode",
-        "HoldNode", "ResumeNode", "RollBack");
+        "CordonNode", "UncordonNode", "RollBack");
 
     private final List<URI> servers = new ArrayList<>();
     private final AtomicInteger current = new AtomicInteger();
@@ -183,7 +183,10 @@ public final class Quorate {
         }
     }
 
-    /** Makes a call such as "AllocationService/GetAllocation" within 30 seconds. */
+    /**
+     * Makes a call such as "AllocationService/GetAllocation" within 30 seconds. Services of other packages than
+     * quorate.v1 are named with theirs: "admin.v1.ClusterService/GetStatus".
+     */
     public Map<String, Object> call(String method, Map<String, Object> request) {
         return call(method, request, PATIENCE);
     }
@@ -283,7 +286,8 @@ public final class Quorate {
     private String token() { return token == null ? null : token.get(); }
 
     private HttpRequest.Builder request(int index, String method, String contentType, String token) {
-        HttpRequest.Builder builder = HttpRequest.newBuilder(URI.create(servers.get(index) + "/quorate.v1." + method))
+        String path = "/quorate." + (method.indexOf('.') < 0 ? "v1." : "") + method;
+        HttpRequest.Builder builder = HttpRequest.newBuilder(URI.create(servers.get(index) + path))
             .header("Content-Type", contentType).header("Connect-Protocol-Version", "1");
         return token == null ? builder : builder.header("Authorization", "Bearer " + token);
     }
@@ -359,6 +363,55 @@ public final class Quorate {
         boolean wasSeen = status == 200 || status >= 500 && status != 501;
         return new CallException(code, "HTTP " + status + " without an answer of a server", details, false, wasSeen,
             null);
+    }
+
+    /** The largest amount that servers take, in base units. */
+    public static final long MAX_AMOUNT = (1L << 62) - 1;
+    private static final java.util.regex.Pattern AMOUNT = java.util.regex.Pattern.compile(
+        "((?:0|[1-9][0-9]*)(?:\\.[0-9]+)?)([eE][-+]?[0-9]{1,2})?([A-Za-z]*)");
+
+    /**
+     * Reads an amount of things that are counted: inCount("2k") is 2000. An amount is a decimal number with an optional
+     * suffix: k M G T P E (powers of 1000) or Ki Mi Gi Ti Pi Ei (powers of 1024). Anything else, what is no whole number
+     * of base units, and more than MAX_AMOUNT is an IllegalArgumentException.
+     */
+    public static long inCount(String text) { return amount(text, "things", 1, ""); }
+
+    /** Reads an amount of the unit milli in thousandths: inMilli("2.5") and inMilli("2500m") are 2500. */
+    public static long inMilli(String text) { return amount(text, "thousandths", 1000, "m"); }
+
+    /** Reads an amount of bytes: inBytes("16Gi") is 17179869184. GiB means Gi; GB has two meanings, and is refused. */
+    public static long inBytes(String text) { return amount(text, "bytes", 1, "iB"); }
+
+    private static long amount(String text, String base, long one, String own) {
+        var parts = AMOUNT.matcher(text);
+        if (text.length() > 64 || !parts.matches()) {
+            throw new IllegalArgumentException(text + " is not an amount: write a number and perhaps a suffix, such as "
+                + "25, 250G or 1.5Gi");
+        }
+        boolean hasExponent = parts.group(2) != null;
+        String suffix = parts.group(3);
+        if (own.equals("iB") && suffix.endsWith(own)) suffix = suffix.substring(0, suffix.length() - 1);
+        var factor = java.math.BigDecimal.valueOf(one);
+        if (own.equals("m") && suffix.equals(own)) {
+            factor = java.math.BigDecimal.ONE;
+        } else if (!suffix.isEmpty()) {
+            boolean isBinary = suffix.length() == 2 && suffix.endsWith("i");
+            int power = 1 + (isBinary ? "KMGTPE" : "kMGTPE").indexOf(suffix.charAt(0));
+            if (power == 0 || hasExponent || suffix.length() != (isBinary ? 2 : 1)) {
+                throw new IllegalArgumentException(text + " is not an amount of " + base
+                    + ": suffixes are k M G T P E and Ki Mi Gi Ti Pi Ei, and none after an exponent");
+            }
+            factor = factor.multiply(java.math.BigDecimal.valueOf(isBinary ? 1024 : 1000).pow(power));
+        }
+        var amount = new java.math.BigDecimal(parts.group(1) + (hasExponent ? parts.group(2) : "")).multiply(factor);
+        if (amount.stripTrailingZeros().scale() > 0) {
+            throw new IllegalArgumentException(text + " is not a whole number of " + base);
+        }
+        if (amount.compareTo(java.math.BigDecimal.valueOf(MAX_AMOUNT)) > 0) {
+            throw new IllegalArgumentException(text + " is too large: an amount is at most " + MAX_AMOUNT + " " + base);
+        }
+        return amount.longValueExact();
     }
 
     /** The seconds of the header Retry-After, or those until its date; negative if there is none. */
@@ -802,7 +855,8 @@ public final class Quorate {
                     watching = new Watching(request);
                 }
                 try {
-                    watching.run(change -> {
+                    watching.run(event -> {
+                        Map<String, Object> change = object(event.get("change"));
                         Lease lease = watched.get(named(object(change.get("allocation"))));
                         if (lease != null) setDue(lease, now());
                     });
@@ -818,8 +872,8 @@ public final class Quorate {
     // Watches.
 
     /**
-     * A watch of allocations, a message quorate.v1.WatchAllocationsRequest. run reports every change, a message
-     * quorate.v1.WatchAllocationsResponse without heartbeats, in order, until stop is called in any thread. If a server
+     * A watch of allocations, a message quorate.v1.WatchEventsRequest. run reports every change, a message
+     * quorate.v1.WatchEventsResponse without heartbeats, in order, until stop is called in any thread. If a server
      * fails, it continues at the next one. Throws CallException if a server refuses it, with the code out_of_range if
      * the position is forgotten, and Unavailable if no server answers for 30 seconds.
      */
@@ -895,7 +949,7 @@ public final class Quorate {
             ByteBuffer envelope = ByteBuffer.allocate(5 + message.length);
             envelope.put((byte) 0).putInt(message.length).put(message);
             sent = token();
-            HttpRequest request = request(index, "AllocationService/WatchAllocations", "application/connect+json", sent)
+            HttpRequest request = request(index, "EventService/WatchEvents", "application/connect+json", sent)
                 .timeout(SILENCE).POST(HttpRequest.BodyPublishers.ofByteArray(envelope.array())).build();
             HttpResponse<java.io.InputStream> response;
             try {

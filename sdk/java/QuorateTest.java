@@ -3,6 +3,8 @@ import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.*;
 import java.util.function.BiFunction;
@@ -17,6 +19,7 @@ public final class QuorateTest {
         }
         jsonSurvivesBothWays();
         wrongJsonIsRefused();
+        amounts();
         callsFailOverAndKeepTheirId();
         overloadedServersAreGivenTheirTime();
         tokensAreMadeOnce();
@@ -48,6 +51,27 @@ public final class QuorateTest {
         }
     }
 
+    /** Plays the table that the command line, the dashboard and the other clients play. */
+    static void amounts() throws IOException {
+        Path table = Path.of("..", "..", "client", "quantity", "testdata", "quantities.json");
+        List<?> rows = (List<?>) Quorate.Json.read(Files.readString(table));
+        assert rows.size() > 80 : rows.size();
+        for (Object each : rows) {
+            Map<String, Object> row = Quorate.object(each);
+            String text = (String) row.get("text");
+            try {
+                long read = switch ((String) row.get("unit")) {
+                    case "bytes" -> Quorate.inBytes(text);
+                    case "milli" -> Quorate.inMilli(text);
+                    default -> Quorate.inCount(text);
+                };
+                check(row.get("amount"), Long.toString(read));
+            } catch (IllegalArgumentException e) {
+                assert row.containsKey("refused") : row + " is refused: " + e.getMessage();
+            }
+        }
+    }
+
     static void callsFailOverAndKeepTheirId() throws IOException {
         Fake first = new Fake((m, r) -> problem("NO_LEADER", true, ""));
         Fake second = new Fake((m, r) -> "{\"allocation\":{\"id\":\"" + r.getOrDefault("id", "") + "\"}}");
@@ -72,7 +96,7 @@ public final class QuorateTest {
     static void tokensAreMadeOnce() throws IOException {
         Fake server = new Fake((m, r) -> problem("NO_LEADER", false, ""));
         try {
-            new Quorate(List.of(server.url)).call("AccessService/CreateToken", Map.of(), Duration.ofSeconds(1));
+            new Quorate(List.of(server.url)).call("admin.v1.AccessService/CreateToken", Map.of(), Duration.ofSeconds(1));
         } catch (Quorate.CallException e) {
             assert e.mayBeDone() : e;
         }
@@ -94,7 +118,7 @@ public final class QuorateTest {
         client.call("AllocationService/Release", Map.of("id", "x"));
         check(List.of("Bearer old", "Bearer new"), server.tokens);
         try {
-            client.call("ClusterService/GetStatus", Map.of());
+            client.call("admin.v1.ClusterService/GetStatus", Map.of());
             throw new AssertionError("it is answered");
         } catch (Quorate.CallException e) {
             check("unauthenticated", e.code);

@@ -135,7 +135,8 @@ public final class ScenarioPlayer {
         if (change == null) {
             return Map.of("outcome", "silent");
         }
-        String kind = ((String) change.get("change")).replace("ALLOCATION_CHANGE_", "").toLowerCase();
+        change = Quorate.object(change.get("change"));
+        String kind = ((String) change.get("kind")).replace("ALLOCATION_CHANGE_KIND_", "").toLowerCase();
         return Map.of("outcome", "change", "change", kind, "id", Quorate.object(change.get("allocation")).get("id"));
     }
 

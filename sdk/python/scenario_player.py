@@ -94,7 +94,7 @@ class Player:
 
     def watch(self, step: Dict[str, Any]) -> Dict[str, Any]:
         changes: "queue.Queue[Any]" = queue.Queue()
-        watch = self.client.watch(v1.WatchAllocationsRequest.from_json(step["request"]))
+        watch = self.client.watch(v1.WatchEventsRequest.from_json(step["request"]))
         self.watches[step["as"]] = changes
         threading.Thread(target=read_changes, args=(watch, changes), daemon=True).start()
         until = time.monotonic() + 10
@@ -103,8 +103,8 @@ class Player:
         return {"outcome": "watching" if watch.is_open else "error"}
 
     def next(self, step: Dict[str, Any]) -> Dict[str, Any]:
-        change = self.watches[step["as"]].get(timeout=step["within"])
-        return {"outcome": "change", "change": change.change.name.lower(), "id": change.allocation.id}
+        change = self.watches[step["as"]].get(timeout=step["within"]).change
+        return {"outcome": "change", "change": change.kind.name.lower(), "id": change.allocation.id}
 
     def many(self, step: Dict[str, Any]) -> Dict[str, Any]:
         def one(number: int) -> str:

@@ -27,7 +27,7 @@ type goPlayer struct {
 	leases  map[string]*client.Lease
 	early   map[string]time.Duration
 	waiting map[string]chan outcome
-	changes map[string]chan *quoratev1.WatchAllocationsResponse
+	changes map[string]chan *quoratev1.WatchEventsResponse
 }
 
 type outcome map[string]any
@@ -52,7 +52,7 @@ func startGo(t *testing.T, servers []string) *player {
 	}
 	p := &goPlayer{
 		client: c, leases: map[string]*client.Lease{}, early: map[string]time.Duration{},
-		waiting: map[string]chan outcome{}, changes: map[string]chan *quoratev1.WatchAllocationsResponse{},
+		waiting: map[string]chan outcome{}, changes: map[string]chan *quoratev1.WatchEventsResponse{},
 	}
 	stepsIn, steps := io.Pipe()
 	answers, answersOut := io.Pipe()
@@ -114,8 +114,8 @@ func (p *goPlayer) play(ctx context.Context, line []byte) outcome {
 	case "next":
 		select {
 		case c := <-p.changes[s.As]:
-			change := wordOf(c.GetChange().String(), "ALLOCATION_CHANGE_")
-			return outcome{"outcome": "change", "change": change, "id": c.GetAllocation().GetId()}
+			change := wordOf(c.GetChange().GetKind().String(), "ALLOCATION_CHANGE_KIND_")
+			return outcome{"outcome": "change", "change": change, "id": c.GetChange().GetAllocation().GetId()}
 		case <-time.After(within):
 			return outcome{"outcome": "silent"}
 		}
@@ -230,7 +230,7 @@ func (p *goPlayer) setLimit(ctx context.Context, s goStep) outcome {
 }
 
 func (p *goPlayer) watch(ctx context.Context, s goStep) outcome {
-	request := &quoratev1.WatchAllocationsRequest{}
+	request := &quoratev1.WatchEventsRequest{}
 	if err := protojson.Unmarshal(s.Request, request); err != nil {
 		return outcomeOf(err)
 	}
@@ -240,10 +240,10 @@ func (p *goPlayer) watch(ctx context.Context, s goStep) outcome {
 		return outcomeOf(err)
 	}
 	request.AfterIndex = answer.GetRead().GetIndex()
-	changes := make(chan *quoratev1.WatchAllocationsResponse, 100)
+	changes := make(chan *quoratev1.WatchEventsResponse, 100)
 	p.changes[s.As] = changes
 	go func() {
-		_ = p.client.Watch(ctx, request, func(c *quoratev1.WatchAllocationsResponse) error {
+		_ = p.client.Watch(ctx, request, func(c *quoratev1.WatchEventsResponse) error {
 			changes <- c
 			return nil
 		}) // it ends with the test

@@ -29,7 +29,7 @@ const client = new Client(process.argv[2]!.split(","));
 const leases = new Map<string, Lease>();
 const early = new Map<string, number>();
 const waiting = new Map<string, Promise<Outcome>>();
-const watches = new Map<string, AsyncGenerator<v1.WatchAllocationsResponse>>();
+const watches = new Map<string, AsyncGenerator<v1.WatchEventsResponse>>();
 
 async function acquire(step: Step): Promise<Outcome> {
   const timeoutMs = step.timeout === undefined ? undefined : step.timeout * 1000;
@@ -119,14 +119,15 @@ const players: Record<string, (step: Step) => Promise<Outcome>> = {
   async watch(step) {
     const opened = new Promise<Outcome>((resolve) => {
       const onOpen = () => resolve({ outcome: "watching" });
-      watches.set(step.as, client.watch(fromJson(v1.WatchAllocationsRequestSchema, step.request), { onOpen }));
+      watches.set(step.as, client.watch(fromJson(v1.WatchEventsRequestSchema, step.request), { onOpen }));
     });
     buffer(step.as, watches.get(step.as)!);
     return within(20, opened, { outcome: "silent" });
   },
   async next(step) {
-    const change = await within<v1.WatchAllocationsResponse | undefined>(step.within, take(step.as), undefined);
-    const name = change && v1.AllocationChange[change.change].toLowerCase();
+    const event = await within<v1.WatchEventsResponse | undefined>(step.within, take(step.as), undefined);
+    const change = event?.payload.case === "change" ? event.payload.value : undefined;
+    const name = change && v1.AllocationChangeKind[change.kind].toLowerCase();
     return { outcome: change ? "change" : "silent", change: name, id: change?.allocation?.id };
   },
   async many(step) {
@@ -142,10 +143,10 @@ const players: Record<string, (step: Step) => Promise<Outcome>> = {
 };
 
 // A watch is read all the time, so that its position is that of the last change received.
-const changes = new Map<string, v1.WatchAllocationsResponse[]>();
-const takers = new Map<string, (change: v1.WatchAllocationsResponse) => void>();
+const changes = new Map<string, v1.WatchEventsResponse[]>();
+const takers = new Map<string, (change: v1.WatchEventsResponse) => void>();
 
-function buffer(name: string, watch: AsyncGenerator<v1.WatchAllocationsResponse>): void {
+function buffer(name: string, watch: AsyncGenerator<v1.WatchEventsResponse>): void {
   changes.set(name, []);
   void (async () => {
     for await (const change of watch) {
@@ -160,7 +161,7 @@ function buffer(name: string, watch: AsyncGenerator<v1.WatchAllocationsResponse>
   })();
 }
 
-function take(name: string): Promise<v1.WatchAllocationsResponse> {
+function take(name: string): Promise<v1.WatchEventsResponse> {
   const first = changes.get(name)!.shift();
   return first ? Promise.resolve(first) : new Promise((resolve) => takers.set(name, resolve));
 }

@@ -32,7 +32,7 @@ func (m *module) write() (string, error) {
 		m.writeService(m.file.Services().Get(i))
 	}
 	var text strings.Builder
-	text.WriteString(header + "\nfrom __future__ import annotations\n\n")
+	text.WriteString(headerOf(string(m.file.Package())) + "\nfrom __future__ import annotations\n\n")
 	for _, name := range slices.Sorted(maps.Keys(m.imports)) {
 		names := slices.Sorted(maps.Keys(m.imports[name]))
 		line := fmt.Sprintf("from %s import %s", name, strings.Join(names, ", "))
@@ -188,7 +188,7 @@ func (m *module) valueType(field protoreflect.FieldDescriptor) (name, zero strin
 		case "google.protobuf.Duration":
 			return m.use("datetime", "timedelta"), "None", nil
 		}
-		if field.Message().ParentFile().Package() == m.file.Package() {
+		if strings.HasPrefix(string(field.Message().FullName()), "quorate.") {
 			return m.typeName(field.Message()), "None", nil
 		}
 	}
@@ -197,7 +197,8 @@ func (m *module) valueType(field protoreflect.FieldDescriptor) (name, zero strin
 
 func (m *module) typeName(descriptor protoreflect.Descriptor) string {
 	if descriptor.ParentFile() != m.file {
-		return m.use("quorate.v1."+moduleOf(descriptor.ParentFile()), string(descriptor.Name()))
+		file := descriptor.ParentFile()
+		return m.use(string(file.Package())+"."+moduleOf(file), string(descriptor.Name()))
 	}
 	return string(descriptor.Name())
 }
@@ -207,19 +208,22 @@ func (m *module) typeName(descriptor protoreflect.Descriptor) string {
 func (m *module) writeService(service protoreflect.ServiceDescriptor) {
 	m.printf("\n\nclass %s(%s):\n", service.Name(), m.use("quorate.service", "Service"))
 	m.writeDoc(service, "    ")
-	m.printf("\n    NAME = %q\n", service.FullName())
+	m.printf("\n    _NAME = %q\n", service.FullName())
 	for i := range service.Methods().Len() {
 		method := service.Methods().Get(i)
 		if method.IsStreamingClient() {
 			continue
 		}
 		input, output := m.typeName(method.Input()), m.typeName(method.Output())
-		answer, timeout, call := output, "timeout: "+m.use("typing", "Optional")+"[float] = None", "call_unary"
+		answer, timeout, call := output, "timeout: "+m.use("typing", "Optional")+"[float] = None", "_call"
 		passed := ", timeout"
 		if method.IsStreamingServer() {
-			answer, timeout, call, passed = m.use("quorate.service", "Stream")+"["+output+"]", "", "open_stream", ""
+			answer, timeout, call, passed = m.use("quorate.service", "Stream")+"["+output+"]", "", "_open", ""
 		}
 		args := "self, request: " + input
+		if strings.HasPrefix(string(method.Name()), "List") || method.Input().Fields().Len() == 0 {
+			args += " = " + input + "()" // calls change no message, so that one default serves all
+		}
 		if timeout != "" {
 			args += ", " + timeout
 		}

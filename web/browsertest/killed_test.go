@@ -8,10 +8,12 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
+// place is where an element is on the screen. The page may scroll, because lines above come and go. No picture is taken
+// meanwhile, because that scrolls too.
 type place struct {
-	Top, Scroll float64
-	Marked      bool
-	Focus       string
+	Top    float64
+	Marked bool
+	Focus  string
 }
 
 // mark remembers the element with the focus, so that whereIs tells whether it is still the same one in the same place.
@@ -20,7 +22,7 @@ const mark = `void (window.marked = document.activeElement)`
 // gone is what a browser says of a server that does not answer.
 const gone = `ERR_|Failed to load resource`
 
-const whereIs = `({top: marked.getBoundingClientRect().top, scroll: scrollY, marked: marked.isConnected,
+const whereIs = `({top: marked.getBoundingClientRect().top, marked: marked.isConnected,
 	focus: document.activeElement?.innerText ?? ""})`
 
 // TestServersKilled kills the leader under a page, then the majority, then the server that the page came from. The page
@@ -32,10 +34,10 @@ func TestServersKilled(t *testing.T) {
 	serving, third := others[0], others[1]
 	b := openTab(t, serving.URL()+"/ui/")
 	b.do("a low window", chromedp.EmulateViewport(1280, 300))
-	b.tabTo("cern:atlas/operations/web")
+	b.tabTo("labs:cms")
 	eval[any](b, mark)
 	before := eval[place](b, whereIs)
-	if before.Scroll == 0 {
+	if eval[float64](b, "scrollY") == 0 {
 		t.Error("the page is not scrolled, so that this test proves little")
 	}
 
@@ -45,14 +47,12 @@ func TestServersKilled(t *testing.T) {
 
 	third.Kill()
 	b.awaitBanner("no leader")
-	b.picture("banner-no-leader")
 	third.Start(t)
 	b.awaitBanner("")
 
 	b.allow(gone)
 	serving.Kill()
 	b.awaitBanner("does not answer")
-	b.picture("banner-lost")
 	if after := eval[place](b, whereIs); after != before {
 		t.Errorf("while the server is away, the page is at %+v, and was at %+v", after, before)
 	}

@@ -20,7 +20,10 @@ type look struct {
 func (l look) String() string { return fmt.Sprintf("%s-%d", l.scheme, l.width) }
 
 // looks are those in which every view is checked.
-var looks = []look{{"light", 1280, 900}, {"dark", 1280, 900}, {"dark", 390, 844}, {"light", 390, 844}}
+var looks = []look{
+	{"light", 1280, 900}, {"dark", 1280, 900}, {"dark", 390, 844}, {"light", 390, 844}, {"light", 768, 1024},
+	{"dark", 1920, 1080},
+}
 
 func (b *tab) show(l look) {
 	b.t.Helper()

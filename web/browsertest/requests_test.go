@@ -47,7 +47,7 @@ func (b *tab) findWhyItWaits(s *server) {
 func (b *tab) find(id string) {
 	b.t.Helper()
 	b.press("/")
-	if at := b.focus(); at.Name != "Find an allocation or a node" {
+	if at := b.focus(); at.Name != "Find a node, an id, a page or an action" {
 		b.t.Errorf("the key / leads to %s %q", at.Tag, at.Name)
 	}
 	eval[bool](b, "document.activeElement.select(), true")

@@ -62,7 +62,7 @@ func (b *tab) wholePicture(path string) {
 }
 
 // colors is how many colors a picture keeps.
-const colors = 32
+const colors = 96
 
 // reduce writes a picture with a few colors: the most frequent ones, and for each other pixel the nearest of them. It
 // does not dither, because dots look like noise on even areas, and compress badly.
@@ -117,7 +117,7 @@ func frequent(picture image.Image) color.Palette {
 }
 
 func alike(a, b color.RGBA) bool {
-	const step = 10
+	const step = 6
 	near := func(x, y uint8) bool { return max(x, y)-min(x, y) < step }
 	return near(a.R, b.R) && near(a.G, b.G) && near(a.B, b.B)
 }

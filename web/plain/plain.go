@@ -10,6 +10,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/web"
 )
@@ -27,8 +28,8 @@ const (
 // API is the part of the public API that the page shows. The generated clients implement it.
 type API struct {
 	Cluster interface {
-		GetStatus(ctx context.Context, r *quoratev1.GetStatusRequest) (*quoratev1.GetStatusResponse, error)
-		ListMembers(ctx context.Context, r *quoratev1.ListMembersRequest) (*quoratev1.ListMembersResponse, error)
+		GetStatus(ctx context.Context, r *adminv1.GetStatusRequest) (*adminv1.GetStatusResponse, error)
+		ListMembers(ctx context.Context, r *adminv1.ListMembersRequest) (*adminv1.ListMembersResponse, error)
 	}
 	Trees interface {
 		ListTrees(ctx context.Context, r *quoratev1.ListTreesRequest) (*quoratev1.ListTreesResponse, error)

@@ -13,25 +13,26 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
 // fakeCluster answers with its fields; nil answers are errors.
 type fakeCluster struct {
-	status *quoratev1.GetStatusResponse
-	health *quoratev1.ListMembersResponse
+	status *adminv1.GetStatusResponse
+	health *adminv1.ListMembersResponse
 	err    error
 }
 
 func (c *fakeCluster) GetStatus(
-	context.Context, *quoratev1.GetStatusRequest,
-) (*quoratev1.GetStatusResponse, error) {
+	context.Context, *adminv1.GetStatusRequest,
+) (*adminv1.GetStatusResponse, error) {
 	return c.status, c.err
 }
 
 func (c *fakeCluster) ListMembers(
-	context.Context, *quoratev1.ListMembersRequest,
-) (*quoratev1.ListMembersResponse, error) {
+	context.Context, *adminv1.ListMembersRequest,
+) (*adminv1.ListMembersResponse, error) {
 	return c.health, c.err
 }
 
@@ -62,19 +63,22 @@ func amount(n int64) *quoratev1.Limit {
 func newFake() (*fakeCluster, *fakeTrees) {
 	ends := timestamppb.New(time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC))
 	cluster := &fakeCluster{
-		status: &quoratev1.GetStatusResponse{
+		status: &adminv1.GetStatusResponse{
 			ServedBy: "n1", LeaderId: "n1", ClusterName: "lab", Term: 3, CommitIndex: 90, AppliedIndex: 90, Revision: 4,
 			HeldAllocations: 5, LedgerBytes: 1 << 20, LedgerBytesLimit: 1 << 30,
-			Members: []*quoratev1.Member{
-				{
-					Id: "n1", Role: quoratev1.Role_ROLE_LEADER, Voter: true, Reachable: true, AppliedIndex: 90, Version: "v1",
-					FeatureLevel: 9, CertificateEndsAt: ends,
-				},
-				{Id: "n2", Voter: true, Problem: "the disk is full"},
-				{Id: "n3", Role: quoratev1.Role_ROLE_FOLLOWER, Reachable: true, AppliedIndex: 88, Version: "v1", FeatureLevel: 9},
-			},
+			Member: &adminv1.Member{Id: "n1"},
 		},
-		health: &quoratev1.ListMembersResponse{Voters: 3, HealthyVoters: 3, FailureTolerance: 1},
+		health: &adminv1.ListMembersResponse{Voters: 3, HealthyVoters: 3, FailureTolerance: 1, Members: []*adminv1.Member{
+			{
+				Id: "n1", Role: adminv1.Role_ROLE_LEADER, Seat: adminv1.Seat_SEAT_VOTER, Reachable: true, AppliedIndex: 90,
+				Version: "v1", FeatureLevel: 9, CertificateEndsAt: ends,
+			},
+			{Id: "n2", Seat: adminv1.Seat_SEAT_VOTER, Problem: "the disk is full"},
+			{
+				Id: "n3", Role: adminv1.Role_ROLE_FOLLOWER, Seat: adminv1.Seat_SEAT_NON_VOTER, Reachable: true,
+				AppliedIndex: 88, Version: "v1", FeatureLevel: 9,
+			},
+		}},
 	}
 	headroom := int64(0)
 	trees := &fakeTrees{
@@ -200,7 +204,7 @@ func TestThePageIsBounded(t *testing.T) {
 // TestWhatCannotBeReadIsSaid checks callers without rights, and a cluster that does not answer.
 func TestWhatCannotBeReadIsSaid(t *testing.T) {
 	c, f := newFake()
-	c.status.Members, c.health = nil, &quoratev1.ListMembersResponse{}
+	c.status.Member, c.health = nil, &adminv1.ListMembersResponse{}
 	f.list.Trees, f.list.Filtered = nil, true
 	text := get(t, c, f, "text/plain").Body.String()
 	if strings.Contains(text, "term") || !strings.Contains(text, "no tree that you may see") {

@@ -9,7 +9,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/quantity"
 	"github.com/quorate/quorate/internal/manifest"
 )
 
@@ -20,17 +22,18 @@ func stale() *quoratev1.ReadOptions {
 
 // read returns an error if there is no page at all. A part that could not be read is said on the page.
 func read(ctx context.Context, api API) (page, error) {
-	status, err := api.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{})
+	status, err := api.Cluster.GetStatus(ctx, &adminv1.GetStatusRequest{})
 	if err != nil {
 		return page{}, err
 	}
 	p := page{Title: "Quorate cluster " + status.GetClusterName(), Problem: status.GetProblem()}
 	p.Sections = append(p.Sections, section{Title: "Cluster", Rows: clusterRows(status)})
-	if health, err := api.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{}); err == nil {
-		p.Sections[0].Note = healthText(health)
+	list, err := api.Cluster.ListMembers(ctx, &adminv1.ListMembersRequest{})
+	if err == nil {
+		p.Sections[0].Note = healthText(list)
 	}
-	if len(status.GetMembers()) > 0 {
-		p.Sections = append(p.Sections, memberSection(status))
+	if len(list.GetMembers()) > 0 {
+		p.Sections = append(p.Sections, memberSection(status.GetCommitIndex(), list.GetMembers()))
 	}
 	p.addTrees(ctx, api)
 	return p, nil
@@ -55,13 +58,13 @@ func sourceText(at *quoratev1.ReadInfo, revision uint64) string {
 }
 
 // clusterRows have only what the caller may see: the others are zero.
-func clusterRows(s *quoratev1.GetStatusResponse) [][]string {
+func clusterRows(s *adminv1.GetStatusResponse) [][]string {
 	leader := s.GetLeaderId()
 	if leader == "" {
 		leader = "none"
 	}
 	rows := [][]string{{"answered by", s.GetServedBy()}, {"leader", leader}}
-	if len(s.GetMembers()) == 0 {
+	if s.GetMember() == nil {
 		return rows
 	}
 	number := func(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -78,9 +81,9 @@ func clusterRows(s *quoratev1.GetStatusResponse) [][]string {
 	return rows
 }
 
-func bytesText(n int64) string { return manifest.RoundQuantity(n, quoratev1.Unit_UNIT_BYTES) }
+func bytesText(n int64) string { return quantity.Round(n, quoratev1.Unit_UNIT_BYTES) }
 
-func healthText(m *quoratev1.ListMembersResponse) string {
+func healthText(m *adminv1.ListMembersResponse) string {
 	switch {
 	case m.GetProblem() != "":
 		return m.GetProblem() + "."
@@ -91,18 +94,18 @@ func healthText(m *quoratev1.ListMembersResponse) string {
 		m.GetHealthyVoters(), m.GetVoters(), m.GetFailureTolerance())
 }
 
-func memberSection(s *quoratev1.GetStatusResponse) section {
+func memberSection(committed uint64, members []*adminv1.Member) section {
 	shown := section{
 		Title: "Members",
 		Head: []string{
 			"Member", "Role", "Version", "Level", "Applied", "Behind", "Certificate ends", "Last backup", "Problem",
 		},
 	}
-	for _, m := range s.GetMembers() {
+	for _, m := range members {
 		role := strings.ToLower(strings.TrimPrefix(m.GetRole().String(), "ROLE_"))
 		applied, behind, problem := strconv.FormatUint(m.GetAppliedIndex(), 10), "0", m.GetProblem()
-		if lag := s.GetCommitIndex(); lag > m.GetAppliedIndex() {
-			behind = strconv.FormatUint(lag-m.GetAppliedIndex(), 10)
+		if committed > m.GetAppliedIndex() {
+			behind = strconv.FormatUint(committed-m.GetAppliedIndex(), 10)
 		}
 		if !m.GetReachable() {
 			role, applied, behind = "unknown", "-", "-"
@@ -110,7 +113,7 @@ func memberSection(s *quoratev1.GetStatusResponse) section {
 				problem = "does not answer"
 			}
 		}
-		if !m.GetVoter() {
+		if m.GetSeat() != adminv1.Seat_SEAT_VOTER {
 			role += ", no vote"
 		}
 		shown.Rows = append(shown.Rows, []string{
@@ -180,10 +183,10 @@ func nodeRows(tree string, n *quoratev1.NodeUsage) [][]string {
 		}
 		headroom := "no limit"
 		if r.Headroom != nil {
-			headroom = manifest.RoundQuantity(r.GetHeadroom(), r.GetUnit())
+			headroom = quantity.Round(r.GetHeadroom(), r.GetUnit())
 		}
 		rows = append(rows, []string{
-			name, r.GetResource(), manifest.RoundQuantity(r.GetSubtree(), r.GetUnit()),
+			name, r.GetResource(), quantity.Round(r.GetSubtree(), r.GetUnit()),
 			manifest.FormatLimit(r.GetEffective(), r.GetUnit()), headroom, stateText(r),
 		})
 	}
@@ -198,7 +201,7 @@ func stateText(r *quoratev1.ResourceUsage) string {
 	limit, limited := amountOf(r.GetEffective())
 	switch {
 	case r.GetOver() > 0:
-		return "over by " + manifest.RoundQuantity(r.GetOver(), r.GetUnit())
+		return "over by " + quantity.Round(r.GetOver(), r.GetUnit())
 	case r.Headroom != nil && r.GetHeadroom() == 0 || limited && r.GetSubtree() >= limit:
 		return "full"
 	case limited && r.GetSubtree() >= limit-limit/10:

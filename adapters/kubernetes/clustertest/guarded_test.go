@@ -14,7 +14,7 @@ const guardedTrees = `trees:
     resources: {vcore: {unit: milli}, memory: {unit: bytes}}
     limits: {vcore: 4, memory: unlimited}
     bindings:
-      - {role: broker, to: [account guarded], hold-as: any, max-priority: 1000000000}
+      - {role: broker, subjects: [account guarded], hold-as: any, max-priority: 1000000000}
     nodes: {west: {}}
 `
 

@@ -65,7 +65,8 @@ func (r *Reachability) Record(id string, err error) {
 	}
 	f.latest, f.err = now, err
 	if now.Sub(f.since) >= r.scale*UnreachableAfter && (f.logged.IsZero() || now.Sub(f.logged) >= unreachableReminder) {
-		r.log.Warn("a member "+r.fault, "member", id, "for", now.Sub(f.since).Round(time.Second), "error", err)
+		r.log.Warn("a member does not answer", "member", id, "fault", "it "+r.fault, "for",
+			now.Sub(f.since).Round(time.Second), "error", err)
 		f.logged = now
 	}
 }

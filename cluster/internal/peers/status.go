@@ -61,6 +61,9 @@ type NodeStatus struct {
 	Warning string
 	// Checkpoints are the node's newest checkpoints, newest first, at most 8.
 	Checkpoints []Checkpoint
+	// Quarantined is true once the node stopped because a majority holds another state, until its data was replaced; false
+	// from versions without it.
+	Quarantined bool
 	// ClusterLevel is the feature level of the cluster according to the node's log and snapshot.
 	ClusterLevel uint32
 	// RaftAddr and HTTPAddr are the node's advertised addresses. They and all fields below are empty from versions below

@@ -12,6 +12,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat/keystone/rest"
 )
@@ -34,8 +35,8 @@ func (o *observed) ListTrees(
 }
 
 func (o *observed) GetConfiguration(
-	ctx context.Context, r *quoratev1.GetConfigurationRequest,
-) (*quoratev1.GetConfigurationResponse, error) {
+	ctx context.Context, r *adminv1.GetConfigurationRequest,
+) (*adminv1.GetConfigurationResponse, error) {
 	o.configurations.Add(1)
 	return o.Trees.GetConfiguration(ctx, r)
 }
@@ -62,7 +63,7 @@ const twoLevels = `trees: {t: {policy: strict, resources: {r: {unit: count}}, li
 // than limits has changed; numbers follow every change at once.
 func TestTheConfigurationIsReadOnce(t *testing.T) {
 	cluster, _ := startServer(t)
-	o := &observed{Trees: cluster.Trees}
+	o := &observed{Trees: callsOf(cluster)}
 	url := serve(t, o)
 	apply(t, cluster, twoLevels)
 	want := func(limit, configurations int64) {
@@ -97,7 +98,7 @@ func TestTheConfigurationIsReadOnce(t *testing.T) {
 func TestFailures(t *testing.T) {
 	cluster, _ := startServer(t)
 	apply(t, cluster, twoLevels)
-	o := &observed{Trees: cluster.Trees}
+	o := &observed{Trees: callsOf(cluster)}
 	url := serve(t, o)
 	for code, want := range map[connect.Code]int{
 		connect.CodeUnavailable: 503, connect.CodeDeadlineExceeded: 503, connect.CodeCanceled: 503,
@@ -126,7 +127,7 @@ func TestFailures(t *testing.T) {
 func TestWritesMeetOtherChanges(t *testing.T) {
 	cluster, _ := startServer(t)
 	apply(t, cluster, twoLevels)
-	o := &observed{Trees: cluster.Trees}
+	o := &observed{Trees: callsOf(cluster)}
 	url := serve(t, o)
 	attempts := 0
 	o.beforeSet = func() {
@@ -215,8 +216,8 @@ func (s *stuck) ListTrees(context.Context, *quoratev1.ListTreesRequest) (*quorat
 }
 
 func (s *stuck) GetConfiguration(
-	ctx context.Context, _ *quoratev1.GetConfigurationRequest,
-) (*quoratev1.GetConfigurationResponse, error) {
+	ctx context.Context, _ *adminv1.GetConfigurationRequest,
+) (*adminv1.GetConfigurationResponse, error) {
 	close(s.reading)
 	<-ctx.Done()
 	return nil, ctx.Err()

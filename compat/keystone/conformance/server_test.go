@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 	"github.com/quorate/quorate/compat/keystone/rest"
 	"github.com/quorate/quorate/internal/server"
@@ -24,11 +25,13 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
 
-// In-process handlers and network clients both implement the interface that the front end requires.
-var (
-	_ rest.Trees = quoratev1connect.TreeServiceHandler(nil)
-	_ rest.Trees = quoratev1connect.TreeServiceClient(nil)
-)
+// treeCalls are the calls that the front end requires.
+type treeCalls struct {
+	quoratev1connect.TreeServiceClient
+	adminv1connect.ConfigurationServiceClient
+}
+
+func callsOf(c *client.Client) rest.Trees { return treeCalls{c.Trees, c.Configuration} }
 
 func startServer(t *testing.T) (*client.Client, string) {
 	t.Helper()
@@ -44,7 +47,7 @@ func startServer(t *testing.T) (*client.Client, string) {
 
 func apply(t *testing.T, cluster *client.Client, text string) {
 	t.Helper()
-	parsed, err := cluster.Trees.ParseManifest(t.Context(), &quoratev1.ParseManifestRequest{Text: text})
+	parsed, err := cluster.Configuration.ParseManifest(t.Context(), &adminv1.ParseManifestRequest{Text: text})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +125,7 @@ func play(t *testing.T, cluster *client.Client, url, text string) string {
 			status, body := call(t, parts[0], url+parts[1], parts[2])
 			fmt.Fprintf(&played, "%s< %d %s\n", line, status, body)
 		case strings.HasPrefix(line, "! hold "):
-			holdNode(t, cluster, strings.TrimSpace(strings.TrimPrefix(line, "! hold ")))
+			cordonNode(t, cluster, strings.TrimSpace(strings.TrimPrefix(line, "! hold ")))
 			played.WriteString(line)
 		case !strings.HasPrefix(line, "< "):
 			played.WriteString(line)
@@ -131,10 +134,10 @@ func play(t *testing.T, cluster *client.Client, url, text string) string {
 	return played.String()
 }
 
-func holdNode(t *testing.T, cluster *client.Client, place string) {
+func cordonNode(t *testing.T, cluster *client.Client, place string) {
 	t.Helper()
 	tree, node, _ := strings.Cut(place, ":")
-	_, err := cluster.Trees.HoldNode(t.Context(), &quoratev1.HoldNodeRequest{Tree: tree, Node: node, Reason: "repair"})
+	_, err := cluster.Cordons.CordonNode(t.Context(), &adminv1.CordonNodeRequest{Tree: tree, Node: node, Reason: "repair"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
 	"github.com/quorate/quorate/compat/keystone"
@@ -61,7 +62,7 @@ type nodeEntry struct {
 	boundsSum bool
 }
 
-func newDirectory(c *quoratev1.GetConfigurationResponse) *directory {
+func newDirectory(c *adminv1.GetConfigurationResponse) *directory {
 	d := &directory{revision: c.GetRevision(), index: c.GetRead().GetIndex()}
 	policies := policiesOf(c.GetPolicies())
 	for _, tree := range c.GetTrees() {
@@ -137,14 +138,14 @@ func policiesOf(defined []*quoratev1.Policy) map[string]policyRules {
 	all := maps.Clone(builtIn)
 	for _, p := range defined {
 		rules := builtIn[p.GetBase()]
-		if sum := p.GetSum(); sum != "" {
-			rules.boundsSum = sum != "unchecked"
+		if sum := p.GetSum(); sum != quoratev1.SumRule_SUM_RULE_UNSPECIFIED {
+			rules.boundsSum = sum != quoratev1.SumRule_SUM_RULE_UNCHECKED
 		}
-		if unknown := p.GetUnknownNodes(); unknown != "" {
-			rules.refusesUnknown = unknown == "refuse"
+		if unknown := p.GetUnknownNodes(); unknown != quoratev1.UnknownNodesRule_UNKNOWN_NODES_RULE_UNSPECIFIED {
+			rules.refusesUnknown = unknown == quoratev1.UnknownNodesRule_UNKNOWN_NODES_RULE_REFUSE
 		}
-		if unset := p.GetUnset(); unset != "" {
-			rules.unsetIsZero = unset == "zero"
+		if unset := p.GetUnset(); unset != quoratev1.UnsetRule_UNSET_RULE_UNSPECIFIED {
+			rules.unsetIsZero = unset == quoratev1.UnsetRule_UNSET_RULE_ZERO
 		}
 		all[p.GetName()] = rules
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
@@ -83,7 +84,7 @@ func (c *directoryCache) renew(
 		}
 	}
 	until := time.Now().Add(directoryAge)
-	found, err := c.trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Read: atIndex(index)})
+	found, err := c.trees.GetConfiguration(ctx, &adminv1.GetConfigurationRequest{Read: atIndex(index)})
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
@@ -96,8 +97,8 @@ func (c *directoryCache) onlyLimitsChanged(ctx context.Context, from, to, index 
 	if to-from > revisionsPage {
 		return false, nil
 	}
-	found, err := c.trees.ListRevisions(ctx, &quoratev1.ListRevisionsRequest{
-		PageSize: int32(to - from), Before: to + 1, Read: atIndex(index),
+	found, err := c.trees.ListRevisions(ctx, &adminv1.ListRevisionsRequest{
+		PageSize: int32(to - from), BeforeRevision: to + 1, Read: atIndex(index),
 	})
 	if err != nil {
 		return false, fmt.Errorf("reading the history: %w", err)

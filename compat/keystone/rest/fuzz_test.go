@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat/keystone/rest"
 )
@@ -21,9 +22,9 @@ func (fixed) ListTrees(context.Context, *quoratev1.ListTreesRequest) (*quoratev1
 }
 
 func (fixed) GetConfiguration(
-	context.Context, *quoratev1.GetConfigurationRequest,
-) (*quoratev1.GetConfigurationResponse, error) {
-	return &quoratev1.GetConfigurationResponse{Revision: 1, Trees: []*quoratev1.Tree{{
+	context.Context, *adminv1.GetConfigurationRequest,
+) (*adminv1.GetConfigurationResponse, error) {
+	return &adminv1.GetConfigurationResponse{Revision: 1, Trees: []*quoratev1.Tree{{
 		Name: "t", Resources: []*quoratev1.Resource{{Name: "r"}, {Name: "north/class.VCPU"}},
 		Nodes: []*quoratev1.Node{{Path: "a"}, {Path: "a/b"}},
 	}}}, nil
@@ -36,9 +37,9 @@ func (fixed) GetUsage(_ context.Context, r *quoratev1.GetUsageRequest) (*quorate
 }
 
 func (fixed) ListRevisions(
-	context.Context, *quoratev1.ListRevisionsRequest,
-) (*quoratev1.ListRevisionsResponse, error) {
-	return &quoratev1.ListRevisionsResponse{}, nil
+	context.Context, *adminv1.ListRevisionsRequest,
+) (*adminv1.ListRevisionsResponse, error) {
+	return &adminv1.ListRevisionsResponse{}, nil
 }
 
 func (fixed) SetLimits(context.Context, *quoratev1.SetLimitsRequest) (*quoratev1.SetLimitsResponse, error) {

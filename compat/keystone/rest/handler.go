@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
@@ -17,9 +18,9 @@ type Trees interface {
 	ListTrees(ctx context.Context, r *quoratev1.ListTreesRequest) (*quoratev1.ListTreesResponse, error)
 	GetUsage(ctx context.Context, r *quoratev1.GetUsageRequest) (*quoratev1.GetUsageResponse, error)
 	GetConfiguration(
-		ctx context.Context, r *quoratev1.GetConfigurationRequest,
-	) (*quoratev1.GetConfigurationResponse, error)
-	ListRevisions(ctx context.Context, r *quoratev1.ListRevisionsRequest) (*quoratev1.ListRevisionsResponse, error)
+		ctx context.Context, r *adminv1.GetConfigurationRequest,
+	) (*adminv1.GetConfigurationResponse, error)
+	ListRevisions(ctx context.Context, r *adminv1.ListRevisionsRequest) (*adminv1.ListRevisionsResponse, error)
 	SetLimits(ctx context.Context, r *quoratev1.SetLimitsRequest) (*quoratev1.SetLimitsResponse, error)
 	ApplyTrees(ctx context.Context, r *quoratev1.ApplyTreesRequest) (*quoratev1.ApplyTreesResponse, error)
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
@@ -263,7 +264,7 @@ func (s *server) showLimit(r *http.Request) (int, any, error) {
 // lastReason is the reason of the last change of a setting in the history; empty if it has none, or the caller may not
 // read the history.
 func (s *server) lastReason(ctx context.Context, v *view, tree, node, field string) string {
-	found, err := s.trees.ListRevisions(ctx, &quoratev1.ListRevisionsRequest{
+	found, err := s.trees.ListRevisions(ctx, &adminv1.ListRevisionsRequest{
 		Tree: tree, Node: node, PageSize: revisionsPage, Read: atIndex(v.index),
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
 )
@@ -259,7 +260,7 @@ func (s *server) changeTree(
 func (s *server) tryChangeTree(
 	ctx context.Context, v *view, name string, edit func(*quoratev1.Tree) error, made change,
 ) error {
-	found, err := s.trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Tree: name, Read: atIndex(v.index)})
+	found, err := s.trees.GetConfiguration(ctx, &adminv1.GetConfigurationRequest{Tree: name, Read: atIndex(v.index)})
 	if err != nil {
 		return err
 	}
@@ -275,8 +276,8 @@ func (s *server) tryChangeTree(
 	}
 	revision := found.GetRevision()
 	_, err = s.trees.ApplyTrees(ctx, &quoratev1.ApplyTreesRequest{
-		Trees: []*quoratev1.Tree{tree}, Tree: name, ExpectedRevision: &revision, Actor: made.actor, Reason: made.reason,
-		RequestId: made.requestID,
+		Subtree: &quoratev1.SubtreeText{Tree: name, Text: tree}, ExpectedRevision: &revision, Actor: made.actor,
+		Reason: made.reason, RequestId: made.requestID,
 	})
 	if err != nil {
 		return explainRefusal(err, made)

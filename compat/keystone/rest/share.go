@@ -56,7 +56,7 @@ func tellResource(
 	t *treeEntry, n *nodeEntry, node *quoratev1.NodeUsage, u *quoratev1.ResourceUsage, children childLimits,
 	r resourceEntry,
 ) share {
-	if node.GetHold() != nil {
+	if node.GetCordon() != nil {
 		return share{r, 0, "the node is on hold"}
 	}
 	reach, why := int64(maxTold), "unlimited"

@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat"
 )
@@ -52,7 +53,7 @@ func (m *Manager) readTrees() (*configuration, error) {
 	if m.known != nil && m.known.revision == summary.GetRevision() {
 		return m.known, nil
 	}
-	all, err := m.client.Trees.GetConfiguration(context.Background(), &quoratev1.GetConfigurationRequest{})
+	all, err := m.client.Configuration.GetConfiguration(context.Background(), &adminv1.GetConfigurationRequest{})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/compat/quotamanager"
 )
@@ -65,18 +66,15 @@ func (m *Manager) readController(name string, tree *quoratev1.Tree) (*Controller
 		return nil, err
 	}
 	request := &quoratev1.GetUsageRequest{Tree: tree.GetName(), Subtree: true, PageSize: pageSize}
-	for {
-		page, err := m.client.Trees.GetUsage(context.Background(), request)
+	for page, err := range client.Pages(context.Background(), m.client.Trees.GetUsage, request) {
 		if err != nil {
 			return nil, err
 		}
 		for _, usage := range page.GetNodes() {
 			c.nodes = append(c.nodes, c.newNode(tree, usage, at[usage.GetNode()]))
 		}
-		if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
-			return c, nil
-		}
 	}
+	return c, nil
 }
 
 func (c *Controller) newNode(tree *quoratev1.Tree, usage *quoratev1.NodeUsage, consumers []string) NodeState {
@@ -103,8 +101,7 @@ func (c *Controller) newNode(tree *quoratev1.Tree, usage *quoratev1.NodeUsage, c
 // order of their grants.
 func (m *Manager) readConsumers(tree *quoratev1.Tree, visit func(consumer, path string)) error {
 	request := &quoratev1.ListAllocationsRequest{Tree: tree.GetName(), PageSize: pageSize}
-	for {
-		page, err := m.client.Allocations.ListAllocations(context.Background(), request)
+	for page, err := range client.Pages(context.Background(), m.client.Allocations.ListAllocations, request) {
 		if err != nil {
 			return err
 		}
@@ -119,10 +116,8 @@ func (m *Manager) readConsumers(tree *quoratev1.Tree, visit func(consumer, path 
 				}
 			}
 		}
-		if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
-			return nil
-		}
 	}
+	return nil
 }
 
 // originalName is the name of the node with a path in the documents of the library.

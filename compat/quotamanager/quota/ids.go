@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 )
 
@@ -114,8 +115,7 @@ func (m *Manager) listSuccessors() error {
 	}
 	found := map[string]string{}
 	request := &quoratev1.ListAllocationsRequest{Labels: map[string]string{againLabel: "true"}, PageSize: pageSize}
-	for {
-		page, err := m.client.Allocations.ListAllocations(context.Background(), request)
+	for page, err := range client.Pages(context.Background(), m.client.Allocations.ListAllocations, request) {
 		if err != nil {
 			return err
 		}
@@ -123,9 +123,6 @@ func (m *Manager) listSuccessors() error {
 			if i := strings.LastIndex(a.GetId(), againMark); i >= 0 {
 				found[a.GetId()[:i]] = a.GetId()
 			}
-		}
-		if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
-			break
 		}
 	}
 	maps.Copy(m.ids, found)

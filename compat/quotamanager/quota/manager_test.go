@@ -15,6 +15,7 @@ import (
 
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/compat"
 	"github.com/quorate/quorate/compat/quotamanager/quota"
 	"github.com/quorate/quorate/internal/servertest/inprocess"
 )
@@ -414,7 +415,7 @@ func TestUpdatesKeepOtherSettings(t *testing.T) {
 	tree.Leases = &quoratev1.LeaseSettings{MaxTtlMs: 60_000}
 	for _, n := range tree.GetNodes() {
 		if n.GetPath() == "Org-A" {
-			n.Applications = 7
+			n.Applications = compat.AtMost(7)
 		}
 	}
 	if _, err := cluster.Trees.ApplyTrees(t.Context(),
@@ -436,7 +437,7 @@ func TestUpdatesKeepOtherSettings(t *testing.T) {
 	}
 	applications := map[string]int64{}
 	for _, n := range now.GetTree().GetNodes() {
-		applications[n.GetPath()] = n.GetApplications()
+		applications[n.GetPath()] = n.GetApplications().GetAmount()
 	}
 	if _, found := applications["Org-Z/Context-9"]; !found || applications["Org-Z"] != 7 ||
 		now.GetTree().GetLeases().GetMaxTtlMs() != 60_000 || now.GetTree().GetForest() != "Context-Service" {

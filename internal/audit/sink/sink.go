@@ -75,6 +75,7 @@ type Sink struct {
 	waiting []waitingRecord
 	lost    uint64
 	recent  []audit.Record // oldest first
+	newest  uint64         // the sequence number of the last of recent
 	gathers gatherings
 	noted   chan struct{} // has an element if there is something to write
 }
@@ -90,6 +91,8 @@ type waitingRecord struct {
 // of audit records.
 func Open(o Options) (*Sink, error) {
 	s := &Sink{options: o, noted: make(chan struct{}, 1), gathers: gatherings{now: o.Now}}
+	// Sequence numbers begin with the time, so that a position in the records before a restart is before those after it.
+	s.newest = uint64(max(o.Now().UnixMicro(), 0))
 	switch o.Path {
 	case "":
 		s.file = discard{}
@@ -138,6 +141,7 @@ func (s *Sink) Note(r audit.Record) {
 func (s *Sink) add(r audit.Record) {
 	if r.Kind != audit.Hold { // which are too many to be shown, and would leave no room for others
 		s.recent = append(s.recent, r)
+		s.newest++
 	}
 	if len(s.recent) > MaxRecent {
 		s.recent = s.recent[1:]
@@ -190,11 +194,11 @@ func (s *Sink) wake() {
 }
 
 // Recent returns the newest records of this server, oldest first, without numbers and hashes: some of them may not be
-// written yet.
-func (s *Sink) Recent() []audit.Record {
+// written yet. newest is the sequence number of the last of them; sequence numbers have no gaps.
+func (s *Sink) Recent() (records []audit.Record, newest uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]audit.Record(nil), s.recent...)
+	return append([]audit.Record(nil), s.recent...), s.newest
 }
 
 // Run writes records until ctx ends, and then those that wait. It closes the file.

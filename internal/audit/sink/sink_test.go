@@ -268,8 +268,36 @@ func TestRefusalsAreGathered(t *testing.T) {
 		if further.Count != 412 || further.Address != "10.0.0.1" || further.Outcome != audit.Refused {
 			t.Errorf("got %+v", further)
 		}
-		if recent := s.Recent(); len(recent) != len(list) {
+		if recent, _ := s.Recent(); len(recent) != len(list) {
 			t.Errorf("%d records are shown", len(recent))
+		}
+	})
+}
+
+// TestSequenceNumbersRise: the newest records have sequence numbers without gaps, also of those that have gone, and
+// those after a restart are higher.
+func TestSequenceNumbersRise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := sink.Open(options("", newSource()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, first := s.Recent()
+		for range sink.MaxRecent + 7 {
+			s.Note(audit.Record{Kind: audit.Call})
+		}
+		s.Note(audit.Record{Kind: audit.Hold}) // is not shown
+		recent, newest := s.Recent()
+		if len(recent) != sink.MaxRecent || newest != first+sink.MaxRecent+7 {
+			t.Errorf("%d records up to %d, after %d", len(recent), newest, first)
+		}
+		time.Sleep(time.Second)
+		again, err := sink.Open(options("", newSource()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, begins := again.Recent(); begins <= newest {
+			t.Errorf("after a restart they begin at %d, and were at %d", begins, newest)
 		}
 	})
 }

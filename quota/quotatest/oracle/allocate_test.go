@@ -175,7 +175,7 @@ func (o *oracle) findClaim(c quota.Allocate, i int) (string, verdict) {
 	if kind != 0 {
 		return "", refusal(kind, field+"node")
 	}
-	if !isForced(c) && o.rulesAt(spec, at).ClaimsAt == "leaves" && !o.isLeaf(claim.Tree, at) {
+	if !isForced(c) && o.rulesAt(spec, at).ClaimNodes == "leaves" && !o.isLeaf(claim.Tree, at) {
 		return "", refusal(quota.Invalid, field+"node")
 	}
 	if kind, of := wrongAmount(spec, claim); kind != 0 {

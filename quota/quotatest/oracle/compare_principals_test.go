@@ -48,9 +48,10 @@ func (o *oracle) principalsOver(spec quota.TreeSpec, path string) []quota.Overus
 			}
 		}
 	}
-	if running := quota.Amount(len(o.running(spec.Name, path))); n.Applications > 0 && running > n.Applications {
+	running, most := quota.Amount(len(o.running(spec.Name, path))), n.Applications
+	if most.Kind == quota.Limited && running > most.Amount {
 		list = append(list, quota.Overuse{
-			Tree: spec.Name, Node: path, Kind: quota.OfApplications, Limit: n.Applications, Used: running,
+			Tree: spec.Name, Node: path, Kind: quota.OfApplications, Limit: n.Applications.Amount, Used: running,
 		})
 	}
 	return list
@@ -68,10 +69,11 @@ func overAt(tree string, at quota.PrincipalNode, who quota.Holder) []quota.Overu
 			}
 		}
 	}
-	if running := quota.Amount(len(at.Applications)); at.MaxApplications > 0 && running > at.MaxApplications {
+	running, most := quota.Amount(len(at.Applications)), at.MaxApplications
+	if most.Kind == quota.Limited && running > most.Amount {
 		list = append(list, quota.Overuse{
 			Tree: tree, Node: at.Path, Kind: quota.OfApplications, Holder: who,
-			Limit: at.MaxApplications, Used: running,
+			Limit: at.MaxApplications.Amount, Used: running,
 		})
 	}
 	return list

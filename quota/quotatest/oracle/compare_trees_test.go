@@ -181,6 +181,11 @@ func (o *oracle) usage(spec quota.TreeSpec, path string) quota.NodeUsage {
 			Subtree: quota.Amount(o.used(spec.Name, path, r.Name).Int64()), Headroom: quota.MaxAmount,
 		}
 		for _, up := range quotatest.Upwards(path) {
+			isDefault := func(l quota.ResourceLimit) bool { return l.Resource == r.Name }
+			if up != path && ru.Set.Kind == quota.Unset && !ru.HasDefault &&
+				slices.ContainsFunc(o.node(spec.Name, up).Defaults, isDefault) {
+				ru.HasDefault, ru.DefaultAt = true, up
+			}
 			used := quota.Amount(o.used(spec.Name, up, r.Name).Int64())
 			ru.Headroom = max(0, min(ru.Headroom, o.ceiling(spec.Name, up, r.Name)-used))
 			ru.Bounded = ru.Bounded || o.effective(spec, up, r.Name).Kind == quota.Limited

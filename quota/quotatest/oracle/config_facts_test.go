@@ -153,8 +153,8 @@ func facts(c configuration, name func(tree, path string) string) map[fact]string
 			for _, l := range n.Lend {
 				add(tree, at, "lend "+l.Resource, l.Limit.String())
 			}
-			if n.Applications > 0 {
-				add(tree, at, "applications", strconv.Itoa(int(n.Applications)))
+			if n.Applications.Kind == quota.Limited {
+				add(tree, at, "applications", strconv.Itoa(int(n.Applications.Amount)))
 			}
 			if len(n.Principals) > 0 {
 				add(tree, at, "principals", fmt.Sprintf("%+v", n.Principals))
@@ -162,7 +162,6 @@ func facts(c configuration, name func(tree, path string) string) map[fact]string
 			for _, l := range n.Labels {
 				add(tree, at, "label "+l.Key, fmt.Sprintf(`"%s"`, l.Value))
 			}
-			add(tree, at, "admins", strings.Join(n.Admins, " "))
 			if rule := n.AutoApprove; rule.AtMost > 0 { // which always has the shortest span here
 				within := map[bool]string{true: " within headroom"}[rule.WithinHeadroom]
 				add(tree, at, "auto_approve", fmt.Sprintf("at most %d%% every 1h%s", rule.AtMost, within))

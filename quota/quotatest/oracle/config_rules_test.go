@@ -151,58 +151,15 @@ func breaks(rules quota.PolicySpec, limit quota.Limit, own quota.Amount, childre
 	return sum.Cmp(big.NewInt(int64(room))) > 0
 }
 
-// permission refuses a change that a tree, as it is, does not allow: without a reason, or by another actor.
+// permission refuses a change of a tree that requires a reason, as it is, without one.
 func (o *oracle) permission(m quota.ChangeMeta, after configuration, changes []quota.Change) quota.Kind {
-	for _, name := range after.named {
-		spec := o.trees[name]
-		var of []quota.Change
-		for _, c := range changes {
-			if c.Tree == name {
-				of = append(of, c)
-			}
-		}
-		switch {
-		case spec.Name == "" || len(of) == 0:
-		case spec.RequireReason && m.Reason == "":
-			return quota.Invalid
-		case !o.mayChange(spec, m.Actor, of):
-			return quota.Forbidden
-		}
-	}
 	definitions := policyChanges(o.configuration, after)
 	for _, name := range after.named {
-		switch spec := o.trees[name]; {
-		case spec.Name == "" || len(definitions) == 0 || !o.hasOtherRules(after, name):
-		case spec.RequireReason && m.Reason == "":
+		isChanged := slices.ContainsFunc(changes, func(c quota.Change) bool { return c.Tree == name }) ||
+			len(definitions) > 0 && o.hasOtherRules(after, name)
+		if spec := o.trees[name]; spec.Name != "" && isChanged && spec.RequireReason && m.Reason == "" {
 			return quota.Invalid
-		case !o.mayChange(spec, m.Actor, definitions):
-			return quota.Forbidden
 		}
 	}
 	return 0
-}
-
-func (c configuration) mayChange(spec quota.TreeSpec, actor string, changes []quota.Change) bool {
-	isAdmin := func(path string) bool { return slices.Contains(quotatest.FindNode(spec, path).Admins, actor) }
-	if !slices.ContainsFunc(spec.Nodes, func(n quota.NodeSpec) bool { return len(n.Admins) > 0 }) {
-		return true
-	}
-	if slices.ContainsFunc(changes, func(c quota.Change) bool { return !strings.HasPrefix(c.Field, "limit ") }) {
-		return isAdmin("")
-	}
-	for _, change := range changes {
-		var may bool
-		switch r := c.rulesAt(spec, quotatest.Above(change.Node)); {
-		case change.Node == "":
-			may = isAdmin("")
-		case r.Setters == "parent":
-			may = isAdmin(quotatest.Above(change.Node))
-		default:
-			may = slices.ContainsFunc(quotatest.Upwards(change.Node)[1:], isAdmin)
-		}
-		if !may {
-			return false
-		}
-	}
-	return true
 }

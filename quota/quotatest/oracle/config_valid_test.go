@@ -35,16 +35,10 @@ func (o *oracle) goodNode(next configuration, spec quota.TreeSpec, n quota.NodeS
 			}
 		}
 	}
-	for i, a := range n.Admins {
-		if !adminPattern.MatchString(a) || i > 0 && n.Admins[i-1] >= a {
-			return false
-		}
-	}
 	return o.goodPath(n.Path) && o.goodLabels(n.Labels) &&
 		(n.Policy == "" || next.policy(n.Policy) != quota.PolicySpec{}) &&
 		quotatest.FindNode(spec, quotatest.Above(n.Path)) != nil &&
-		(!n.Hard || next.rulesAt(spec, n.Path).Borrowing == "soft") &&
-		len(n.Admins) <= o.bounds.Admins && (len(n.Admins) == 0 || len(spec.Nodes[0].Admins) > 0)
+		(!n.Hard || next.rulesAt(spec, n.Path).Borrowing == "soft")
 }
 
 func goodLimit(l quota.Limit) bool {

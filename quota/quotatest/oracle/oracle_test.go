@@ -223,7 +223,6 @@ func (o *oracle) recentEvents() []quota.Event {
 var (
 	idPattern       = regexp.MustCompile(`^([!-)+-~]{1,256} )?[!-~]{1,128}$`) // a namespace and an id
 	requestPattern  = regexp.MustCompile(`^[!-~]{1,128}$`)
-	adminPattern    = regexp.MustCompile(`^[!-~]{1,128}$`)
 	namePattern     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$`)
 	resourcePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$`)
 )

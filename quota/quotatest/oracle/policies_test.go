@@ -14,18 +14,17 @@ import (
 // here: no base, and a value for each switch.
 var builtIn = map[string]quota.PolicySpec{
 	"open":      {Unset: "unlimited", UnknownNodes: "count-at-ancestor"},
-	"strict":    {Unset: "zero", Sum: "within-limit", Setters: "parent"},
-	"nested":    {Unset: "zero", Sum: "within-limit-less-own", Setters: "parent"},
+	"strict":    {Unset: "zero", Sum: "within-limit"},
+	"nested":    {Unset: "zero", Sum: "within-limit-less-own"},
 	"capped":    {Unset: "unlimited", ChildLimit: "within-parent"},
 	"project":   {Unset: "unlimited", ChildLimit: "within-parent", UnknownNodes: "create"},
-	"borrowing": {Unset: "zero", ClaimsAt: "leaves", Borrowing: "soft", Preemption: "all"},
+	"borrowing": {Unset: "zero", ClaimNodes: "leaves", Borrowing: "soft", Preemption: "all"},
 }
 
 // usual are the values that most of them have.
 var usual = quota.PolicySpec{
-	Sum: "unchecked", ChildLimit: "unchecked", UnknownNodes: "refuse", ClaimsAt: "any-node",
+	Sum: "unchecked", ChildLimit: "unchecked", UnknownNodes: "refuse", ClaimNodes: "any-node",
 	Borrowing: "none", Preemption: "none",
-	Setters: "ancestors",
 }
 
 // overlay has the values of a definition, and those of another one where it has none.
@@ -33,9 +32,8 @@ func overlay(s, base quota.PolicySpec) quota.PolicySpec {
 	return quota.PolicySpec{
 		Unset: cmp.Or(s.Unset, base.Unset), Sum: cmp.Or(s.Sum, base.Sum),
 		ChildLimit:   cmp.Or(s.ChildLimit, base.ChildLimit),
-		UnknownNodes: cmp.Or(s.UnknownNodes, base.UnknownNodes), ClaimsAt: cmp.Or(s.ClaimsAt, base.ClaimsAt),
+		UnknownNodes: cmp.Or(s.UnknownNodes, base.UnknownNodes), ClaimNodes: cmp.Or(s.ClaimNodes, base.ClaimNodes),
 		Borrowing: cmp.Or(s.Borrowing, base.Borrowing), Preemption: cmp.Or(s.Preemption, base.Preemption),
-		Setters: cmp.Or(s.Setters, base.Setters),
 	}
 }
 
@@ -91,7 +89,7 @@ func goodPolicy(s quota.PolicySpec) bool {
 		}
 	}
 	return (r.Preemption == "none" || r.Borrowing == "soft") && (r.UnknownNodes != "create" ||
-		r.Sum == "unchecked" && r.ClaimsAt == "any-node" && r.Borrowing == "none")
+		r.Sum == "unchecked" && r.ClaimNodes == "any-node" && r.Borrowing == "none")
 }
 
 // definePolicies are the definitions after a command, or its refusal. The configuration has no trees of the command.
@@ -208,10 +206,9 @@ func words(s quota.PolicySpec) [][2]string {
 		{"sum", s.Sum},
 		{"child-limit", s.ChildLimit},
 		{"unknown-nodes", s.UnknownNodes},
-		{"claims-at", s.ClaimsAt},
+		{"claim-nodes", s.ClaimNodes},
 		{"borrowing", s.Borrowing},
 		{"preemption", s.Preemption},
-		{"setters", s.Setters},
 	}
 }
 

@@ -103,11 +103,11 @@ func (o *oracle) principalsAt(a *allocation, i int, path string) []quota.Violati
 		list = append(list, o.holderViolations(a, tree, n, quota.Holder{Kind: quota.AGroup, Name: a.groups[i]})...)
 	}
 	running := o.running(tree, path)
-	if n.Applications > 0 && me.Application != "" &&
+	if n.Applications.Kind == quota.Limited && me.Application != "" &&
 		!slices.Contains(running, quota.Label{Key: me.User, Value: me.Application}) &&
-		quota.Amount(len(running)) >= n.Applications {
+		quota.Amount(len(running)) >= n.Applications.Amount {
 		list = append(list, quota.Violation{
-			Tree: tree, Node: path, Kind: quota.OfApplications, Limit: n.Applications,
+			Tree: tree, Node: path, Kind: quota.OfApplications, Limit: n.Applications.Amount,
 			Used: quota.Amount(len(running)), Requested: 1,
 		})
 	}
@@ -147,10 +147,11 @@ func (o *oracle) holderViolations(a *allocation, tree string, n *quota.NodeSpec,
 		}
 	}
 	count := quota.Amount(len(running))
-	if app := a.asked.Principal.Application; l.Applications > 0 && app != "" && !slices.Contains(running, app) &&
-		count >= l.Applications {
+	if app := a.asked.Principal.Application; l.Applications.Kind == quota.Limited && app != "" &&
+		!slices.Contains(running, app) &&
+		count >= l.Applications.Amount {
 		list = append(list, quota.Violation{
-			Tree: tree, Node: n.Path, Kind: quota.OfApplications, Limit: l.Applications, Used: count,
+			Tree: tree, Node: n.Path, Kind: quota.OfApplications, Limit: l.Applications.Amount, Used: count,
 			Requested: 1, Holder: who,
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/servertest"
 )
 
-// call lacks "/quorate.v1." in its path. In its bodies {{NAME}} stands for what earlier calls kept.
+// call lacks "/quorate." in its path. In its bodies {{NAME}} stands for what earlier calls kept.
 type call struct {
 	procedure, body string
 	// status is that of the answer; 0 means 200.
@@ -34,7 +34,7 @@ type session struct {
 // make makes one call, and a second one as GET if it is a read that was answered.
 func (s *session) make(t *testing.T, c call) answer {
 	t.Helper()
-	path, body := "/quorate.v1."+c.procedure, s.fill(c.body)
+	path, body := "/quorate."+c.procedure, s.fill(c.body)
 	header := []string{"Content-Type", "application/json"}
 	if token := s.credential(c.token); token != "" {
 		header = append(header, "Authorization", "Bearer "+token)

@@ -16,7 +16,7 @@ import (
 func TestGeneratedClients(t *testing.T) {
 	url := startServers(t)
 	s := &session{loadDocument(t, url), map[string]string{"bootstrap": bootstrapSecret}}
-	s.make(t, call{procedure: "TreeService/ApplyTrees", body: `{"reason": "the beginning", ` + cernTree + `}`})
+	s.make(t, call{procedure: "v1.TreeService/ApplyTrees", body: `{"reason": "the beginning", ` + cernTree + `}`})
 	description := fetch(t, url+"/openapi.yaml")
 	t.Run("go", func(t *testing.T) {
 		at := copyProgram(t, "goclient", description)

@@ -33,7 +33,7 @@ func (s *session) checkProtocolErrors(t *testing.T) {
 	const (
 		list  = "/quorate.v1.TreeService/ListTrees"
 		apply = "/quorate.v1.TreeService/ApplyTrees"
-		watch = "/quorate.v1.AllocationService/WatchAllocations"
+		watch = "/quorate.v1.EventService/WatchEvents"
 		kind  = "application/json"
 	)
 	token := "Bearer " + s.kept["admin"]
@@ -90,9 +90,9 @@ func (s *session) checkUnknownLength(t *testing.T, path, token string) {
 func (s *session) checkStreams(t *testing.T) {
 	t.Helper()
 	for path, body := range map[string]string{
-		"/quorate.v1.AllocationService/WatchAllocations": `{"afterIndex": "1", "tree": "cern"}`,
-		"/quorate.v1.ChangeService/WatchChanges":         `{"trees": ["cern"]}`,
-		"/quorate.v1.SnapshotService/Save":               `{}`,
+		"/quorate.v1.EventService/WatchEvents":   `{"afterIndex": "1", "tree": "cern"}`,
+		"/quorate.v1.ChangeService/WatchChanges": `{"trees": ["cern"]}`,
+		"/quorate.admin.v1.SnapshotService/Save": `{}`,
 	} {
 		s.checkStream(t, path, body)
 	}

@@ -64,10 +64,10 @@ class Acquisition:
 
     def _prepare(self, request: AllocateRequest, timeout: Optional[float]) -> AllocateRequest:
         """Makes the request that all calls carry: an attempt must not differ from the one before."""
-        request = dataclasses.replace(with_ids(request, self._client.retrier.namespace))
+        request = dataclasses.replace(with_ids(request, self._client._retrier.namespace))
         if request.mode in (Mode.UNSPECIFIED, Mode.WAIT):
             request.mode = Mode.WAIT
-            if timeout is not None and not request.wait_ms:
+            if timeout is not None and request.wait_ms is None:
                 request.wait_ms = int(min(max(timeout, 1.0), MOST_WAIT) * 1000)
         elif request.mode == Mode.RESERVE:
             raise ValueError("%s makes no lease: leave the mode out, or call client.allocations.allocate" %
@@ -108,12 +108,12 @@ class Acquisition:
         else:
             lease.extend(answer.allocation, sent_at, answer.write.ledger_time_ms)
         if lease.ttl:
-            self._client.renewer.add(lease)
+            self._client._renewer.add(lease)
         return lease
 
     def _renew(self, lease: Lease) -> None:
         attempt = Attempt()
-        answer = self._client.retrier.call_controlled(
+        answer = self._client._retrier.call_controlled(
             _SERVICE + "Renew", RenewRequest(namespace=lease.namespace, id=lease.id, fence=lease.fence),
             RenewResponse, self._left(), attempt)
         assert answer.allocation is not None
@@ -126,7 +126,7 @@ class Acquisition:
                 raise Cancelled('waiting for "%s" was cancelled' % self._request.id)
             attempt = Attempt()
             try:
-                answer = self._client.retrier.call_controlled(
+                answer = self._client._retrier.call_controlled(
                     _SERVICE + "Allocate", self._request, AllocateResponse, self._left(), attempt)
             except QuorateError as e:
                 self._fail(e)
@@ -148,7 +148,7 @@ class Acquisition:
     def _left(self) -> float:
         """Returns how many seconds a call may take."""
         if self._until is None:
-            return self._client.retrier.patience + POLL_TIME
+            return self._client._retrier.patience + POLL_TIME
         return max(self._until - time.monotonic(), 0.001)
 
     def _fail(self, e: QuorateError) -> NoReturn:
@@ -190,4 +190,4 @@ class Acquisition:
             self._client.allocations.release(ReleaseRequest(
                 namespace=self._request.namespace, id=self._request.id), timeout=_LEAVE_PATIENCE)
         except QuorateError as e:
-            self._client.retrier.notice(e)
+            self._client._retrier.notice(e)

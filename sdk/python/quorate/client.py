@@ -7,7 +7,8 @@ import threading
 from functools import cached_property
 from typing import Callable, Optional, Sequence, TypeVar, Union
 
-from quorate import v1
+from quorate import v1, v1beta1
+from quorate.admin import v1 as admin
 from quorate.acquire import Acquisition, Progress
 from quorate.errors import Denied, QuorateError
 from quorate.join import Joiner
@@ -84,12 +85,12 @@ class Client:
         if tokens is not None:
             check_servers(known, insecure_token)
         self._pool = Pool(known, ssl_context)
-        self.retrier = Retrier(Transport(known, self._pool, tokens), attempt_timeout, patience, retries, notice,
+        self._retrier = Retrier(Transport(known, self._pool, tokens), attempt_timeout, patience, retries, notice,
                                namespace)
-        self._caller = _Caller(self.retrier)
+        self._caller = _Caller(self._retrier)
         if join:
-            self.retrier.send = Joiner(self.retrier.send_alone).send
-        self.renewer = Renewer(self)
+            self._retrier.send = Joiner(self._retrier.send_alone).send
+        self._renewer = Renewer(self)
 
     @cached_property
     def allocations(self) -> v1.AllocationService:
@@ -102,35 +103,55 @@ class Client:
         return v1.TreeService(self._caller)
 
     @cached_property
+    def configuration(self) -> admin.ConfigurationService:
+        """Shows, restores and parses whole configurations, and lists their history."""
+        return admin.ConfigurationService(self._caller)
+
+    @cached_property
+    def cordons(self) -> admin.CordonService:
+        """Puts nodes on hold."""
+        return admin.CordonService(self._caller)
+
+    @cached_property
+    def identity(self) -> v1.IdentityService:
+        """Says who the caller is, and what it may do."""
+        return v1.IdentityService(self._caller)
+
+    @cached_property
+    def events(self) -> v1.EventService:
+        """Tells what happens; watch is the convenient way to follow it."""
+        return v1.EventService(self._caller)
+
+    @cached_property
     def items(self) -> v1.ItemService:
         """Lists the items of itemized resources and changes items that are not held."""
         return v1.ItemService(self._caller)
 
     @cached_property
-    def access(self) -> v1.AccessService:
+    def access(self) -> admin.AccessService:
         """Shows and changes who may do what. The calls that make tokens are repeated only while it is certain that they
         were not carried out."""
-        return v1.AccessService(self._caller)
+        return admin.AccessService(self._caller)
 
     @cached_property
-    def audit(self) -> v1.AuditService:
+    def audit(self) -> admin.AuditService:
         """Shows who changed what."""
-        return v1.AuditService(self._caller)
+        return admin.AuditService(self._caller)
 
     @cached_property
-    def requests(self) -> v1.LimitRequestService:
+    def requests(self) -> v1beta1.LimitRequestService:
         """Asks for limits, and decides about such requests."""
-        return v1.LimitRequestService(self._caller)
+        return v1beta1.LimitRequestService(self._caller)
 
     @cached_property
-    def webhooks(self) -> v1.WebhookService:
+    def webhooks(self) -> v1beta1.WebhookService:
         """Configures where the cluster delivers its events."""
-        return v1.WebhookService(self._caller)
+        return v1beta1.WebhookService(self._caller)
 
     @cached_property
-    def activity(self) -> v1.ActivityService:
+    def activity(self) -> v1beta1.ActivityService:
         """Reads what happened in the last 24 hours, as recorded by the server that answers."""
-        return v1.ActivityService(self._caller)
+        return v1beta1.ActivityService(self._caller)
 
     @cached_property
     def changes(self) -> v1.ChangeService:
@@ -138,14 +159,14 @@ class Client:
         return v1.ChangeService(self._caller)
 
     @cached_property
-    def cluster(self) -> v1.ClusterService:
+    def cluster(self) -> admin.ClusterService:
         """Reads the status of the cluster and changes its members."""
-        return v1.ClusterService(self._caller)
+        return admin.ClusterService(self._caller)
 
     @cached_property
-    def debug(self) -> v1.DebugService:
+    def debug(self) -> admin.DebugService:
         """Reads diagnostics of servers."""
-        return v1.DebugService(self._caller)
+        return admin.DebugService(self._caller)
 
     def acquire(
         self,
@@ -187,9 +208,9 @@ class Client:
         """Requests an allocation and waits for it as acquire does, with the same errors. The caller renews it."""
         return Acquisition(self, request, timeout, progress, cancel).wait()[0]
 
-    def watch(self, request: Optional[v1.WatchAllocationsRequest] = None) -> AllocationWatch:
+    def watch(self, request: Optional[v1.WatchEventsRequest] = None) -> AllocationWatch:
         """Returns the changes of what the request watches, after its position, in order."""
-        return AllocationWatch(self, request or v1.WatchAllocationsRequest())
+        return AllocationWatch(self, request or v1.WatchEventsRequest())
 
     def watch_changes(self, request: Optional[v1.WatchChangesRequest] = None) -> ChangeWatch:
         """Returns what may have changed. Read what is shown again with consistency stale and the index of the message

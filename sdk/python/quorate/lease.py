@@ -153,7 +153,7 @@ class Lease:
                 return
             self._ending = ending
             self._ended.set()
-        self._client.renewer.drop(self)
+        self._client._renewer.drop(self)
         if self._on_lost is not None and isinstance(ending, LeaseLost):
             self._on_lost(self, ending)
 

@@ -8,7 +8,8 @@ from typing import Any, Dict, TypeVar
 
 from quorate.message import Message
 from quorate.v1.allocation import (AllocateRequest, BatchAllocateRequest, BatchReleaseRequest, BatchRenewRequest,
-                                   ExplainRequest, WatchAllocationsRequest)
+                                   ExplainRequest)
+from quorate.v1.event import WatchEventsRequest
 
 M = TypeVar("M", bound=Message)
 
@@ -31,7 +32,7 @@ def with_ids(request: M, namespace: str = "") -> M:
         changes["requests"] = [with_ids(r, namespace) for r in request.requests]
     elif isinstance(request, BatchRenewRequest):
         changes["renewals"] = [with_ids(r, namespace) for r in request.renewals]
-    elif isinstance(request, WatchAllocationsRequest):
+    elif isinstance(request, WatchEventsRequest):
         changes["allocations"] = [with_ids(a, namespace) for a in request.allocations]
     elif isinstance(request, ExplainRequest) and request.request is not None:
         changes["request"] = with_ids(request.request, namespace)

@@ -120,13 +120,13 @@ class Renewer:
 
     def _renew_batch(self, batch: List[Lease]) -> None:
         """Makes one attempt to renew leases in one call. A batch that was not answered is retried at another server."""
-        limit = min([self._client.retrier.attempt_timeout] +
+        limit = min([self._client._retrier.attempt_timeout] +
                     [max(lease.ttl / _ATTEMPT_PART, SHORTEST_ATTEMPT) for lease in batch])
         attempt = Attempt(limit)
         request = BatchRenewRequest(renewals=[
             RenewRequest(namespace=lease.namespace, id=lease.id, fence=lease.fence) for lease in batch])
         try:
-            answer = self._client.retrier.call_controlled(_PATH, request, BatchRenewResponse, None, attempt)
+            answer = self._client._retrier.call_controlled(_PATH, request, BatchRenewResponse, None, attempt)
             if len(answer.outcomes) != len(batch):
                 raise QuorateError("internal", "%d leases were renewed, and %d outcomes came back" %
                                    (len(batch), len(answer.outcomes)))

@@ -23,7 +23,7 @@ LONGEST_PAUSE = 1.0
 _GROWTH = 1.5
 
 # Methods that would do something else when they are repeated: make another token, or find the secret spent.
-_UNREPEATABLE = frozenset("/quorate.v1.AccessService/" + m for m in ("Bootstrap", "CreateToken", "RotateToken"))
+_UNREPEATABLE = frozenset("/quorate.admin.v1.AccessService/" + m for m in ("Bootstrap", "CreateToken", "RotateToken"))
 
 
 class Pauses:

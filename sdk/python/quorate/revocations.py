@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Callable, Dict, Optional, Tuple
 from quorate.errors import QuorateError
 from quorate.lease import Lease
 from quorate.process import watch_forks
-from quorate.v1.allocation import AllocationChange, WatchAllocationsRequest
 from quorate.v1.common import AllocationRef
+from quorate.v1.event import AllocationChangeKind, WatchEventsRequest
 from quorate.watch import AllocationWatch
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ MOST_WATCHED = 1000
 _RESTART_PAUSE = 1.0
 _REFUSED_PAUSE = 10.0
 
-_CHANGES = frozenset([AllocationChange.REVOKED, AllocationChange.ENDED, AllocationChange.SHRUNK,
-                      AllocationChange.RESIZED, AllocationChange.RESIZE_WAITING, AllocationChange.RESIZE_DROPPED])
+_CHANGES = frozenset([AllocationChangeKind.REVOKED, AllocationChangeKind.ENDED, AllocationChangeKind.SHRUNK,
+                      AllocationChangeKind.RESIZED, AllocationChangeKind.RESIZE_WAITING,
+                      AllocationChangeKind.RESIZE_DROPPED])
 
 
 class RevocationWatcher:
@@ -76,7 +77,7 @@ class RevocationWatcher:
             watch.close()
 
     def _watch_loop(self) -> None:
-        position = WatchAllocationsRequest()
+        position = WatchEventsRequest()
         while True:
             with self._lock:
                 if not self._watched:
@@ -84,20 +85,21 @@ class RevocationWatcher:
                     return
                 self._changed.clear()
                 names = list(self._watched) if len(self._watched) <= MOST_WATCHED else []
-                watch = AllocationWatch(self._client, WatchAllocationsRequest(
+                watch = AllocationWatch(self._client, WatchEventsRequest(
                     allocations=[AllocationRef(namespace=namespace, id=id) for namespace, id in names],
                     after_index=position.after_index, after_number=position.after_number))
                 self._watch = watch
             try:
-                for change in watch:
-                    position.after_index, position.after_number = change.index, change.number
-                    changed = change.allocation
+                for event in watch:
+                    position.after_index, position.after_number = event.index, event.number
+                    change = event.change
+                    changed = change.allocation if change else None
                     lease = self._watched.get((changed.namespace, changed.id)) if changed else None
-                    if lease is not None and change.change in _CHANGES:
+                    if change is not None and lease is not None and change.kind in _CHANGES:
                         self._renew_now(lease)
             except QuorateError:
                 # It was refused, perhaps because the servers forgot its position.
-                position = WatchAllocationsRequest()
+                position = WatchEventsRequest()
                 self._changed.wait(_REFUSED_PAUSE)
             finally:
                 watch.close()

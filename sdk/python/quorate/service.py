@@ -38,15 +38,15 @@ class Service:
     timeout bounds a call with all its attempts, in seconds; None means the patience of the client.
     """
 
-    NAME = ""
+    _NAME = ""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def call_unary(self, method: str, request: Message, answer: Type[M], timeout: Optional[float]) -> M:
+    def _call(self, method: str, request: Message, answer: Type[M], timeout: Optional[float]) -> M:
         """Makes one call, with retries."""
-        return self._caller.call("/%s/%s" % (self.NAME, method), request, answer, timeout)
+        return self._caller.call("/%s/%s" % (self._NAME, method), request, answer, timeout)
 
-    def open_stream(self, method: str, request: Message, answer: Type[M]) -> Stream[M]:
+    def _open(self, method: str, request: Message, answer: Type[M]) -> Stream[M]:
         """Opens one stream at the server that calls go to now."""
-        return self._caller.stream("/%s/%s" % (self.NAME, method), request, answer)
+        return self._caller.stream("/%s/%s" % (self._NAME, method), request, answer)

@@ -12,15 +12,15 @@ from quorate.errors import QuorateError, Unavailable
 from quorate.message import Message
 from quorate.retry import Pauses
 from quorate.transport import RawStream
-from quorate.v1.allocation import WatchAllocationsRequest, WatchAllocationsResponse
 from quorate.v1.change import WatchChangesRequest, WatchChangesResponse
+from quorate.v1.event import WatchEventsRequest, WatchEventsResponse
 
 if TYPE_CHECKING:
     from quorate.client import Client
 
 S = TypeVar("S", bound=Message)
 
-Request = Union[WatchAllocationsRequest, WatchChangesRequest]
+Request = Union[WatchEventsRequest, WatchChangesRequest]
 
 
 class Watch(Generic[S]):
@@ -65,11 +65,11 @@ class Watch(Generic[S]):
         raise NotImplementedError
 
     def _iterate(self) -> Iterator[S]:
-        servers, pauses, heard = self._client.retrier.transport.servers, Pauses(), time.monotonic()
+        servers, pauses, heard = self._client._retrier.transport.servers, Pauses(), time.monotonic()
         while not self._closing.is_set():
             index = servers.current()
             try:
-                self._raw = raw = self._client.retrier.transport.connect_stream(index)
+                self._raw = raw = self._client._retrier.transport.connect_stream(index)
                 if self._closing.is_set():
                     return
                 raw.open(self._path, self._request.to_json())
@@ -96,19 +96,19 @@ class Watch(Generic[S]):
                 return
             if time.monotonic() - heard > self._patience:
                 raise Unavailable("unavailable", "no server continues the watch: %s" % failure) from failure
-            self._client.retrier.notice(failure)
+            self._client._retrier.notice(failure)
             self._closing.wait(pauses.next(failure))
 
     def _is_final(self, e: QuorateError) -> bool:
         """Returns whether a server has refused to continue for another reason than that the caller was too slow, or its
         token ended."""
-        tokens = self._client.retrier.transport.tokens
+        tokens = self._client._retrier.transport.tokens
         if e.is_answer and e.code == "unauthenticated" and tokens is not None:
             return self._raw is None or self._raw.token == tokens.current()
         return e.is_answer and not e.is_transient and e.code != "resource_exhausted"
 
 
-class AllocationWatch(Watch[WatchAllocationsResponse]):
+class AllocationWatch(Watch[WatchEventsResponse]):
     """The changes of allocations, without heartbeats.
 
     Raises QuorateError with the code out_of_range if the servers no longer have the changes after the position of the
@@ -116,15 +116,15 @@ class AllocationWatch(Watch[WatchAllocationsResponse]):
     as long as the patience of the client.
     """
 
-    def __init__(self, client: Client, request: WatchAllocationsRequest) -> None:
-        super().__init__(client, "/quorate.v1.AllocationService/WatchAllocations", request, client.retrier.patience)
+    def __init__(self, client: Client, request: WatchEventsRequest) -> None:
+        super().__init__(client, "/quorate.v1.EventService/WatchEvents", request, client._retrier.patience)
 
-    def _take(self, content: object) -> Optional[WatchAllocationsResponse]:
-        message = WatchAllocationsResponse.from_json(content)  # type: ignore[arg-type]
-        assert isinstance(self._request, WatchAllocationsRequest)
+    def _take(self, content: object) -> Optional[WatchEventsResponse]:
+        message = WatchEventsResponse.from_json(content)  # type: ignore[arg-type]
+        assert isinstance(self._request, WatchEventsRequest)
         self._request.after_index, self._request.after_number = message.index, message.number
-        is_change = message.allocation or message.crossing or message.revision or message.event
-        return message if is_change else None
+        has_payload = message.change or message.crossing or message.revision or message.event
+        return message if has_payload else None
 
 
 class ChangeWatch(Watch[WatchChangesResponse]):

@@ -9,8 +9,8 @@ from typing import Any, List
 
 import quorate
 from fake_server import Answer, ClientTest, FakeServer, grant, problem
-from quorate.v1 import (AllocateRequest, Claim, CreateTokenRequest, GetAllocationRequest, ReleaseRequest,
-                        SetLimitsRequest)
+from quorate.admin.v1 import CreateTokenRequest
+from quorate.v1 import AllocateRequest, Claim, GetAllocationRequest, ReleaseRequest, SetLimitsRequest
 
 REQUEST = AllocateRequest(claims=[Claim(tree="t", amounts={"cores": 1})])
 
@@ -40,6 +40,16 @@ class Calls(ClientTest):
         self.assertEqual(REQUEST.id, "")
         client.allocations.allocate(REQUEST)
         self.assertEqual(len(first.asked) + len(second.asked), len(asked) + 1, "the server that answers is kept")
+
+    def test_a_list_needs_no_request(self) -> None:
+        client = self.client([self.serve((200, {"trees": [{"name": "t"}]})).url])
+        self.assertEqual([tree.name for tree in client.trees.list_trees().trees], ["t"])
+
+    def test_internals_are_not_public(self) -> None:
+        client = self.client([self.serve((200, {})).url])
+        public = {name for name in dir(client) if not name.startswith("_")}
+        self.assertEqual(public & {"retrier", "renewer"}, set())
+        self.assertEqual({name for name in dir(client.trees) if name in ("NAME", "call_unary", "open_stream")}, set())
 
     def test_changes_have_a_request_id(self) -> None:
         server = self.serve((503, problem("unavailable", "NO_LEADER")), (200, {}))
@@ -151,7 +161,7 @@ class Calls(ClientTest):
 class Joined(ClientTest):
     def start_in_turn(self, client: quorate.Client, method: str, threads: List[threading.Thread]) -> None:
         """Starts calls, each as soon as those before it are under way or wait."""
-        queues: Any = getattr(client.retrier.send, "__self__")._queues
+        queues: Any = getattr(client._retrier.send, "__self__")._queues
         calls = queues["/quorate.v1.AllocationService/" + method]
         until = time.monotonic() + 120
         for i, thread in enumerate(threads):

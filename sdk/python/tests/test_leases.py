@@ -8,7 +8,7 @@ from typing import Any, Callable, List
 
 import quorate
 from fake_server import Answer, ClientTest, FakeServer, grant, problem
-from quorate.v1 import AllocateRequest, Claim, WatchAllocationsRequest
+from quorate.v1 import AllocateRequest, Claim, WatchEventsRequest
 
 REQUEST = AllocateRequest(id="x", claims=[Claim(tree="t", amounts={"cores": 1})])
 
@@ -161,11 +161,12 @@ class Leases(ClientTest):
 class Watches(ClientTest):
     def test_a_watch_resumes_after_the_last_change(self) -> None:
         def change(index: int) -> Any:
-            return {"change": "ALLOCATION_CHANGE_GRANTED", "index": str(index), "number": 1, "allocation": {"id": "x"}}
+            return {"index": str(index), "number": 1,
+                    "change": {"kind": "ALLOCATION_CHANGE_KIND_GRANTED", "allocation": {"id": "x"}}}
 
         streams = [[change(5), {"index": "6"}], [change(7), {"end": {"error": {"code": "unavailable"}}}], [change(8)]]
         server = self.start(lambda method, request: (200, streams.pop(0)))
-        with self.client([server.url]).watch(WatchAllocationsRequest(tree="t")) as watch:
+        with self.client([server.url]).watch(WatchEventsRequest(tree="t")) as watch:
             self.assertEqual([next(watch).index for _ in range(3)], [5, 7, 8])
         self.assertEqual([(r["tree"], r.get("afterIndex"), r.get("afterNumber")) for _, r in server.asked],
                          [("t", None, None), ("t", 6, None), ("t", 7, 1)])

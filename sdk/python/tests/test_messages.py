@@ -4,8 +4,9 @@ import unittest
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from quorate.admin.v1 import RestoreRequest
 from quorate.v1 import (AllocateRequest, Allocation, Claim, Consistency, GetUsageRequest, Limit, Mode, Raise,
-                        ReadOptions, RestoreRequest)
+                        ReadOptions)
 
 
 def wrong_type(value: Any) -> Any:

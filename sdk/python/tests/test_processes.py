@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List
 import quorate
 from fake_server import Answer, ClientTest, grant
 from quorate import process
-from quorate.v1 import AllocateRequest, Claim, GetAllocationRequest, WatchAllocationsRequest
+from quorate.v1 import AllocateRequest, Claim, GetAllocationRequest, WatchEventsRequest
 
 REQUEST = AllocateRequest(id="x", claims=[Claim(tree="t", node="a", amounts={"cores": 1})])
 
@@ -19,7 +19,7 @@ def answer_all(method: str, request: Any) -> Answer:
     """Grants and renews what is asked for."""
     if method == "BatchRenew":
         return 200, {"outcomes": [{"renewed": grant(r["id"], 60000)} for r in request["renewals"]]}
-    if method == "WatchAllocations":
+    if method == "WatchEvents":
         return 200, [{"end": {}}]
     return 200, grant(request["id"], 60000)
 
@@ -64,7 +64,7 @@ class Forked(ClientTest):
         held, over = threading.Event(), threading.Event()
 
         def hold() -> None:
-            with client._pool._lock, client.renewer._condition, client.retrier.transport.servers._lock:
+            with client._pool._lock, client._renewer._condition, client._retrier.transport.servers._lock:
                 held.set()
                 over.wait(60)
 
@@ -93,8 +93,8 @@ class Forked(ClientTest):
             with lease:
                 pass
             own = client.acquire(AllocateRequest(id="own", claims=REQUEST.claims))
-            told["threads"] = sorted(client.renewer._running)
-            told["renewed"] = [renewed.id for renewed in client.renewer._due]
+            told["threads"] = sorted(client._renewer._running)
+            told["renewed"] = [renewed.id for renewed in client._renewer._due]
             own.check()
             return told
 
@@ -109,12 +109,13 @@ class Forked(ClientTest):
         lease.release()
 
     def test_a_child_that_closes_a_watch_does_not_end_that_of_its_parent(self) -> None:
-        messages = [{"index": "1", "number": "1", "allocation": {"id": "x"}}, {"index": "2", "allocation": {"id": "x"}}]
+        messages = [{"index": "1", "number": "1", "change": {"allocation": {"id": "x"}}},
+                    {"index": "2", "change": {"allocation": {"id": "x"}}}]
 
         def answer(method: str, request: Any) -> Answer:
             return 200, messages if not request.get("afterIndex") else [{"end": {}}]
 
-        watch = self.client([self.start(answer).url]).watch(WatchAllocationsRequest())
+        watch = self.client([self.start(answer).url]).watch(WatchEventsRequest())
         self.assertEqual(next(watch).index, 1)
         self.in_child(watch.close)
         self.assertEqual(next(watch).index, 2)

@@ -66,7 +66,7 @@ export class Acquisition {
       case Mode.UNSPECIFIED:
       case Mode.WAIT:
         this.#request.mode = Mode.WAIT;
-        if (options.timeoutMs !== undefined && this.#request.waitMs === 0n) {
+        if (options.timeoutMs !== undefined && this.#request.waitMs === undefined) {
           this.#request.waitMs = BigInt(Math.round(Math.min(Math.max(options.timeoutMs, 1000), mostWaitMs)));
         }
         break;

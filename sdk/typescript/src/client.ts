@@ -9,8 +9,10 @@ import type { Lease } from "./lease.js";
 import { Renewer } from "./renewer.js";
 import { Servers } from "./servers.js";
 import { ClusterTransport, fetchAnswer, type Send } from "./transport.js";
+import * as admin from "./admin.js";
 import * as v1 from "./v1.js";
-import { watchAllocations, watchChanges, type WatchOptions } from "./watch.js";
+import * as v1beta1 from "./v1beta1.js";
+import { watchEvents, watchChanges, type WatchOptions } from "./watch.js";
 
 export interface ClientOptions {
   /**
@@ -56,27 +58,35 @@ export class Client {
   readonly allocations: ServiceClient<typeof v1.AllocationService>;
   /** Reads and changes the configuration, and reads usage. */
   readonly trees: ServiceClient<typeof v1.TreeService>;
+  /** Shows, restores and parses whole configurations, and lists their history. */
+  readonly configuration: ServiceClient<typeof admin.ConfigurationService>;
+  /** Puts nodes on hold. */
+  readonly cordons: ServiceClient<typeof admin.CordonService>;
+  /** Says who the caller is, and what it may do. */
+  readonly identity: ServiceClient<typeof v1.IdentityService>;
+  /** Tells what happens; watch is the convenient way to follow it. */
+  readonly events: ServiceClient<typeof v1.EventService>;
   /** Lists the items of itemized resources and changes items that are not held. */
   readonly items: ServiceClient<typeof v1.ItemService>;
   /**
    * Shows and changes who may do what. The calls that make tokens are repeated only while it is certain that they were
    * not carried out.
    */
-  readonly access: ServiceClient<typeof v1.AccessService>;
+  readonly access: ServiceClient<typeof admin.AccessService>;
   /** Shows who changed what. */
-  readonly audit: ServiceClient<typeof v1.AuditService>;
+  readonly audit: ServiceClient<typeof admin.AuditService>;
   /** Asks for limits, and decides about such requests. */
-  readonly requests: ServiceClient<typeof v1.LimitRequestService>;
+  readonly requests: ServiceClient<typeof v1beta1.LimitRequestService>;
   /** Configures where the cluster delivers its events. */
-  readonly webhooks: ServiceClient<typeof v1.WebhookService>;
+  readonly webhooks: ServiceClient<typeof v1beta1.WebhookService>;
   /** Reads what happened in the last 24 hours, as recorded by the server that answers. */
-  readonly activity: ServiceClient<typeof v1.ActivityService>;
+  readonly activity: ServiceClient<typeof v1beta1.ActivityService>;
   /** Tells what to read again; watchChanges is the convenient way to use it. */
   readonly changes: ServiceClient<typeof v1.ChangeService>;
   /** Reads the status of the cluster and changes its members. */
-  readonly cluster: ServiceClient<typeof v1.ClusterService>;
+  readonly cluster: ServiceClient<typeof admin.ClusterService>;
   /** Reads diagnostics of servers. */
-  readonly debug: ServiceClient<typeof v1.DebugService>;
+  readonly debug: ServiceClient<typeof admin.DebugService>;
 
   /** For use by this package. */
   readonly servers: Servers;
@@ -128,15 +138,19 @@ export class Client {
     }
     this.allocations = createClient(v1.AllocationService, transport);
     this.trees = createClient(v1.TreeService, transport);
+    this.configuration = createClient(admin.ConfigurationService, transport);
+    this.cordons = createClient(admin.CordonService, transport);
+    this.identity = createClient(v1.IdentityService, transport);
+    this.events = createClient(v1.EventService, transport);
     this.items = createClient(v1.ItemService, transport);
-    this.access = createClient(v1.AccessService, transport);
-    this.audit = createClient(v1.AuditService, transport);
-    this.requests = createClient(v1.LimitRequestService, transport);
-    this.webhooks = createClient(v1.WebhookService, transport);
-    this.activity = createClient(v1.ActivityService, transport);
+    this.access = createClient(admin.AccessService, transport);
+    this.audit = createClient(admin.AuditService, transport);
+    this.requests = createClient(v1beta1.LimitRequestService, transport);
+    this.webhooks = createClient(v1beta1.WebhookService, transport);
+    this.activity = createClient(v1beta1.ActivityService, transport);
     this.changes = createClient(v1.ChangeService, transport);
-    this.cluster = createClient(v1.ClusterService, transport);
-    this.debug = createClient(v1.DebugService, transport);
+    this.cluster = createClient(admin.ClusterService, transport);
+    this.debug = createClient(admin.DebugService, transport);
     this.renewer = new Renewer(this);
   }
 
@@ -172,9 +186,9 @@ export class Client {
    * that answer. Throws an UnavailableError if no server answered for patienceMs.
    */
   watch(
-    request: MessageInitShape<typeof v1.WatchAllocationsRequestSchema> = {}, options: WatchOptions = {},
-  ): AsyncGenerator<v1.WatchAllocationsResponse, void, undefined> {
-    return watchAllocations(this, request, { notice: this.notice, ...options });
+    request: MessageInitShape<typeof v1.WatchEventsRequestSchema> = {}, options: WatchOptions = {},
+  ): AsyncGenerator<v1.WatchEventsResponse, void, undefined> {
+    return watchEvents(this, request, { notice: this.notice, ...options });
   }
 
   /**

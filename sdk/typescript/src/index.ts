@@ -2,6 +2,7 @@
 // and enumerations of the API.
 
 export type { AcquireOptions, Progress } from "./acquire.js";
+export { bytesText, inBytes, inCount, inMilli, maxAmount, milliText } from "./amounts.js";
 export { Client, type ClientOptions } from "./client.js";
 export {
   decisionOf, DeniedError, LeaseLostError, LeaseReleasedError, mayBeDone, problemOf, retryAfterMs, TimedOutError,

@@ -2,7 +2,7 @@
 
 import type { Client } from "./client.js";
 import { sleep } from "./clock.js";
-import { AllocationChange } from "./gen/quorate/v1/allocation_pb.js";
+import { AllocationChangeKind } from "./gen/quorate/v1/event_pb.js";
 import { nameOf, type Lease } from "./lease.js";
 
 /** The TTL above which leases are watched. */
@@ -15,8 +15,8 @@ const restartPauseMs = 1000;
 const refusedPauseMs = 10_000;
 
 const relevant = new Set([
-  AllocationChange.REVOKED, AllocationChange.ENDED, AllocationChange.SHRUNK, AllocationChange.RESIZED,
-  AllocationChange.RESIZE_WAITING, AllocationChange.RESIZE_DROPPED,
+  AllocationChangeKind.REVOKED, AllocationChangeKind.ENDED, AllocationChangeKind.SHRUNK, AllocationChangeKind.RESIZED,
+  AllocationChangeKind.RESIZE_WAITING, AllocationChangeKind.RESIZE_DROPPED,
 ]);
 
 /**
@@ -74,10 +74,11 @@ export class RevocationWatcher {
         ? [...this.#watched.values()].map(({ namespace, id }) => ({ namespace, id }))
         : [];
       try {
-        for await (const change of this.#client.watch({ allocations, afterIndex, afterNumber }, { signal })) {
-          [afterIndex, afterNumber] = [change.index, change.number];
-          const lease = change.allocation && this.#watched.get(nameOf(change.allocation));
-          if (lease && relevant.has(change.change)) {
+        for await (const event of this.#client.watch({ allocations, afterIndex, afterNumber }, { signal })) {
+          [afterIndex, afterNumber] = [event.index, event.number];
+          const change = event.payload.case === "change" ? event.payload.value : undefined;
+          const lease = change?.allocation && this.#watched.get(nameOf(change.allocation));
+          if (lease && relevant.has(change.kind)) {
             this.#renewNow(lease);
           }
         }

@@ -18,7 +18,7 @@ export const longestPauseMs = 1000;
 const growth = 1.5;
 
 /** Methods that would do something else when they are repeated: make another token, or find the secret spent. */
-const unrepeatable = new Set(["Bootstrap", "CreateToken", "RotateToken"].map((m) => "quorate.v1.AccessService." + m));
+const unrepeatable = new Set(["Bootstrap", "CreateToken", "RotateToken"].map((m) => "quorate.admin.v1.AccessService." + m));
 
 /** The pauses between attempts. */
 export class Pauses {

@@ -6,7 +6,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Client } from "./client.js";
 import { now, sleep } from "./clock.js";
 import { GatewayError, isTransient, UnavailableError } from "./errors.js";
-import { WatchAllocationsRequestSchema, type WatchAllocationsResponse } from "./gen/quorate/v1/allocation_pb.js";
+import { WatchEventsRequestSchema, type WatchEventsResponse } from "./gen/quorate/v1/event_pb.js";
 import { WatchChangesRequestSchema, type WatchChangesResponse } from "./gen/quorate/v1/change_pb.js";
 import { Pauses } from "./transport.js";
 
@@ -85,15 +85,15 @@ function isFinal(e: unknown): boolean {
 }
 
 /** The changes of what a request watches after its position, in order, without heartbeats. */
-export async function* watchAllocations(
-  client: Client, input: MessageInitShape<typeof WatchAllocationsRequestSchema>, options: WatchOptions,
-): AsyncGenerator<WatchAllocationsResponse, void, undefined> {
-  const from = clone(WatchAllocationsRequestSchema, create(WatchAllocationsRequestSchema, input));
+export async function* watchEvents(
+  client: Client, input: MessageInitShape<typeof WatchEventsRequestSchema>, options: WatchOptions,
+): AsyncGenerator<WatchEventsResponse, void, undefined> {
+  const from = clone(WatchEventsRequestSchema, create(WatchEventsRequestSchema, input));
   addNamespace(from, client.namespace);
-  const open = (signal: AbortSignal) => client.allocations.watchAllocations(from, { signal });
+  const open = (signal: AbortSignal) => client.events.watchEvents(from, { signal });
   for await (const message of readStreams(client, open, client.patienceMs, options)) {
     // The position moves on when the caller asks for the next change, so that it has seen this one.
-    if (message.allocation || message.crossing || message.revision || message.event) {
+    if (message.payload.case) {
       yield message;
     }
     from.afterIndex = message.index;

@@ -175,7 +175,7 @@ test("a watch survives a stream that is cut off, with the transport of Node over
   server.on("stream", (stream) => {
     stream.respond({ ":status": 200, "content-type": "application/connect+json" });
     streams++;
-    const change = { index: String(streams), allocation: { id: `job-${streams}` } };
+    const change = { index: String(streams), change: { allocation: { id: `job-${streams}` } } };
     stream.end(frame(change)); // as a proxy that has waited long enough: without the message of the end
     stream.resume();
   });
@@ -188,8 +188,8 @@ test("a watch survives a stream that is cut off, with the transport of Node over
   });
   const ending = new AbortController();
   const seen: (string | undefined)[] = [];
-  for await (const change of client.watch({}, { signal: ending.signal })) {
-    seen.push(change.allocation?.id);
+  for await (const event of client.watch({}, { signal: ending.signal })) {
+    seen.push(event.payload.case === "change" ? event.payload.value.allocation?.id : undefined);
     if (seen.length === 3) {
       ending.abort();
     }

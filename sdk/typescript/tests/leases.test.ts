@@ -114,7 +114,7 @@ test("how a lease is lost", async () => {
 test("waiting is reported and polls", () => {
   const answers = [waiting(), waiting(), [200, grant("x", 60_000)] as Answer];
   return withServers([(method) => (method === "Renew" ? [200, renewed("x", 60_000)] : method === "Allocate"
-    ? answers.shift()! : [200, method === "WatchAllocations" ? [] : {}])], {}, async (client, [server]) => {
+    ? answers.shift()! : [200, method === "WatchEvents" ? [] : {}])], {}, async (client, [server]) => {
     const seen: unknown[] = [];
     const lease = await client.acquire(request,
       { timeoutMs: 30_000, progress: (p) => seen.push(p.decision?.explanation) });
@@ -154,7 +154,8 @@ test("what makes no lease", async () => {
 
 test("a watch resumes after the last change", () => {
   const change = (index: number) => ({
-    change: "ALLOCATION_CHANGE_GRANTED", index: String(index), number: 1, allocation: { id: "x" },
+    index: String(index), number: 1,
+    change: { kind: "ALLOCATION_CHANGE_KIND_GRANTED", allocation: { id: "x" } },
   });
   const streams = [[change(5), { index: "6" }], [change(7), { end: { error: { code: "unavailable" } } }], [change(8)]];
   return withServers([() => [200, streams.shift()!]], {}, async (client, [server]) => {

@@ -80,64 +80,68 @@ func (AccessMode) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_access_proto_rawDescGZIP(), []int{0}
 }
 
-// RefusedKind says what a refusal names.
-type RefusedKind int32
+// SubjectKind says what a subject names.
+type SubjectKind int32
 
 const (
 	// Never sent.
-	RefusedKind_REFUSED_KIND_UNSPECIFIED RefusedKind = 0
-	// A token of an account, by its id.
-	RefusedKind_REFUSED_KIND_TOKEN RefusedKind = 1
-	// A user, ISSUER/NAME.
-	RefusedKind_REFUSED_KIND_USER RefusedKind = 2
-	// A certificate, by its SHA-256 in lower-case hexadecimal.
-	RefusedKind_REFUSED_KIND_CERTIFICATE RefusedKind = 3
-	// One JSON Web Token of an issuer, by its claim "jti".
-	RefusedKind_REFUSED_KIND_JTI RefusedKind = 4
+	SubjectKind_SUBJECT_KIND_UNSPECIFIED SubjectKind = 0
+	// One identity of an issuer: ISSUER/NAME.
+	SubjectKind_SUBJECT_KIND_USER SubjectKind = 1
+	// Everyone in a group: ISSUER/NAME, or NAME for a group of accounts.
+	SubjectKind_SUBJECT_KIND_GROUP SubjectKind = 2
+	// One account of the cluster.
+	SubjectKind_SUBJECT_KIND_ACCOUNT SubjectKind = 3
+	// Each caller with an identity.
+	SubjectKind_SUBJECT_KIND_EVERYONE SubjectKind = 4
+	// Each caller without one.
+	SubjectKind_SUBJECT_KIND_ANONYMOUS SubjectKind = 5
 )
 
-// Enum value maps for RefusedKind.
+// Enum value maps for SubjectKind.
 var (
-	RefusedKind_name = map[int32]string{
-		0: "REFUSED_KIND_UNSPECIFIED",
-		1: "REFUSED_KIND_TOKEN",
-		2: "REFUSED_KIND_USER",
-		3: "REFUSED_KIND_CERTIFICATE",
-		4: "REFUSED_KIND_JTI",
+	SubjectKind_name = map[int32]string{
+		0: "SUBJECT_KIND_UNSPECIFIED",
+		1: "SUBJECT_KIND_USER",
+		2: "SUBJECT_KIND_GROUP",
+		3: "SUBJECT_KIND_ACCOUNT",
+		4: "SUBJECT_KIND_EVERYONE",
+		5: "SUBJECT_KIND_ANONYMOUS",
 	}
-	RefusedKind_value = map[string]int32{
-		"REFUSED_KIND_UNSPECIFIED": 0,
-		"REFUSED_KIND_TOKEN":       1,
-		"REFUSED_KIND_USER":        2,
-		"REFUSED_KIND_CERTIFICATE": 3,
-		"REFUSED_KIND_JTI":         4,
+	SubjectKind_value = map[string]int32{
+		"SUBJECT_KIND_UNSPECIFIED": 0,
+		"SUBJECT_KIND_USER":        1,
+		"SUBJECT_KIND_GROUP":       2,
+		"SUBJECT_KIND_ACCOUNT":     3,
+		"SUBJECT_KIND_EVERYONE":    4,
+		"SUBJECT_KIND_ANONYMOUS":   5,
 	}
 )
 
-func (x RefusedKind) Enum() *RefusedKind {
-	p := new(RefusedKind)
+func (x SubjectKind) Enum() *SubjectKind {
+	p := new(SubjectKind)
 	*p = x
 	return p
 }
 
-func (x RefusedKind) String() string {
+func (x SubjectKind) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (RefusedKind) Descriptor() protoreflect.EnumDescriptor {
+func (SubjectKind) Descriptor() protoreflect.EnumDescriptor {
 	return file_quorate_v1_access_proto_enumTypes[1].Descriptor()
 }
 
-func (RefusedKind) Type() protoreflect.EnumType {
+func (SubjectKind) Type() protoreflect.EnumType {
 	return &file_quorate_v1_access_proto_enumTypes[1]
 }
 
-func (x RefusedKind) Number() protoreflect.EnumNumber {
+func (x SubjectKind) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use RefusedKind.Descriptor instead.
-func (RefusedKind) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use SubjectKind.Descriptor instead.
+func (SubjectKind) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_access_proto_rawDescGZIP(), []int{1}
 }
 
@@ -147,8 +151,8 @@ type Binding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of a built-in or custom role.
 	Role string `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
-	// To whom: "user ISSUER/NAME", "group NAME", "account NAME", "everyone" or "anonymous".
-	To []string `protobuf:"bytes,2,rep,name=to,proto3" json:"to,omitempty"`
+	// To whom.
+	Subjects []*Subject `protobuf:"bytes,2,rep,name=subjects,proto3" json:"subjects,omitempty"`
 	// The highest priority of claims. Like unpreemptable and ids it needs a role with the verb hold.
 	MaxPriority int64 `protobuf:"varint,3,opt,name=max_priority,json=maxPriority,proto3" json:"max_priority,omitempty"`
 	// Claims may be unpreemptable.
@@ -198,9 +202,9 @@ func (x *Binding) GetRole() string {
 	return ""
 }
 
-func (x *Binding) GetTo() []string {
+func (x *Binding) GetSubjects() []*Subject {
 	if x != nil {
-		return x.To
+		return x.Subjects
 	}
 	return nil
 }
@@ -233,6 +237,61 @@ func (x *Binding) GetEndsAt() *timestamppb.Timestamp {
 	return nil
 }
 
+// Subject names callers. Names are compared whole.
+type Subject struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the name is.
+	Kind SubjectKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quorate.v1.SubjectKind" json:"kind,omitempty"`
+	// Its name; empty for everyone and anonymous.
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Subject) Reset() {
+	*x = Subject{}
+	mi := &file_quorate_v1_access_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Subject) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Subject) ProtoMessage() {}
+
+func (x *Subject) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_access_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Subject.ProtoReflect.Descriptor instead.
+func (*Subject) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Subject) GetKind() SubjectKind {
+	if x != nil {
+		return x.Kind
+	}
+	return SubjectKind_SUBJECT_KIND_UNSPECIFIED
+}
+
+func (x *Subject) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 // HoldAs says for whom allocations may be held: for everyone, or for users and groups of these names.
 type HoldAs struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -246,7 +305,7 @@ type HoldAs struct {
 
 func (x *HoldAs) Reset() {
 	*x = HoldAs{}
-	mi := &file_quorate_v1_access_proto_msgTypes[1]
+	mi := &file_quorate_v1_access_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -258,7 +317,7 @@ func (x *HoldAs) String() string {
 func (*HoldAs) ProtoMessage() {}
 
 func (x *HoldAs) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[1]
+	mi := &file_quorate_v1_access_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -271,7 +330,7 @@ func (x *HoldAs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldAs.ProtoReflect.Descriptor instead.
 func (*HoldAs) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{1}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *HoldAs) GetAny() bool {
@@ -308,7 +367,7 @@ type AccessSection struct {
 
 func (x *AccessSection) Reset() {
 	*x = AccessSection{}
-	mi := &file_quorate_v1_access_proto_msgTypes[2]
+	mi := &file_quorate_v1_access_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -320,7 +379,7 @@ func (x *AccessSection) String() string {
 func (*AccessSection) ProtoMessage() {}
 
 func (x *AccessSection) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[2]
+	mi := &file_quorate_v1_access_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -333,7 +392,7 @@ func (x *AccessSection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessSection.ProtoReflect.Descriptor instead.
 func (*AccessSection) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{2}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *AccessSection) GetRoles() []*AccessRole {
@@ -387,7 +446,7 @@ type AccessRole struct {
 
 func (x *AccessRole) Reset() {
 	*x = AccessRole{}
-	mi := &file_quorate_v1_access_proto_msgTypes[3]
+	mi := &file_quorate_v1_access_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -399,7 +458,7 @@ func (x *AccessRole) String() string {
 func (*AccessRole) ProtoMessage() {}
 
 func (x *AccessRole) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[3]
+	mi := &file_quorate_v1_access_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -412,7 +471,7 @@ func (x *AccessRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRole.ProtoReflect.Descriptor instead.
 func (*AccessRole) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{3}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AccessRole) GetName() string {
@@ -452,7 +511,7 @@ type Issuer struct {
 	// The claim that names the user.
 	User string `protobuf:"bytes,6,opt,name=user,proto3" json:"user,omitempty"`
 	// What tokens must have beside the audience; at least one rule.
-	Require []*ClaimRule `protobuf:"bytes,7,rep,name=require,proto3" json:"require,omitempty"`
+	ClaimRules []*ClaimRule `protobuf:"bytes,7,rep,name=claim_rules,json=claimRules,proto3" json:"claim_rules,omitempty"`
 	// Groups by claims.
 	Groups []*GroupRule `protobuf:"bytes,8,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Allowed signatures of ES256, EdDSA, PS256 and RS256; empty allows all.
@@ -465,7 +524,7 @@ type Issuer struct {
 
 func (x *Issuer) Reset() {
 	*x = Issuer{}
-	mi := &file_quorate_v1_access_proto_msgTypes[4]
+	mi := &file_quorate_v1_access_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -477,7 +536,7 @@ func (x *Issuer) String() string {
 func (*Issuer) ProtoMessage() {}
 
 func (x *Issuer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[4]
+	mi := &file_quorate_v1_access_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -490,7 +549,7 @@ func (x *Issuer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Issuer.ProtoReflect.Descriptor instead.
 func (*Issuer) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{4}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Issuer) GetName() string {
@@ -535,9 +594,9 @@ func (x *Issuer) GetUser() string {
 	return ""
 }
 
-func (x *Issuer) GetRequire() []*ClaimRule {
+func (x *Issuer) GetClaimRules() []*ClaimRule {
 	if x != nil {
-		return x.Require
+		return x.ClaimRules
 	}
 	return nil
 }
@@ -576,7 +635,7 @@ type ClaimRule struct {
 
 func (x *ClaimRule) Reset() {
 	*x = ClaimRule{}
-	mi := &file_quorate_v1_access_proto_msgTypes[5]
+	mi := &file_quorate_v1_access_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -588,7 +647,7 @@ func (x *ClaimRule) String() string {
 func (*ClaimRule) ProtoMessage() {}
 
 func (x *ClaimRule) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[5]
+	mi := &file_quorate_v1_access_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -601,7 +660,7 @@ func (x *ClaimRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRule.ProtoReflect.Descriptor instead.
 func (*ClaimRule) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{5}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ClaimRule) GetClaim() string {
@@ -624,14 +683,14 @@ type GroupRule struct {
 	// Name of the group behind that of the issuer.
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
 	// The rules.
-	When          []*ClaimRule `protobuf:"bytes,2,rep,name=when,proto3" json:"when,omitempty"`
+	ClaimRules    []*ClaimRule `protobuf:"bytes,2,rep,name=claim_rules,json=claimRules,proto3" json:"claim_rules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GroupRule) Reset() {
 	*x = GroupRule{}
-	mi := &file_quorate_v1_access_proto_msgTypes[6]
+	mi := &file_quorate_v1_access_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -643,7 +702,7 @@ func (x *GroupRule) String() string {
 func (*GroupRule) ProtoMessage() {}
 
 func (x *GroupRule) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[6]
+	mi := &file_quorate_v1_access_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -656,7 +715,7 @@ func (x *GroupRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupRule.ProtoReflect.Descriptor instead.
 func (*GroupRule) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{6}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GroupRule) GetGroup() string {
@@ -666,9 +725,9 @@ func (x *GroupRule) GetGroup() string {
 	return ""
 }
 
-func (x *GroupRule) GetWhen() []*ClaimRule {
+func (x *GroupRule) GetClaimRules() []*ClaimRule {
 	if x != nil {
-		return x.When
+		return x.ClaimRules
 	}
 	return nil
 }
@@ -688,7 +747,7 @@ type CertificateRule struct {
 
 func (x *CertificateRule) Reset() {
 	*x = CertificateRule{}
-	mi := &file_quorate_v1_access_proto_msgTypes[7]
+	mi := &file_quorate_v1_access_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +759,7 @@ func (x *CertificateRule) String() string {
 func (*CertificateRule) ProtoMessage() {}
 
 func (x *CertificateRule) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[7]
+	mi := &file_quorate_v1_access_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +772,7 @@ func (x *CertificateRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CertificateRule.ProtoReflect.Descriptor instead.
 func (*CertificateRule) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{7}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CertificateRule) GetName() string {
@@ -737,179 +796,6 @@ func (x *CertificateRule) GetUser() string {
 	return ""
 }
 
-// Account owns tokens. Its user is account/NAME.
-type Account struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1 to 63 letters, digits and _ . @ + -, beginning with a letter, a digit or _.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Free text for people.
-	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// Its groups, without a slash.
-	Groups []string `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
-	// A disabled account cannot log in.
-	Disabled      bool `protobuf:"varint,4,opt,name=disabled,proto3" json:"disabled,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Account) Reset() {
-	*x = Account{}
-	mi := &file_quorate_v1_access_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Account) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Account) ProtoMessage() {}
-
-func (x *Account) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Account.ProtoReflect.Descriptor instead.
-func (*Account) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *Account) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Account) GetDescription() string {
-	if x != nil {
-		return x.Description
-	}
-	return ""
-}
-
-func (x *Account) GetGroups() []string {
-	if x != nil {
-		return x.Groups
-	}
-	return nil
-}
-
-func (x *Account) GetDisabled() bool {
-	if x != nil {
-		return x.Disabled
-	}
-	return false
-}
-
-// Token is what the cluster knows of a token. Its secret is not kept.
-type Token struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The id, which is not secret.
-	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Its account.
-	Account string `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
-	// Free text for people.
-	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// The verbs that callers with the token may have at most; empty if there is no such bound.
-	Verbs []string `protobuf:"bytes,4,rep,name=verbs,proto3" json:"verbs,omitempty"`
-	// When it was made.
-	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// When it ends.
-	EndsAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
-	// True if it was revoked.
-	Revoked       bool `protobuf:"varint,7,opt,name=revoked,proto3" json:"revoked,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Token) Reset() {
-	*x = Token{}
-	mi := &file_quorate_v1_access_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Token) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Token) ProtoMessage() {}
-
-func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Token.ProtoReflect.Descriptor instead.
-func (*Token) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *Token) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *Token) GetAccount() string {
-	if x != nil {
-		return x.Account
-	}
-	return ""
-}
-
-func (x *Token) GetDescription() string {
-	if x != nil {
-		return x.Description
-	}
-	return ""
-}
-
-func (x *Token) GetVerbs() []string {
-	if x != nil {
-		return x.Verbs
-	}
-	return nil
-}
-
-func (x *Token) GetCreatedAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.CreatedAt
-	}
-	return nil
-}
-
-func (x *Token) GetEndsAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.EndsAt
-	}
-	return nil
-}
-
-func (x *Token) GetRevoked() bool {
-	if x != nil {
-		return x.Revoked
-	}
-	return false
-}
-
 // WhoAmIRequest asks for the caller.
 type WhoAmIRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -921,7 +807,7 @@ type WhoAmIRequest struct {
 
 func (x *WhoAmIRequest) Reset() {
 	*x = WhoAmIRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[10]
+	mi := &file_quorate_v1_access_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -933,7 +819,7 @@ func (x *WhoAmIRequest) String() string {
 func (*WhoAmIRequest) ProtoMessage() {}
 
 func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[10]
+	mi := &file_quorate_v1_access_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -946,7 +832,7 @@ func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmIRequest.ProtoReflect.Descriptor instead.
 func (*WhoAmIRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{10}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WhoAmIRequest) GetRead() *ReadOptions {
@@ -981,7 +867,7 @@ type WhoAmIResponse struct {
 
 func (x *WhoAmIResponse) Reset() {
 	*x = WhoAmIResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[11]
+	mi := &file_quorate_v1_access_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -993,7 +879,7 @@ func (x *WhoAmIResponse) String() string {
 func (*WhoAmIResponse) ProtoMessage() {}
 
 func (x *WhoAmIResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[11]
+	mi := &file_quorate_v1_access_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1006,7 +892,7 @@ func (x *WhoAmIResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmIResponse.ProtoReflect.Descriptor instead.
 func (*WhoAmIResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{11}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WhoAmIResponse) GetUser() string {
@@ -1078,7 +964,7 @@ type CanIRequest struct {
 
 func (x *CanIRequest) Reset() {
 	*x = CanIRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[12]
+	mi := &file_quorate_v1_access_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1090,7 +976,7 @@ func (x *CanIRequest) String() string {
 func (*CanIRequest) ProtoMessage() {}
 
 func (x *CanIRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[12]
+	mi := &file_quorate_v1_access_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1103,7 +989,7 @@ func (x *CanIRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CanIRequest.ProtoReflect.Descriptor instead.
 func (*CanIRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CanIRequest) GetQuestions() []*AccessQuestion {
@@ -1135,7 +1021,7 @@ type AccessQuestion struct {
 
 func (x *AccessQuestion) Reset() {
 	*x = AccessQuestion{}
-	mi := &file_quorate_v1_access_proto_msgTypes[13]
+	mi := &file_quorate_v1_access_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1147,7 +1033,7 @@ func (x *AccessQuestion) String() string {
 func (*AccessQuestion) ProtoMessage() {}
 
 func (x *AccessQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[13]
+	mi := &file_quorate_v1_access_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1160,7 +1046,7 @@ func (x *AccessQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessQuestion.ProtoReflect.Descriptor instead.
 func (*AccessQuestion) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AccessQuestion) GetVerb() string {
@@ -1197,7 +1083,7 @@ type CanIResponse struct {
 
 func (x *CanIResponse) Reset() {
 	*x = CanIResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[14]
+	mi := &file_quorate_v1_access_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +1095,7 @@ func (x *CanIResponse) String() string {
 func (*CanIResponse) ProtoMessage() {}
 
 func (x *CanIResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[14]
+	mi := &file_quorate_v1_access_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1108,7 @@ func (x *CanIResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CanIResponse.ProtoReflect.Descriptor instead.
 func (*CanIResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_access_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CanIResponse) GetAllowed() []bool {
@@ -1239,2007 +1125,24 @@ func (x *CanIResponse) GetRead() *ReadInfo {
 	return nil
 }
 
-// WhoCanRequest asks who has a verb at a place. It needs access.read on the cluster, or bindings.grant at the place.
-type WhoCanRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of a verb.
-	Verb string `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
-	// Where: the tree; empty means the cluster.
-	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node; empty means the root.
-	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,4,opt,name=read,proto3" json:"read,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WhoCanRequest) Reset() {
-	*x = WhoCanRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[15]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WhoCanRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WhoCanRequest) ProtoMessage() {}
-
-func (x *WhoCanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[15]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WhoCanRequest.ProtoReflect.Descriptor instead.
-func (*WhoCanRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{15}
-}
-
-func (x *WhoCanRequest) GetVerb() string {
-	if x != nil {
-		return x.Verb
-	}
-	return ""
-}
-
-func (x *WhoCanRequest) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *WhoCanRequest) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *WhoCanRequest) GetRead() *ReadOptions {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-// WhoCanResponse lists bindings.
-type WhoCanResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The nearest first. Callers without access.read on the cluster do not see bindings on the cluster.
-	Bindings []*PlacedBinding `protobuf:"bytes,1,rep,name=bindings,proto3" json:"bindings,omitempty"`
-	// The log position and consistency of the answer.
-	Read          *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WhoCanResponse) Reset() {
-	*x = WhoCanResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[16]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WhoCanResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WhoCanResponse) ProtoMessage() {}
-
-func (x *WhoCanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[16]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WhoCanResponse.ProtoReflect.Descriptor instead.
-func (*WhoCanResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{16}
-}
-
-func (x *WhoCanResponse) GetBindings() []*PlacedBinding {
-	if x != nil {
-		return x.Bindings
-	}
-	return nil
-}
-
-func (x *WhoCanResponse) GetRead() *ReadInfo {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-// PlacedBinding is a binding and where it stands.
-type PlacedBinding struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tree where it stands; empty for the cluster.
-	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node where it stands; empty for the root.
-	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// The binding.
-	Binding       *Binding `protobuf:"bytes,3,opt,name=binding,proto3" json:"binding,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PlacedBinding) Reset() {
-	*x = PlacedBinding{}
-	mi := &file_quorate_v1_access_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PlacedBinding) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PlacedBinding) ProtoMessage() {}
-
-func (x *PlacedBinding) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PlacedBinding.ProtoReflect.Descriptor instead.
-func (*PlacedBinding) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{17}
-}
-
-func (x *PlacedBinding) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *PlacedBinding) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *PlacedBinding) GetBinding() *Binding {
-	if x != nil {
-		return x.Binding
-	}
-	return nil
-}
-
-// BootstrapRequest shows the secret.
-type BootstrapRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The bootstrap secret.
-	Secret string `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
-	// The account to make; empty means "admin".
-	Account       string `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *BootstrapRequest) Reset() {
-	*x = BootstrapRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *BootstrapRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*BootstrapRequest) ProtoMessage() {}
-
-func (x *BootstrapRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[18]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use BootstrapRequest.ProtoReflect.Descriptor instead.
-func (*BootstrapRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{18}
-}
-
-func (x *BootstrapRequest) GetSecret() string {
-	if x != nil {
-		return x.Secret
-	}
-	return ""
-}
-
-func (x *BootstrapRequest) GetAccount() string {
-	if x != nil {
-		return x.Account
-	}
-	return ""
-}
-
-// BootstrapResponse has the first token.
-type BootstrapResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The token, with its secret. It is shown this once, and ends after 24 hours.
-	Secret string `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
-	// What the cluster knows of it.
-	Token *Token `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
-	// The write.
-	Write         *WriteInfo `protobuf:"bytes,3,opt,name=write,proto3" json:"write,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *BootstrapResponse) Reset() {
-	*x = BootstrapResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[19]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *BootstrapResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*BootstrapResponse) ProtoMessage() {}
-
-func (x *BootstrapResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[19]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use BootstrapResponse.ProtoReflect.Descriptor instead.
-func (*BootstrapResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{19}
-}
-
-func (x *BootstrapResponse) GetSecret() string {
-	if x != nil {
-		return x.Secret
-	}
-	return ""
-}
-
-func (x *BootstrapResponse) GetToken() *Token {
-	if x != nil {
-		return x.Token
-	}
-	return nil
-}
-
-func (x *BootstrapResponse) GetWrite() *WriteInfo {
-	if x != nil {
-		return x.Write
-	}
-	return nil
-}
-
-// CreateAccountRequest adds an account.
-type CreateAccountRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The account.
-	Account *Account `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
-	// The reason, for records.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CreateAccountRequest) Reset() {
-	*x = CreateAccountRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[20]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CreateAccountRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CreateAccountRequest) ProtoMessage() {}
-
-func (x *CreateAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[20]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CreateAccountRequest.ProtoReflect.Descriptor instead.
-func (*CreateAccountRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{20}
-}
-
-func (x *CreateAccountRequest) GetAccount() *Account {
-	if x != nil {
-		return x.Account
-	}
-	return nil
-}
-
-func (x *CreateAccountRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-// CreateAccountResponse confirms it.
-type CreateAccountResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The write.
-	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CreateAccountResponse) Reset() {
-	*x = CreateAccountResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[21]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CreateAccountResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CreateAccountResponse) ProtoMessage() {}
-
-func (x *CreateAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[21]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CreateAccountResponse.ProtoReflect.Descriptor instead.
-func (*CreateAccountResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{21}
-}
-
-func (x *CreateAccountResponse) GetWrite() *WriteInfo {
-	if x != nil {
-		return x.Write
-	}
-	return nil
-}
-
-// UpdateAccountRequest replaces an account.
-type UpdateAccountRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The account.
-	Account *Account `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
-	// The reason, for records.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *UpdateAccountRequest) Reset() {
-	*x = UpdateAccountRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[22]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *UpdateAccountRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*UpdateAccountRequest) ProtoMessage() {}
-
-func (x *UpdateAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[22]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use UpdateAccountRequest.ProtoReflect.Descriptor instead.
-func (*UpdateAccountRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{22}
-}
-
-func (x *UpdateAccountRequest) GetAccount() *Account {
-	if x != nil {
-		return x.Account
-	}
-	return nil
-}
-
-func (x *UpdateAccountRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-// UpdateAccountResponse confirms it.
-type UpdateAccountResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The write.
-	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *UpdateAccountResponse) Reset() {
-	*x = UpdateAccountResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[23]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *UpdateAccountResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*UpdateAccountResponse) ProtoMessage() {}
-
-func (x *UpdateAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[23]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use UpdateAccountResponse.ProtoReflect.Descriptor instead.
-func (*UpdateAccountResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{23}
-}
-
-func (x *UpdateAccountResponse) GetWrite() *WriteInfo {
-	if x != nil {
-		return x.Write
-	}
-	return nil
-}
-
-// DeleteAccountRequest removes an account.
-type DeleteAccountRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The reason, for records.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DeleteAccountRequest) Reset() {
-	*x = DeleteAccountRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[24]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DeleteAccountRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DeleteAccountRequest) ProtoMessage() {}
-
-func (x *DeleteAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[24]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DeleteAccountRequest.ProtoReflect.Descriptor instead.
-func (*DeleteAccountRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{24}
-}
-
-func (x *DeleteAccountRequest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *DeleteAccountRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-// DeleteAccountResponse confirms it.
-type DeleteAccountResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The write.
-	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DeleteAccountResponse) Reset() {
-	*x = DeleteAccountResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[25]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DeleteAccountResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DeleteAccountResponse) ProtoMessage() {}
-
-func (x *DeleteAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[25]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DeleteAccountResponse.ProtoReflect.Descriptor instead.
-func (*DeleteAccountResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{25}
-}
-
-func (x *DeleteAccountResponse) GetWrite() *WriteInfo {
-	if x != nil {
-		return x.Write
-	}
-	return nil
-}
-
-// ListAccountsRequest asks for accounts.
-type ListAccountsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most this many; 0 means 1,000.
-	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the previous page; empty for the first page.
-	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListAccountsRequest) Reset() {
-	*x = ListAccountsRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[26]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListAccountsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListAccountsRequest) ProtoMessage() {}
-
-func (x *ListAccountsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[26]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListAccountsRequest.ProtoReflect.Descriptor instead.
-func (*ListAccountsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{26}
-}
-
-func (x *ListAccountsRequest) GetPageSize() int32 {
-	if x != nil {
-		return x.PageSize
-	}
-	return 0
-}
-
-func (x *ListAccountsRequest) GetPageToken() string {
-	if x != nil {
-		return x.PageToken
-	}
-	return ""
-}
-
-func (x *ListAccountsRequest) GetRead() *ReadOptions {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-// ListAccountsResponse is one page.
-type ListAccountsResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name.
-	Accounts []*Account `protobuf:"bytes,1,rep,name=accounts,proto3" json:"accounts,omitempty"`
-	// Token for the next page; empty on the last one.
-	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// The log position and consistency of the page.
-	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListAccountsResponse) Reset() {
-	*x = ListAccountsResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[27]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListAccountsResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListAccountsResponse) ProtoMessage() {}
-
-func (x *ListAccountsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[27]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListAccountsResponse.ProtoReflect.Descriptor instead.
-func (*ListAccountsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{27}
-}
-
-func (x *ListAccountsResponse) GetAccounts() []*Account {
-	if x != nil {
-		return x.Accounts
-	}
-	return nil
-}
-
-func (x *ListAccountsResponse) GetNextPageToken() string {
-	if x != nil {
-		return x.NextPageToken
-	}
-	return ""
-}
-
-func (x *ListAccountsResponse) GetRead() *ReadInfo {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-// CreateTokenRequest asks for a token.
-type CreateTokenRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The account.
-	Account string `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
-	// Free text for people.
-	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// How long it lives; 0 means 90 days, or the longest life of new tokens if that is shorter.
-	LifeMs int64 `protobuf:"varint,3,opt,name=life_ms,json=lifeMs,proto3" json:"life_ms,omitempty"`
-	// The verbs that callers with the token may have at most; empty if there is no such bound.
-	Verbs []string `protobuf:"bytes,4,rep,name=verbs,proto3" json:"verbs,omitempty"`
-	// The reason, for records.
-	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CreateTokenRequest) Reset() {
-	*x = CreateTokenRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[28]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CreateTokenRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CreateTokenRequest) ProtoMessage() {}
-
-func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[28]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
-func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{28}
-}
-
-func (x *CreateTokenRequest) GetAccount() string {
-	if x != nil {
-		return x.Account
-	}
-	return ""
-}
-
-func (x *CreateTokenRequest) GetDescription() string {
-	if x != nil {
-		return x.Description
-	}
-	return ""
-}
-
-func (x *CreateTokenRequest) GetLifeMs() int64 {
-	if x != nil {
-		return x.LifeMs
-	}
-	return 0
-}
-
-func (x *CreateTokenRequest) GetVerbs() []string {
-	if x != nil {
-		return x.Verbs
-	}
-	return nil
-}
-
-func (x *CreateTokenRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-// CreateTokenResponse has the token.
-type CreateTokenResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The token, with its secret. It is shown this once.
-	Secret string `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
-	// What the cluster knows of it.
-	Token *Token `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
-	// The write.
-	Write         *WriteInfo `protobuf:"bytes,3,opt,name=write,proto3" json:"write,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CreateTokenResponse) Reset() {
-	*x = CreateTokenResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[29]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CreateTokenResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CreateTokenResponse) ProtoMessage() {}
-
-func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[29]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
-func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{29}
-}
-
-func (x *CreateTokenResponse) GetSecret() string {
-	if x != nil {
-		return x.Secret
-	}
-	return ""
-}
-
-func (x *CreateTokenResponse) GetToken() *Token {
-	if x != nil {
-		return x.Token
-	}
-	return nil
-}
-
-func (x *CreateTokenResponse) GetWrite() *WriteInfo {
-	if x != nil {
-		return x.Write
-	}
-	return nil
-}
-
-// RotateTokenRequest replaces a token.
-type RotateTokenRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The id of the old token; empty means that of the call.
-	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// How long the old token stays valid; absent means 24 hours.
-	OverlapMs *int64 `protobuf:"varint,2,opt,name=overlap_ms,json=overlapMs,proto3,oneof" json:"overlap_ms,omitempty"`
-	// How long the new one lives; 0 means the same as for CreateToken.
-	LifeMs int64 `protobuf:"varint,3,opt,name=life_ms,json=lifeMs,proto3" json:"life_ms,omitempty"`
-	// The reason, for records.
-	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RotateTokenRequest) Reset() {
-	*x = RotateTokenRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[30]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RotateTokenRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RotateTokenRequest) ProtoMessage() {}
-
-func (x *RotateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[30]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RotateTokenRequest.ProtoReflect.Descriptor instead.
-func (*RotateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{30}
-}
-
-func (x *RotateTokenRequest) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *RotateTokenRequest) GetOverlapMs() int64 {
-	if x != nil && x.OverlapMs != nil {
-		return *x.OverlapMs
-	}
-	return 0
-}
-
-func (x *RotateTokenRequest) GetLifeMs() int64 {
-	if x != nil {
-		return x.LifeMs
-	}
-	return 0
-}
-
-func (x *RotateTokenRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-// RotateTokenResponse has the new token.
-type RotateTokenResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The token, with its secret. It is shown this once.
-	Secret string `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
-	// What the cluster knows of it.
-	Token *Token `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
-	// The write.
-	Write         *WriteInfo `protobuf:"bytes,3,opt,name=write,proto3" json:"write,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RotateTokenResponse) Reset() {
-	*x = RotateTokenResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[31]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RotateTokenResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RotateTokenResponse) ProtoMessage() {}
-
-func (x *RotateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[31]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RotateTokenResponse.ProtoReflect.Descriptor instead.
-func (*RotateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{31}
-}
-
-func (x *RotateTokenResponse) GetSecret() string {
-	if x != nil {
-		return x.Secret
-	}
-	return ""
-}
-
-func (x *RotateTokenResponse) GetToken() *Token {
-	if x != nil {
-		return x.Token
-	}
-	return nil
-}
-
-func (x *RotateTokenResponse) GetWrite() *WriteInfo {
-	if x != nil {
-		return x.Write
-	}
-	return nil
-}
-
-// RevokeTokenRequest names a token.
-type RevokeTokenRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its id.
-	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The reason, for records.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RevokeTokenRequest) Reset() {
-	*x = RevokeTokenRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[32]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RevokeTokenRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RevokeTokenRequest) ProtoMessage() {}
-
-func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[32]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
-func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{32}
-}
-
-func (x *RevokeTokenRequest) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *RevokeTokenRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-// RevokeTokenResponse confirms it.
-type RevokeTokenResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The write: nothing that came with the token is applied after its index.
-	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RevokeTokenResponse) Reset() {
-	*x = RevokeTokenResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[33]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RevokeTokenResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RevokeTokenResponse) ProtoMessage() {}
-
-func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[33]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
-func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{33}
-}
-
-func (x *RevokeTokenResponse) GetWrite() *WriteInfo {
-	if x != nil {
-		return x.Write
-	}
-	return nil
-}
-
-// ListTokensRequest names an account.
-type ListTokensRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The account.
-	Account string `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
-	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListTokensRequest) Reset() {
-	*x = ListTokensRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[34]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListTokensRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListTokensRequest) ProtoMessage() {}
-
-func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[34]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
-func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{34}
-}
-
-func (x *ListTokensRequest) GetAccount() string {
-	if x != nil {
-		return x.Account
-	}
-	return ""
-}
-
-func (x *ListTokensRequest) GetRead() *ReadOptions {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-// ListTokensResponse lists tokens; there are at most 16.
-type ListTokensResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Oldest first.
-	Tokens []*Token `protobuf:"bytes,1,rep,name=tokens,proto3" json:"tokens,omitempty"`
-	// The log position and consistency of the answer.
-	Read          *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListTokensResponse) Reset() {
-	*x = ListTokensResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[35]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListTokensResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListTokensResponse) ProtoMessage() {}
-
-func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[35]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
-func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{35}
-}
-
-func (x *ListTokensResponse) GetTokens() []*Token {
-	if x != nil {
-		return x.Tokens
-	}
-	return nil
-}
-
-func (x *ListTokensResponse) GetRead() *ReadInfo {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-// RefusedCredential is a credential, or a user, that does not count although it is otherwise valid.
-type RefusedCredential struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// What name is.
-	Kind RefusedKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quorate.v1.RefusedKind" json:"kind,omitempty"`
-	// The issuer of a jti; empty otherwise.
-	Issuer string `protobuf:"bytes,2,opt,name=issuer,proto3" json:"issuer,omitempty"`
-	// What is refused.
-	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// For a user: only credentials that were issued before; absent refuses all.
-	IssueCutoffAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=issue_cutoff_at,json=issueCutoffAt,proto3" json:"issue_cutoff_at,omitempty"`
-	// When the refusal ends; at most ten years ahead.
-	EndsAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
-	// Free text for people.
-	Reason        string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RefusedCredential) Reset() {
-	*x = RefusedCredential{}
-	mi := &file_quorate_v1_access_proto_msgTypes[36]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RefusedCredential) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RefusedCredential) ProtoMessage() {}
-
-func (x *RefusedCredential) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[36]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RefusedCredential.ProtoReflect.Descriptor instead.
-func (*RefusedCredential) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{36}
-}
-
-func (x *RefusedCredential) GetKind() RefusedKind {
-	if x != nil {
-		return x.Kind
-	}
-	return RefusedKind_REFUSED_KIND_UNSPECIFIED
-}
-
-func (x *RefusedCredential) GetIssuer() string {
-	if x != nil {
-		return x.Issuer
-	}
-	return ""
-}
-
-func (x *RefusedCredential) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *RefusedCredential) GetIssueCutoffAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.IssueCutoffAt
-	}
-	return nil
-}
-
-func (x *RefusedCredential) GetEndsAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.EndsAt
-	}
-	return nil
-}
-
-func (x *RefusedCredential) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-// RefuseCredentialRequest adds a refusal, or replaces the one of the same name.
-type RefuseCredentialRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The refusal.
-	Refused       *RefusedCredential `protobuf:"bytes,1,opt,name=refused,proto3" json:"refused,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RefuseCredentialRequest) Reset() {
-	*x = RefuseCredentialRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[37]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RefuseCredentialRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RefuseCredentialRequest) ProtoMessage() {}
-
-func (x *RefuseCredentialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[37]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RefuseCredentialRequest.ProtoReflect.Descriptor instead.
-func (*RefuseCredentialRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{37}
-}
-
-func (x *RefuseCredentialRequest) GetRefused() *RefusedCredential {
-	if x != nil {
-		return x.Refused
-	}
-	return nil
-}
-
-// RefuseCredentialResponse confirms it.
-type RefuseCredentialResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The write: nothing that came with the credential is applied after its index.
-	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RefuseCredentialResponse) Reset() {
-	*x = RefuseCredentialResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[38]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RefuseCredentialResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RefuseCredentialResponse) ProtoMessage() {}
-
-func (x *RefuseCredentialResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[38]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RefuseCredentialResponse.ProtoReflect.Descriptor instead.
-func (*RefuseCredentialResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{38}
-}
-
-func (x *RefuseCredentialResponse) GetWrite() *WriteInfo {
-	if x != nil {
-		return x.Write
-	}
-	return nil
-}
-
-// AllowCredentialRequest names a refusal by its kind, issuer and name.
-type AllowCredentialRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// What was refused.
-	Kind RefusedKind `protobuf:"varint,1,opt,name=kind,proto3,enum=quorate.v1.RefusedKind" json:"kind,omitempty"`
-	// See RefusedCredential.
-	Issuer string `protobuf:"bytes,2,opt,name=issuer,proto3" json:"issuer,omitempty"`
-	// See RefusedCredential.
-	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// The reason, for records.
-	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AllowCredentialRequest) Reset() {
-	*x = AllowCredentialRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[39]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AllowCredentialRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AllowCredentialRequest) ProtoMessage() {}
-
-func (x *AllowCredentialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[39]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AllowCredentialRequest.ProtoReflect.Descriptor instead.
-func (*AllowCredentialRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{39}
-}
-
-func (x *AllowCredentialRequest) GetKind() RefusedKind {
-	if x != nil {
-		return x.Kind
-	}
-	return RefusedKind_REFUSED_KIND_UNSPECIFIED
-}
-
-func (x *AllowCredentialRequest) GetIssuer() string {
-	if x != nil {
-		return x.Issuer
-	}
-	return ""
-}
-
-func (x *AllowCredentialRequest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *AllowCredentialRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-// AllowCredentialResponse confirms it.
-type AllowCredentialResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The write.
-	Write         *WriteInfo `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AllowCredentialResponse) Reset() {
-	*x = AllowCredentialResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[40]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AllowCredentialResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AllowCredentialResponse) ProtoMessage() {}
-
-func (x *AllowCredentialResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[40]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AllowCredentialResponse.ProtoReflect.Descriptor instead.
-func (*AllowCredentialResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{40}
-}
-
-func (x *AllowCredentialResponse) GetWrite() *WriteInfo {
-	if x != nil {
-		return x.Write
-	}
-	return nil
-}
-
-// ListRefusedCredentialsRequest asks for all refusals.
-type ListRefusedCredentialsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,1,opt,name=read,proto3" json:"read,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListRefusedCredentialsRequest) Reset() {
-	*x = ListRefusedCredentialsRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[41]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListRefusedCredentialsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListRefusedCredentialsRequest) ProtoMessage() {}
-
-func (x *ListRefusedCredentialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[41]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListRefusedCredentialsRequest.ProtoReflect.Descriptor instead.
-func (*ListRefusedCredentialsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{41}
-}
-
-func (x *ListRefusedCredentialsRequest) GetRead() *ReadOptions {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-// ListRefusedCredentialsResponse lists them.
-type ListRefusedCredentialsResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// By kind, issuer and name.
-	Refused []*RefusedCredential `protobuf:"bytes,1,rep,name=refused,proto3" json:"refused,omitempty"`
-	// The log position and consistency of the answer.
-	Read          *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListRefusedCredentialsResponse) Reset() {
-	*x = ListRefusedCredentialsResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[42]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListRefusedCredentialsResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListRefusedCredentialsResponse) ProtoMessage() {}
-
-func (x *ListRefusedCredentialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[42]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListRefusedCredentialsResponse.ProtoReflect.Descriptor instead.
-func (*ListRefusedCredentialsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{42}
-}
-
-func (x *ListRefusedCredentialsResponse) GetRefused() []*RefusedCredential {
-	if x != nil {
-		return x.Refused
-	}
-	return nil
-}
-
-func (x *ListRefusedCredentialsResponse) GetRead() *ReadInfo {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-// SetAccessModeRequest sets the mode.
-type SetAccessModeRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The mode.
-	Mode AccessMode `protobuf:"varint,1,opt,name=mode,proto3,enum=quorate.v1.AccessMode" json:"mode,omitempty"`
-	// The reason, for records.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SetAccessModeRequest) Reset() {
-	*x = SetAccessModeRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[43]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SetAccessModeRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SetAccessModeRequest) ProtoMessage() {}
-
-func (x *SetAccessModeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[43]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SetAccessModeRequest.ProtoReflect.Descriptor instead.
-func (*SetAccessModeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{43}
-}
-
-func (x *SetAccessModeRequest) GetMode() AccessMode {
-	if x != nil {
-		return x.Mode
-	}
-	return AccessMode_ACCESS_MODE_UNSPECIFIED
-}
-
-func (x *SetAccessModeRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-// SetAccessModeResponse confirms it.
-type SetAccessModeResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The mode before.
-	Before AccessMode `protobuf:"varint,1,opt,name=before,proto3,enum=quorate.v1.AccessMode" json:"before,omitempty"`
-	// The write.
-	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SetAccessModeResponse) Reset() {
-	*x = SetAccessModeResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[44]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SetAccessModeResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SetAccessModeResponse) ProtoMessage() {}
-
-func (x *SetAccessModeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[44]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SetAccessModeResponse.ProtoReflect.Descriptor instead.
-func (*SetAccessModeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{44}
-}
-
-func (x *SetAccessModeResponse) GetBefore() AccessMode {
-	if x != nil {
-		return x.Before
-	}
-	return AccessMode_ACCESS_MODE_UNSPECIFIED
-}
-
-func (x *SetAccessModeResponse) GetWrite() *WriteInfo {
-	if x != nil {
-		return x.Write
-	}
-	return nil
-}
-
-// GetGuardReportRequest asks for the report.
-type GetGuardReportRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,1,opt,name=read,proto3" json:"read,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GetGuardReportRequest) Reset() {
-	*x = GetGuardReportRequest{}
-	mi := &file_quorate_v1_access_proto_msgTypes[45]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GetGuardReportRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GetGuardReportRequest) ProtoMessage() {}
-
-func (x *GetGuardReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[45]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetGuardReportRequest.ProtoReflect.Descriptor instead.
-func (*GetGuardReportRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{45}
-}
-
-func (x *GetGuardReportRequest) GetRead() *ReadOptions {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-// GetGuardReportResponse is the report.
-type GetGuardReportResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Trees that name admins, sorted. A cluster is not guarded while there are any.
-	TreesWithAdmins []*TreeAdmins `protobuf:"bytes,1,rep,name=trees_with_admins,json=treesWithAdmins,proto3" json:"trees_with_admins,omitempty"`
-	// Allocations and waiting requests without an owner: in a guarded cluster only callers with hold.operate can renew or
-	// release them.
-	UnownedAllocations int64 `protobuf:"varint,2,opt,name=unowned_allocations,json=unownedAllocations,proto3" json:"unowned_allocations,omitempty"`
-	// True if there were too many to count all: there are at least so many.
-	UnownedIsCut bool `protobuf:"varint,3,opt,name=unowned_is_cut,json=unownedIsCut,proto3" json:"unowned_is_cut,omitempty"`
-	// Calls that a guarded cluster would have refused, counted by the server that answers since its start.
-	Refusals []*WouldRefuse `protobuf:"bytes,4,rep,name=refusals,proto3" json:"refusals,omitempty"`
-	// The log position and consistency of the answer.
-	Read          *ReadInfo `protobuf:"bytes,5,opt,name=read,proto3" json:"read,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GetGuardReportResponse) Reset() {
-	*x = GetGuardReportResponse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[46]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GetGuardReportResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GetGuardReportResponse) ProtoMessage() {}
-
-func (x *GetGuardReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[46]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetGuardReportResponse.ProtoReflect.Descriptor instead.
-func (*GetGuardReportResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{46}
-}
-
-func (x *GetGuardReportResponse) GetTreesWithAdmins() []*TreeAdmins {
-	if x != nil {
-		return x.TreesWithAdmins
-	}
-	return nil
-}
-
-func (x *GetGuardReportResponse) GetUnownedAllocations() int64 {
-	if x != nil {
-		return x.UnownedAllocations
-	}
-	return 0
-}
-
-func (x *GetGuardReportResponse) GetUnownedIsCut() bool {
-	if x != nil {
-		return x.UnownedIsCut
-	}
-	return false
-}
-
-func (x *GetGuardReportResponse) GetRefusals() []*WouldRefuse {
-	if x != nil {
-		return x.Refusals
-	}
-	return nil
-}
-
-func (x *GetGuardReportResponse) GetRead() *ReadInfo {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-// TreeAdmins are the admins that a tree names.
-type TreeAdmins struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tree.
-	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
-	// Their names, sorted.
-	Admins        []string `protobuf:"bytes,2,rep,name=admins,proto3" json:"admins,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TreeAdmins) Reset() {
-	*x = TreeAdmins{}
-	mi := &file_quorate_v1_access_proto_msgTypes[47]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TreeAdmins) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TreeAdmins) ProtoMessage() {}
-
-func (x *TreeAdmins) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[47]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TreeAdmins.ProtoReflect.Descriptor instead.
-func (*TreeAdmins) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{47}
-}
-
-func (x *TreeAdmins) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *TreeAdmins) GetAdmins() []string {
-	if x != nil {
-		return x.Admins
-	}
-	return nil
-}
-
-// WouldRefuse counts calls.
-type WouldRefuse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The verb that callers lacked; "none" for calls that lacked an identity.
-	Verb string `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
-	// How many.
-	Calls         int64 `protobuf:"varint,2,opt,name=calls,proto3" json:"calls,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WouldRefuse) Reset() {
-	*x = WouldRefuse{}
-	mi := &file_quorate_v1_access_proto_msgTypes[48]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WouldRefuse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WouldRefuse) ProtoMessage() {}
-
-func (x *WouldRefuse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_access_proto_msgTypes[48]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WouldRefuse.ProtoReflect.Descriptor instead.
-func (*WouldRefuse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_access_proto_rawDescGZIP(), []int{48}
-}
-
-func (x *WouldRefuse) GetVerb() string {
-	if x != nil {
-		return x.Verb
-	}
-	return ""
-}
-
-func (x *WouldRefuse) GetCalls() int64 {
-	if x != nil {
-		return x.Calls
-	}
-	return 0
-}
-
 var File_quorate_v1_access_proto protoreflect.FileDescriptor
 
 const file_quorate_v1_access_proto_rawDesc = "" +
 	"\n" +
 	"\x17quorate/v1/access.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\"\xf8\x01\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\"\x90\x02\n" +
 	"\aBinding\x12\x1d\n" +
-	"\x04role\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04role\x12#\n" +
-	"\x02to\x18\x02 \x03(\tB\x13\xbaH\x10\x92\x01\r\b\x01\x10d\"\ar\x05\x10\x01(\xac\x02R\x02to\x12!\n" +
+	"\x04role\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04role\x12;\n" +
+	"\bsubjects\x18\x02 \x03(\v2\x13.quorate.v1.SubjectB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10dR\bsubjects\x12!\n" +
 	"\fmax_priority\x18\x03 \x01(\x03R\vmaxPriority\x12$\n" +
 	"\runpreemptable\x18\x04 \x01(\bR\runpreemptable\x12+\n" +
 	"\ahold_as\x18\x05 \x01(\v2\x12.quorate.v1.HoldAsR\x06holdAs\x123\n" +
-	"\aends_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\"C\n" +
+	"\aends_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\"`\n" +
+	"\aSubject\x127\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x17.quorate.v1.SubjectKindB\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x1c\n" +
+	"\x04name\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xac\x02R\x04name\"C\n" +
 	"\x06HoldAs\x12\x10\n" +
 	"\x03any\x18\x01 \x01(\bR\x03any\x12'\n" +
 	"\x05names\x18\x02 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10d\"\ar\x05\x10\x01(\x80\x02R\x05names\"\xba\x02\n" +
@@ -3253,7 +1156,7 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"AccessRole\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04name\x12*\n" +
 	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\vdescription\x12(\n" +
-	"\x05verbs\x18\x03 \x03(\tB\x12\xbaH\x0f\x92\x01\f\b\x01\x10@\"\x06r\x04\x10\x01(?R\x05verbs\"\xad\x03\n" +
+	"\x05verbs\x18\x03 \x03(\tB\x12\xbaH\x0f\x92\x01\f\b\x01\x10@\"\x06r\x04\x10\x01(?R\x05verbs\"\xb4\x03\n" +
 	"\x06Issuer\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04name\x12\x1c\n" +
 	"\x03url\x18\x02 \x01(\tB\n" +
@@ -3263,9 +1166,10 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\baudience\x18\x05 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\x02R\baudience\x12\x1e\n" +
 	"\x04user\x18\x06 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01(\x80\x02R\x04user\x12;\n" +
-	"\arequire\x18\a \x03(\v2\x15.quorate.v1.ClaimRuleB\n" +
-	"\xbaH\a\x92\x01\x04\b\x01\x10\x10R\arequire\x127\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\x02R\x04user\x12B\n" +
+	"\vclaim_rules\x18\a \x03(\v2\x15.quorate.v1.ClaimRuleB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10\x10R\n" +
+	"claimRules\x127\n" +
 	"\x06groups\x18\b \x03(\v2\x15.quorate.v1.GroupRuleB\b\xbaH\x05\x92\x01\x02\x10@R\x06groups\x120\n" +
 	"\n" +
 	"algorithms\x18\t \x03(\tB\x10\xbaH\r\x92\x01\n" +
@@ -3277,31 +1181,17 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\tClaimRule\x12 \n" +
 	"\x05claim\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\x02R\x05claim\x12+\n" +
-	"\x06values\x18\x02 \x03(\tB\x13\xbaH\x10\x92\x01\r\b\x01\x10@\"\ar\x05\x10\x01(\x80\x02R\x06values\"d\n" +
+	"\x06values\x18\x02 \x03(\tB\x13\xbaH\x10\x92\x01\r\b\x01\x10@\"\ar\x05\x10\x01(\x80\x02R\x06values\"q\n" +
 	"\tGroupRule\x12 \n" +
 	"\x05group\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01(\x80\x02R\x05group\x125\n" +
-	"\x04when\x18\x02 \x03(\v2\x15.quorate.v1.ClaimRuleB\n" +
-	"\xbaH\a\x92\x01\x04\b\x01\x10\x10R\x04when\"i\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\x02R\x05group\x12B\n" +
+	"\vclaim_rules\x18\x02 \x03(\v2\x15.quorate.v1.ClaimRuleB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10\x10R\n" +
+	"claimRules\"i\n" +
 	"\x0fCertificateRule\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04name\x12\x1a\n" +
 	"\x03dns\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xfd\x01R\x03dns\x12\x1d\n" +
-	"\x04user\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04user\"\x9a\x01\n" +
-	"\aAccount\x12\x1d\n" +
-	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04name\x12*\n" +
-	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\vdescription\x12(\n" +
-	"\x06groups\x18\x03 \x03(\tB\x10\xbaH\r\x92\x01\n" +
-	"\x10@\"\x06r\x04\x10\x01(?R\x06groups\x12\x1a\n" +
-	"\bdisabled\x18\x04 \x01(\bR\bdisabled\"\xf3\x01\n" +
-	"\x05Token\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaccount\x18\x02 \x01(\tR\aaccount\x12 \n" +
-	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\x14\n" +
-	"\x05verbs\x18\x04 \x03(\tR\x05verbs\x129\n" +
-	"\n" +
-	"created_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x123\n" +
-	"\aends_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12\x18\n" +
-	"\arevoked\x18\a \x01(\bR\arevoked\"<\n" +
+	"\x04user\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04user\"<\n" +
 	"\rWhoAmIRequest\x12+\n" +
 	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x9e\x02\n" +
 	"\x0eWhoAmIResponse\x12\x12\n" +
@@ -3323,166 +1213,23 @@ const file_quorate_v1_access_proto_rawDesc = "" +
 	"\x04node\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"R\n" +
 	"\fCanIResponse\x12\x18\n" +
 	"\aallowed\x18\x01 \x03(\bR\aallowed\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\x96\x01\n" +
-	"\rWhoCanRequest\x12\x1d\n" +
-	"\x04verb\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04verb\x12\x1b\n" +
-	"\x04tree\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12+\n" +
-	"\x04read\x18\x04 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"q\n" +
-	"\x0eWhoCanResponse\x125\n" +
-	"\bbindings\x18\x01 \x03(\v2\x19.quorate.v1.PlacedBindingR\bbindings\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"f\n" +
-	"\rPlacedBinding\x12\x12\n" +
-	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\x12-\n" +
-	"\abinding\x18\x03 \x01(\v2\x13.quorate.v1.BindingR\abinding\"Y\n" +
-	"\x10BootstrapRequest\x12\"\n" +
-	"\x06secret\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01(\x80\x01R\x06secret\x12!\n" +
-	"\aaccount\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\aaccount\"\x81\x01\n" +
-	"\x11BootstrapResponse\x12\x16\n" +
-	"\x06secret\x18\x01 \x01(\tR\x06secret\x12'\n" +
-	"\x05token\x18\x02 \x01(\v2\x11.quorate.v1.TokenR\x05token\x12+\n" +
-	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"o\n" +
-	"\x14CreateAccountRequest\x125\n" +
-	"\aaccount\x18\x01 \x01(\v2\x13.quorate.v1.AccountB\x06\xbaH\x03\xc8\x01\x01R\aaccount\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"D\n" +
-	"\x15CreateAccountResponse\x12+\n" +
-	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"o\n" +
-	"\x14UpdateAccountRequest\x125\n" +
-	"\aaccount\x18\x01 \x01(\v2\x13.quorate.v1.AccountB\x06\xbaH\x03\xc8\x01\x01R\aaccount\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"D\n" +
-	"\x15UpdateAccountResponse\x12+\n" +
-	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"W\n" +
-	"\x14DeleteAccountRequest\x12\x1d\n" +
-	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04name\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"D\n" +
-	"\x15DeleteAccountResponse\x12+\n" +
-	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x94\x01\n" +
-	"\x13ListAccountsRequest\x12'\n" +
-	"\tpage_size\x18\x01 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
-	"\n" +
-	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\tpageToken\x12+\n" +
-	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x99\x01\n" +
-	"\x14ListAccountsResponse\x12/\n" +
-	"\baccounts\x18\x01 \x03(\v2\x13.quorate.v1.AccountR\baccounts\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xd8\x01\n" +
-	"\x12CreateTokenRequest\x12#\n" +
-	"\aaccount\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\aaccount\x12*\n" +
-	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\vdescription\x12'\n" +
-	"\alife_ms\x18\x03 \x01(\x03B\x0e\xbaH\v\"\t\x18\x80\x80\xbf߀\x01(\x00R\x06lifeMs\x12&\n" +
-	"\x05verbs\x18\x04 \x03(\tB\x10\xbaH\r\x92\x01\n" +
-	"\x10@\"\x06r\x04\x10\x01(?R\x05verbs\x12 \n" +
-	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"\x83\x01\n" +
-	"\x13CreateTokenResponse\x12\x16\n" +
-	"\x06secret\x18\x01 \x01(\tR\x06secret\x12'\n" +
-	"\x05token\x18\x02 \x01(\v2\x11.quorate.v1.TokenR\x05token\x12+\n" +
-	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xba\x01\n" +
-	"\x12RotateTokenRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02(\rR\x02id\x121\n" +
-	"\n" +
-	"overlap_ms\x18\x02 \x01(\x03B\r\xbaH\n" +
-	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00H\x00R\toverlapMs\x88\x01\x01\x12'\n" +
-	"\alife_ms\x18\x03 \x01(\x03B\x0e\xbaH\v\"\t\x18\x80\x80\xbf߀\x01(\x00R\x06lifeMs\x12 \n" +
-	"\x06reason\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reasonB\r\n" +
-	"\v_overlap_ms\"\x83\x01\n" +
-	"\x13RotateTokenResponse\x12\x16\n" +
-	"\x06secret\x18\x01 \x01(\tR\x06secret\x12'\n" +
-	"\x05token\x18\x02 \x01(\v2\x11.quorate.v1.TokenR\x05token\x12+\n" +
-	"\x05write\x18\x03 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"P\n" +
-	"\x12RevokeTokenRequest\x12\x18\n" +
-	"\x02id\x18\x01 \x01(\tB\b\xbaH\x05r\x03\xa0\x01\rR\x02id\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"B\n" +
-	"\x13RevokeTokenResponse\x12+\n" +
-	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"e\n" +
-	"\x11ListTokensRequest\x12#\n" +
-	"\aaccount\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\aaccount\x12+\n" +
-	"\x04read\x18\x02 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"i\n" +
-	"\x12ListTokensResponse\x12)\n" +
-	"\x06tokens\x18\x01 \x03(\v2\x11.quorate.v1.TokenR\x06tokens\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"\xa8\x02\n" +
-	"\x11RefusedCredential\x127\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x17.quorate.v1.RefusedKindB\n" +
-	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x1f\n" +
-	"\x06issuer\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06issuer\x12\x1e\n" +
-	"\x04name\x18\x03 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01(\x80\x02R\x04name\x12B\n" +
-	"\x0fissue_cutoff_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\rissueCutoffAt\x123\n" +
-	"\aends_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x06endsAt\x12 \n" +
-	"\x06reason\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"Z\n" +
-	"\x17RefuseCredentialRequest\x12?\n" +
-	"\arefused\x18\x01 \x01(\v2\x1d.quorate.v1.RefusedCredentialB\x06\xbaH\x03\xc8\x01\x01R\arefused\"G\n" +
-	"\x18RefuseCredentialResponse\x12+\n" +
-	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xb4\x01\n" +
-	"\x16AllowCredentialRequest\x127\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x17.quorate.v1.RefusedKindB\n" +
-	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x1f\n" +
-	"\x06issuer\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x06issuer\x12\x1e\n" +
-	"\x04name\x18\x03 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01(\x80\x02R\x04name\x12 \n" +
-	"\x06reason\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"F\n" +
-	"\x17AllowCredentialResponse\x12+\n" +
-	"\x05write\x18\x01 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"L\n" +
-	"\x1dListRefusedCredentialsRequest\x12+\n" +
-	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x83\x01\n" +
-	"\x1eListRefusedCredentialsResponse\x127\n" +
-	"\arefused\x18\x01 \x03(\v2\x1d.quorate.v1.RefusedCredentialR\arefused\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"p\n" +
-	"\x14SetAccessModeRequest\x126\n" +
-	"\x04mode\x18\x01 \x01(\x0e2\x16.quorate.v1.AccessModeB\n" +
-	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04mode\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\"t\n" +
-	"\x15SetAccessModeResponse\x12.\n" +
-	"\x06before\x18\x01 \x01(\x0e2\x16.quorate.v1.AccessModeR\x06before\x12+\n" +
-	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"D\n" +
-	"\x15GetGuardReportRequest\x12+\n" +
-	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x92\x02\n" +
-	"\x16GetGuardReportResponse\x12B\n" +
-	"\x11trees_with_admins\x18\x01 \x03(\v2\x16.quorate.v1.TreeAdminsR\x0ftreesWithAdmins\x12/\n" +
-	"\x13unowned_allocations\x18\x02 \x01(\x03R\x12unownedAllocations\x12$\n" +
-	"\x0eunowned_is_cut\x18\x03 \x01(\bR\funownedIsCut\x123\n" +
-	"\brefusals\x18\x04 \x03(\v2\x17.quorate.v1.WouldRefuseR\brefusals\x12(\n" +
-	"\x04read\x18\x05 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\"8\n" +
-	"\n" +
-	"TreeAdmins\x12\x12\n" +
-	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x16\n" +
-	"\x06admins\x18\x02 \x03(\tR\x06admins\"7\n" +
-	"\vWouldRefuse\x12\x12\n" +
-	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x14\n" +
-	"\x05calls\x18\x02 \x01(\x03R\x05calls*r\n" +
+	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read*r\n" +
 	"\n" +
 	"AccessMode\x12\x1b\n" +
 	"\x17ACCESS_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10ACCESS_MODE_OPEN\x10\x01\x12\x18\n" +
 	"\x14ACCESS_MODE_WATCHING\x10\x02\x12\x17\n" +
-	"\x13ACCESS_MODE_GUARDED\x10\x03*\x8e\x01\n" +
-	"\vRefusedKind\x12\x1c\n" +
-	"\x18REFUSED_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
-	"\x12REFUSED_KIND_TOKEN\x10\x01\x12\x15\n" +
-	"\x11REFUSED_KIND_USER\x10\x02\x12\x1c\n" +
-	"\x18REFUSED_KIND_CERTIFICATE\x10\x03\x12\x14\n" +
-	"\x10REFUSED_KIND_JTI\x10\x042\xa6\v\n" +
-	"\rAccessService\x12D\n" +
+	"\x13ACCESS_MODE_GUARDED\x10\x03*\xab\x01\n" +
+	"\vSubjectKind\x12\x1c\n" +
+	"\x18SUBJECT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11SUBJECT_KIND_USER\x10\x01\x12\x16\n" +
+	"\x12SUBJECT_KIND_GROUP\x10\x02\x12\x18\n" +
+	"\x14SUBJECT_KIND_ACCOUNT\x10\x03\x12\x19\n" +
+	"\x15SUBJECT_KIND_EVERYONE\x10\x04\x12\x1a\n" +
+	"\x16SUBJECT_KIND_ANONYMOUS\x10\x052\x97\x01\n" +
+	"\x0fIdentityService\x12D\n" +
 	"\x06WhoAmI\x12\x19.quorate.v1.WhoAmIRequest\x1a\x1a.quorate.v1.WhoAmIResponse\"\x03\x90\x02\x01\x12>\n" +
-	"\x04CanI\x12\x17.quorate.v1.CanIRequest\x1a\x18.quorate.v1.CanIResponse\"\x03\x90\x02\x01\x12D\n" +
-	"\x06WhoCan\x12\x19.quorate.v1.WhoCanRequest\x1a\x1a.quorate.v1.WhoCanResponse\"\x03\x90\x02\x01\x12H\n" +
-	"\tBootstrap\x12\x1c.quorate.v1.BootstrapRequest\x1a\x1d.quorate.v1.BootstrapResponse\x12T\n" +
-	"\rCreateAccount\x12 .quorate.v1.CreateAccountRequest\x1a!.quorate.v1.CreateAccountResponse\x12T\n" +
-	"\rUpdateAccount\x12 .quorate.v1.UpdateAccountRequest\x1a!.quorate.v1.UpdateAccountResponse\x12T\n" +
-	"\rDeleteAccount\x12 .quorate.v1.DeleteAccountRequest\x1a!.quorate.v1.DeleteAccountResponse\x12V\n" +
-	"\fListAccounts\x12\x1f.quorate.v1.ListAccountsRequest\x1a .quorate.v1.ListAccountsResponse\"\x03\x90\x02\x01\x12N\n" +
-	"\vCreateToken\x12\x1e.quorate.v1.CreateTokenRequest\x1a\x1f.quorate.v1.CreateTokenResponse\x12N\n" +
-	"\vRotateToken\x12\x1e.quorate.v1.RotateTokenRequest\x1a\x1f.quorate.v1.RotateTokenResponse\x12N\n" +
-	"\vRevokeToken\x12\x1e.quorate.v1.RevokeTokenRequest\x1a\x1f.quorate.v1.RevokeTokenResponse\x12P\n" +
-	"\n" +
-	"ListTokens\x12\x1d.quorate.v1.ListTokensRequest\x1a\x1e.quorate.v1.ListTokensResponse\"\x03\x90\x02\x01\x12]\n" +
-	"\x10RefuseCredential\x12#.quorate.v1.RefuseCredentialRequest\x1a$.quorate.v1.RefuseCredentialResponse\x12Z\n" +
-	"\x0fAllowCredential\x12\".quorate.v1.AllowCredentialRequest\x1a#.quorate.v1.AllowCredentialResponse\x12t\n" +
-	"\x16ListRefusedCredentials\x12).quorate.v1.ListRefusedCredentialsRequest\x1a*.quorate.v1.ListRefusedCredentialsResponse\"\x03\x90\x02\x01\x12T\n" +
-	"\rSetAccessMode\x12 .quorate.v1.SetAccessModeRequest\x1a!.quorate.v1.SetAccessModeResponse\x12\\\n" +
-	"\x0eGetGuardReport\x12!.quorate.v1.GetGuardReportRequest\x1a\".quorate.v1.GetGuardReportResponse\"\x03\x90\x02\x01B\xa2\x01\n" +
+	"\x04CanI\x12\x17.quorate.v1.CanIRequest\x1a\x18.quorate.v1.CanIResponse\"\x03\x90\x02\x01B\xa2\x01\n" +
 	"\x0ecom.quorate.v1B\vAccessProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -3500,161 +1247,56 @@ func file_quorate_v1_access_proto_rawDescGZIP() []byte {
 }
 
 var file_quorate_v1_access_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorate_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_quorate_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_quorate_v1_access_proto_goTypes = []any{
-	(AccessMode)(0),                        // 0: quorate.v1.AccessMode
-	(RefusedKind)(0),                       // 1: quorate.v1.RefusedKind
-	(*Binding)(nil),                        // 2: quorate.v1.Binding
-	(*HoldAs)(nil),                         // 3: quorate.v1.HoldAs
-	(*AccessSection)(nil),                  // 4: quorate.v1.AccessSection
-	(*AccessRole)(nil),                     // 5: quorate.v1.AccessRole
-	(*Issuer)(nil),                         // 6: quorate.v1.Issuer
-	(*ClaimRule)(nil),                      // 7: quorate.v1.ClaimRule
-	(*GroupRule)(nil),                      // 8: quorate.v1.GroupRule
-	(*CertificateRule)(nil),                // 9: quorate.v1.CertificateRule
-	(*Account)(nil),                        // 10: quorate.v1.Account
-	(*Token)(nil),                          // 11: quorate.v1.Token
-	(*WhoAmIRequest)(nil),                  // 12: quorate.v1.WhoAmIRequest
-	(*WhoAmIResponse)(nil),                 // 13: quorate.v1.WhoAmIResponse
-	(*CanIRequest)(nil),                    // 14: quorate.v1.CanIRequest
-	(*AccessQuestion)(nil),                 // 15: quorate.v1.AccessQuestion
-	(*CanIResponse)(nil),                   // 16: quorate.v1.CanIResponse
-	(*WhoCanRequest)(nil),                  // 17: quorate.v1.WhoCanRequest
-	(*WhoCanResponse)(nil),                 // 18: quorate.v1.WhoCanResponse
-	(*PlacedBinding)(nil),                  // 19: quorate.v1.PlacedBinding
-	(*BootstrapRequest)(nil),               // 20: quorate.v1.BootstrapRequest
-	(*BootstrapResponse)(nil),              // 21: quorate.v1.BootstrapResponse
-	(*CreateAccountRequest)(nil),           // 22: quorate.v1.CreateAccountRequest
-	(*CreateAccountResponse)(nil),          // 23: quorate.v1.CreateAccountResponse
-	(*UpdateAccountRequest)(nil),           // 24: quorate.v1.UpdateAccountRequest
-	(*UpdateAccountResponse)(nil),          // 25: quorate.v1.UpdateAccountResponse
-	(*DeleteAccountRequest)(nil),           // 26: quorate.v1.DeleteAccountRequest
-	(*DeleteAccountResponse)(nil),          // 27: quorate.v1.DeleteAccountResponse
-	(*ListAccountsRequest)(nil),            // 28: quorate.v1.ListAccountsRequest
-	(*ListAccountsResponse)(nil),           // 29: quorate.v1.ListAccountsResponse
-	(*CreateTokenRequest)(nil),             // 30: quorate.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),            // 31: quorate.v1.CreateTokenResponse
-	(*RotateTokenRequest)(nil),             // 32: quorate.v1.RotateTokenRequest
-	(*RotateTokenResponse)(nil),            // 33: quorate.v1.RotateTokenResponse
-	(*RevokeTokenRequest)(nil),             // 34: quorate.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),            // 35: quorate.v1.RevokeTokenResponse
-	(*ListTokensRequest)(nil),              // 36: quorate.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),             // 37: quorate.v1.ListTokensResponse
-	(*RefusedCredential)(nil),              // 38: quorate.v1.RefusedCredential
-	(*RefuseCredentialRequest)(nil),        // 39: quorate.v1.RefuseCredentialRequest
-	(*RefuseCredentialResponse)(nil),       // 40: quorate.v1.RefuseCredentialResponse
-	(*AllowCredentialRequest)(nil),         // 41: quorate.v1.AllowCredentialRequest
-	(*AllowCredentialResponse)(nil),        // 42: quorate.v1.AllowCredentialResponse
-	(*ListRefusedCredentialsRequest)(nil),  // 43: quorate.v1.ListRefusedCredentialsRequest
-	(*ListRefusedCredentialsResponse)(nil), // 44: quorate.v1.ListRefusedCredentialsResponse
-	(*SetAccessModeRequest)(nil),           // 45: quorate.v1.SetAccessModeRequest
-	(*SetAccessModeResponse)(nil),          // 46: quorate.v1.SetAccessModeResponse
-	(*GetGuardReportRequest)(nil),          // 47: quorate.v1.GetGuardReportRequest
-	(*GetGuardReportResponse)(nil),         // 48: quorate.v1.GetGuardReportResponse
-	(*TreeAdmins)(nil),                     // 49: quorate.v1.TreeAdmins
-	(*WouldRefuse)(nil),                    // 50: quorate.v1.WouldRefuse
-	(*timestamppb.Timestamp)(nil),          // 51: google.protobuf.Timestamp
-	(*ReadOptions)(nil),                    // 52: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                       // 53: quorate.v1.ReadInfo
-	(*WriteInfo)(nil),                      // 54: quorate.v1.WriteInfo
+	(AccessMode)(0),               // 0: quorate.v1.AccessMode
+	(SubjectKind)(0),              // 1: quorate.v1.SubjectKind
+	(*Binding)(nil),               // 2: quorate.v1.Binding
+	(*Subject)(nil),               // 3: quorate.v1.Subject
+	(*HoldAs)(nil),                // 4: quorate.v1.HoldAs
+	(*AccessSection)(nil),         // 5: quorate.v1.AccessSection
+	(*AccessRole)(nil),            // 6: quorate.v1.AccessRole
+	(*Issuer)(nil),                // 7: quorate.v1.Issuer
+	(*ClaimRule)(nil),             // 8: quorate.v1.ClaimRule
+	(*GroupRule)(nil),             // 9: quorate.v1.GroupRule
+	(*CertificateRule)(nil),       // 10: quorate.v1.CertificateRule
+	(*WhoAmIRequest)(nil),         // 11: quorate.v1.WhoAmIRequest
+	(*WhoAmIResponse)(nil),        // 12: quorate.v1.WhoAmIResponse
+	(*CanIRequest)(nil),           // 13: quorate.v1.CanIRequest
+	(*AccessQuestion)(nil),        // 14: quorate.v1.AccessQuestion
+	(*CanIResponse)(nil),          // 15: quorate.v1.CanIResponse
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*ReadOptions)(nil),           // 17: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),              // 18: quorate.v1.ReadInfo
 }
 var file_quorate_v1_access_proto_depIdxs = []int32{
-	3,  // 0: quorate.v1.Binding.hold_as:type_name -> quorate.v1.HoldAs
-	51, // 1: quorate.v1.Binding.ends_at:type_name -> google.protobuf.Timestamp
-	5,  // 2: quorate.v1.AccessSection.roles:type_name -> quorate.v1.AccessRole
-	6,  // 3: quorate.v1.AccessSection.issuers:type_name -> quorate.v1.Issuer
-	9,  // 4: quorate.v1.AccessSection.certificates:type_name -> quorate.v1.CertificateRule
-	2,  // 5: quorate.v1.AccessSection.bindings:type_name -> quorate.v1.Binding
-	7,  // 6: quorate.v1.Issuer.require:type_name -> quorate.v1.ClaimRule
-	8,  // 7: quorate.v1.Issuer.groups:type_name -> quorate.v1.GroupRule
-	7,  // 8: quorate.v1.GroupRule.when:type_name -> quorate.v1.ClaimRule
-	51, // 9: quorate.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	51, // 10: quorate.v1.Token.ends_at:type_name -> google.protobuf.Timestamp
-	52, // 11: quorate.v1.WhoAmIRequest.read:type_name -> quorate.v1.ReadOptions
+	3,  // 0: quorate.v1.Binding.subjects:type_name -> quorate.v1.Subject
+	4,  // 1: quorate.v1.Binding.hold_as:type_name -> quorate.v1.HoldAs
+	16, // 2: quorate.v1.Binding.ends_at:type_name -> google.protobuf.Timestamp
+	1,  // 3: quorate.v1.Subject.kind:type_name -> quorate.v1.SubjectKind
+	6,  // 4: quorate.v1.AccessSection.roles:type_name -> quorate.v1.AccessRole
+	7,  // 5: quorate.v1.AccessSection.issuers:type_name -> quorate.v1.Issuer
+	10, // 6: quorate.v1.AccessSection.certificates:type_name -> quorate.v1.CertificateRule
+	2,  // 7: quorate.v1.AccessSection.bindings:type_name -> quorate.v1.Binding
+	8,  // 8: quorate.v1.Issuer.claim_rules:type_name -> quorate.v1.ClaimRule
+	9,  // 9: quorate.v1.Issuer.groups:type_name -> quorate.v1.GroupRule
+	8,  // 10: quorate.v1.GroupRule.claim_rules:type_name -> quorate.v1.ClaimRule
+	17, // 11: quorate.v1.WhoAmIRequest.read:type_name -> quorate.v1.ReadOptions
 	0,  // 12: quorate.v1.WhoAmIResponse.mode:type_name -> quorate.v1.AccessMode
-	51, // 13: quorate.v1.WhoAmIResponse.ends_at:type_name -> google.protobuf.Timestamp
-	53, // 14: quorate.v1.WhoAmIResponse.read:type_name -> quorate.v1.ReadInfo
-	15, // 15: quorate.v1.CanIRequest.questions:type_name -> quorate.v1.AccessQuestion
-	52, // 16: quorate.v1.CanIRequest.read:type_name -> quorate.v1.ReadOptions
-	53, // 17: quorate.v1.CanIResponse.read:type_name -> quorate.v1.ReadInfo
-	52, // 18: quorate.v1.WhoCanRequest.read:type_name -> quorate.v1.ReadOptions
-	19, // 19: quorate.v1.WhoCanResponse.bindings:type_name -> quorate.v1.PlacedBinding
-	53, // 20: quorate.v1.WhoCanResponse.read:type_name -> quorate.v1.ReadInfo
-	2,  // 21: quorate.v1.PlacedBinding.binding:type_name -> quorate.v1.Binding
-	11, // 22: quorate.v1.BootstrapResponse.token:type_name -> quorate.v1.Token
-	54, // 23: quorate.v1.BootstrapResponse.write:type_name -> quorate.v1.WriteInfo
-	10, // 24: quorate.v1.CreateAccountRequest.account:type_name -> quorate.v1.Account
-	54, // 25: quorate.v1.CreateAccountResponse.write:type_name -> quorate.v1.WriteInfo
-	10, // 26: quorate.v1.UpdateAccountRequest.account:type_name -> quorate.v1.Account
-	54, // 27: quorate.v1.UpdateAccountResponse.write:type_name -> quorate.v1.WriteInfo
-	54, // 28: quorate.v1.DeleteAccountResponse.write:type_name -> quorate.v1.WriteInfo
-	52, // 29: quorate.v1.ListAccountsRequest.read:type_name -> quorate.v1.ReadOptions
-	10, // 30: quorate.v1.ListAccountsResponse.accounts:type_name -> quorate.v1.Account
-	53, // 31: quorate.v1.ListAccountsResponse.read:type_name -> quorate.v1.ReadInfo
-	11, // 32: quorate.v1.CreateTokenResponse.token:type_name -> quorate.v1.Token
-	54, // 33: quorate.v1.CreateTokenResponse.write:type_name -> quorate.v1.WriteInfo
-	11, // 34: quorate.v1.RotateTokenResponse.token:type_name -> quorate.v1.Token
-	54, // 35: quorate.v1.RotateTokenResponse.write:type_name -> quorate.v1.WriteInfo
-	54, // 36: quorate.v1.RevokeTokenResponse.write:type_name -> quorate.v1.WriteInfo
-	52, // 37: quorate.v1.ListTokensRequest.read:type_name -> quorate.v1.ReadOptions
-	11, // 38: quorate.v1.ListTokensResponse.tokens:type_name -> quorate.v1.Token
-	53, // 39: quorate.v1.ListTokensResponse.read:type_name -> quorate.v1.ReadInfo
-	1,  // 40: quorate.v1.RefusedCredential.kind:type_name -> quorate.v1.RefusedKind
-	51, // 41: quorate.v1.RefusedCredential.issue_cutoff_at:type_name -> google.protobuf.Timestamp
-	51, // 42: quorate.v1.RefusedCredential.ends_at:type_name -> google.protobuf.Timestamp
-	38, // 43: quorate.v1.RefuseCredentialRequest.refused:type_name -> quorate.v1.RefusedCredential
-	54, // 44: quorate.v1.RefuseCredentialResponse.write:type_name -> quorate.v1.WriteInfo
-	1,  // 45: quorate.v1.AllowCredentialRequest.kind:type_name -> quorate.v1.RefusedKind
-	54, // 46: quorate.v1.AllowCredentialResponse.write:type_name -> quorate.v1.WriteInfo
-	52, // 47: quorate.v1.ListRefusedCredentialsRequest.read:type_name -> quorate.v1.ReadOptions
-	38, // 48: quorate.v1.ListRefusedCredentialsResponse.refused:type_name -> quorate.v1.RefusedCredential
-	53, // 49: quorate.v1.ListRefusedCredentialsResponse.read:type_name -> quorate.v1.ReadInfo
-	0,  // 50: quorate.v1.SetAccessModeRequest.mode:type_name -> quorate.v1.AccessMode
-	0,  // 51: quorate.v1.SetAccessModeResponse.before:type_name -> quorate.v1.AccessMode
-	54, // 52: quorate.v1.SetAccessModeResponse.write:type_name -> quorate.v1.WriteInfo
-	52, // 53: quorate.v1.GetGuardReportRequest.read:type_name -> quorate.v1.ReadOptions
-	49, // 54: quorate.v1.GetGuardReportResponse.trees_with_admins:type_name -> quorate.v1.TreeAdmins
-	50, // 55: quorate.v1.GetGuardReportResponse.refusals:type_name -> quorate.v1.WouldRefuse
-	53, // 56: quorate.v1.GetGuardReportResponse.read:type_name -> quorate.v1.ReadInfo
-	12, // 57: quorate.v1.AccessService.WhoAmI:input_type -> quorate.v1.WhoAmIRequest
-	14, // 58: quorate.v1.AccessService.CanI:input_type -> quorate.v1.CanIRequest
-	17, // 59: quorate.v1.AccessService.WhoCan:input_type -> quorate.v1.WhoCanRequest
-	20, // 60: quorate.v1.AccessService.Bootstrap:input_type -> quorate.v1.BootstrapRequest
-	22, // 61: quorate.v1.AccessService.CreateAccount:input_type -> quorate.v1.CreateAccountRequest
-	24, // 62: quorate.v1.AccessService.UpdateAccount:input_type -> quorate.v1.UpdateAccountRequest
-	26, // 63: quorate.v1.AccessService.DeleteAccount:input_type -> quorate.v1.DeleteAccountRequest
-	28, // 64: quorate.v1.AccessService.ListAccounts:input_type -> quorate.v1.ListAccountsRequest
-	30, // 65: quorate.v1.AccessService.CreateToken:input_type -> quorate.v1.CreateTokenRequest
-	32, // 66: quorate.v1.AccessService.RotateToken:input_type -> quorate.v1.RotateTokenRequest
-	34, // 67: quorate.v1.AccessService.RevokeToken:input_type -> quorate.v1.RevokeTokenRequest
-	36, // 68: quorate.v1.AccessService.ListTokens:input_type -> quorate.v1.ListTokensRequest
-	39, // 69: quorate.v1.AccessService.RefuseCredential:input_type -> quorate.v1.RefuseCredentialRequest
-	41, // 70: quorate.v1.AccessService.AllowCredential:input_type -> quorate.v1.AllowCredentialRequest
-	43, // 71: quorate.v1.AccessService.ListRefusedCredentials:input_type -> quorate.v1.ListRefusedCredentialsRequest
-	45, // 72: quorate.v1.AccessService.SetAccessMode:input_type -> quorate.v1.SetAccessModeRequest
-	47, // 73: quorate.v1.AccessService.GetGuardReport:input_type -> quorate.v1.GetGuardReportRequest
-	13, // 74: quorate.v1.AccessService.WhoAmI:output_type -> quorate.v1.WhoAmIResponse
-	16, // 75: quorate.v1.AccessService.CanI:output_type -> quorate.v1.CanIResponse
-	18, // 76: quorate.v1.AccessService.WhoCan:output_type -> quorate.v1.WhoCanResponse
-	21, // 77: quorate.v1.AccessService.Bootstrap:output_type -> quorate.v1.BootstrapResponse
-	23, // 78: quorate.v1.AccessService.CreateAccount:output_type -> quorate.v1.CreateAccountResponse
-	25, // 79: quorate.v1.AccessService.UpdateAccount:output_type -> quorate.v1.UpdateAccountResponse
-	27, // 80: quorate.v1.AccessService.DeleteAccount:output_type -> quorate.v1.DeleteAccountResponse
-	29, // 81: quorate.v1.AccessService.ListAccounts:output_type -> quorate.v1.ListAccountsResponse
-	31, // 82: quorate.v1.AccessService.CreateToken:output_type -> quorate.v1.CreateTokenResponse
-	33, // 83: quorate.v1.AccessService.RotateToken:output_type -> quorate.v1.RotateTokenResponse
-	35, // 84: quorate.v1.AccessService.RevokeToken:output_type -> quorate.v1.RevokeTokenResponse
-	37, // 85: quorate.v1.AccessService.ListTokens:output_type -> quorate.v1.ListTokensResponse
-	40, // 86: quorate.v1.AccessService.RefuseCredential:output_type -> quorate.v1.RefuseCredentialResponse
-	42, // 87: quorate.v1.AccessService.AllowCredential:output_type -> quorate.v1.AllowCredentialResponse
-	44, // 88: quorate.v1.AccessService.ListRefusedCredentials:output_type -> quorate.v1.ListRefusedCredentialsResponse
-	46, // 89: quorate.v1.AccessService.SetAccessMode:output_type -> quorate.v1.SetAccessModeResponse
-	48, // 90: quorate.v1.AccessService.GetGuardReport:output_type -> quorate.v1.GetGuardReportResponse
-	74, // [74:91] is the sub-list for method output_type
-	57, // [57:74] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	16, // 13: quorate.v1.WhoAmIResponse.ends_at:type_name -> google.protobuf.Timestamp
+	18, // 14: quorate.v1.WhoAmIResponse.read:type_name -> quorate.v1.ReadInfo
+	14, // 15: quorate.v1.CanIRequest.questions:type_name -> quorate.v1.AccessQuestion
+	17, // 16: quorate.v1.CanIRequest.read:type_name -> quorate.v1.ReadOptions
+	18, // 17: quorate.v1.CanIResponse.read:type_name -> quorate.v1.ReadInfo
+	11, // 18: quorate.v1.IdentityService.WhoAmI:input_type -> quorate.v1.WhoAmIRequest
+	13, // 19: quorate.v1.IdentityService.CanI:input_type -> quorate.v1.CanIRequest
+	12, // 20: quorate.v1.IdentityService.WhoAmI:output_type -> quorate.v1.WhoAmIResponse
+	15, // 21: quorate.v1.IdentityService.CanI:output_type -> quorate.v1.CanIResponse
+	20, // [20:22] is the sub-list for method output_type
+	18, // [18:20] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_access_proto_init() }
@@ -3663,14 +1305,13 @@ func file_quorate_v1_access_proto_init() {
 		return
 	}
 	file_quorate_v1_common_proto_init()
-	file_quorate_v1_access_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_access_proto_rawDesc), len(file_quorate_v1_access_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   49,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -89,7 +89,7 @@ func (Mode) EnumDescriptor() ([]byte, []int) {
 type AllocationState int32
 
 const (
-	// In filters: held.
+	// Left out: in the filter of a list, every state that it has.
 	AllocationState_ALLOCATION_STATE_UNSPECIFIED AllocationState = 0
 	// Counts against its limits.
 	AllocationState_ALLOCATION_STATE_HELD AllocationState = 1
@@ -164,262 +164,6 @@ func (x AllocationState) Number() protoreflect.EnumNumber {
 // Deprecated: Use AllocationState.Descriptor instead.
 func (AllocationState) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{1}
-}
-
-// WatchTopic is what can be watched.
-type WatchTopic int32
-
-const (
-	// Not used.
-	WatchTopic_WATCH_TOPIC_UNSPECIFIED WatchTopic = 0
-	// Changes of allocations.
-	WatchTopic_WATCH_TOPIC_ALLOCATIONS WatchTopic = 1
-	// Thresholds of limits that are crossed and cleared, where the caller may read usage.
-	WatchTopic_WATCH_TOPIC_THRESHOLDS WatchTopic = 2
-	// Changes of the configuration, where the caller may read it.
-	WatchTopic_WATCH_TOPIC_CONFIGURATION WatchTopic = 3
-	// What happens to nodes: scheduled limits that are made, begin, end soon, have ended or skip windows, where the caller
-	// may read the configuration, and drained nodes, where it may read usage.
-	WatchTopic_WATCH_TOPIC_NODES WatchTopic = 4
-)
-
-// Enum value maps for WatchTopic.
-var (
-	WatchTopic_name = map[int32]string{
-		0: "WATCH_TOPIC_UNSPECIFIED",
-		1: "WATCH_TOPIC_ALLOCATIONS",
-		2: "WATCH_TOPIC_THRESHOLDS",
-		3: "WATCH_TOPIC_CONFIGURATION",
-		4: "WATCH_TOPIC_NODES",
-	}
-	WatchTopic_value = map[string]int32{
-		"WATCH_TOPIC_UNSPECIFIED":   0,
-		"WATCH_TOPIC_ALLOCATIONS":   1,
-		"WATCH_TOPIC_THRESHOLDS":    2,
-		"WATCH_TOPIC_CONFIGURATION": 3,
-		"WATCH_TOPIC_NODES":         4,
-	}
-)
-
-func (x WatchTopic) Enum() *WatchTopic {
-	p := new(WatchTopic)
-	*p = x
-	return p
-}
-
-func (x WatchTopic) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (WatchTopic) Descriptor() protoreflect.EnumDescriptor {
-	return file_quorate_v1_allocation_proto_enumTypes[2].Descriptor()
-}
-
-func (WatchTopic) Type() protoreflect.EnumType {
-	return &file_quorate_v1_allocation_proto_enumTypes[2]
-}
-
-func (x WatchTopic) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use WatchTopic.Descriptor instead.
-func (WatchTopic) EnumDescriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{2}
-}
-
-// AllocationChange is a kind of change of state of an allocation.
-type AllocationChange int32
-
-const (
-	// A heartbeat without an allocation.
-	AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED AllocationChange = 0
-	// It was put into the queue.
-	AllocationChange_ALLOCATION_CHANGE_WAITING AllocationChange = 1
-	// It was granted: held or reserved.
-	AllocationChange_ALLOCATION_CHANGE_GRANTED AllocationChange = 2
-	// A reservation was confirmed.
-	AllocationChange_ALLOCATION_CHANGE_CONFIRMED AllocationChange = 3
-	// A lease was revoked; it ends soon.
-	AllocationChange_ALLOCATION_CHANGE_REVOKED AllocationChange = 4
-	// It has ended; its state says how.
-	AllocationChange_ALLOCATION_CHANGE_ENDED AllocationChange = 5
-	// A preempted allocation is held again, because the reservation that had preempted it has ended.
-	AllocationChange_ALLOCATION_CHANGE_RESTORED AllocationChange = 6
-	// Some of its items were returned; it still holds the others.
-	AllocationChange_ALLOCATION_CHANGE_SHRUNK AllocationChange = 7
-	// Its claims have changed by Resize, Transfer or Split.
-	AllocationChange_ALLOCATION_CHANGE_RESIZED AllocationChange = 8
-	// A resize of it waits in the queue.
-	AllocationChange_ALLOCATION_CHANGE_RESIZE_WAITING AllocationChange = 9
-	// A resize that waited has ended and was not carried out.
-	AllocationChange_ALLOCATION_CHANGE_RESIZE_DROPPED AllocationChange = 10
-)
-
-// Enum value maps for AllocationChange.
-var (
-	AllocationChange_name = map[int32]string{
-		0:  "ALLOCATION_CHANGE_UNSPECIFIED",
-		1:  "ALLOCATION_CHANGE_WAITING",
-		2:  "ALLOCATION_CHANGE_GRANTED",
-		3:  "ALLOCATION_CHANGE_CONFIRMED",
-		4:  "ALLOCATION_CHANGE_REVOKED",
-		5:  "ALLOCATION_CHANGE_ENDED",
-		6:  "ALLOCATION_CHANGE_RESTORED",
-		7:  "ALLOCATION_CHANGE_SHRUNK",
-		8:  "ALLOCATION_CHANGE_RESIZED",
-		9:  "ALLOCATION_CHANGE_RESIZE_WAITING",
-		10: "ALLOCATION_CHANGE_RESIZE_DROPPED",
-	}
-	AllocationChange_value = map[string]int32{
-		"ALLOCATION_CHANGE_UNSPECIFIED":    0,
-		"ALLOCATION_CHANGE_WAITING":        1,
-		"ALLOCATION_CHANGE_GRANTED":        2,
-		"ALLOCATION_CHANGE_CONFIRMED":      3,
-		"ALLOCATION_CHANGE_REVOKED":        4,
-		"ALLOCATION_CHANGE_ENDED":          5,
-		"ALLOCATION_CHANGE_RESTORED":       6,
-		"ALLOCATION_CHANGE_SHRUNK":         7,
-		"ALLOCATION_CHANGE_RESIZED":        8,
-		"ALLOCATION_CHANGE_RESIZE_WAITING": 9,
-		"ALLOCATION_CHANGE_RESIZE_DROPPED": 10,
-	}
-)
-
-func (x AllocationChange) Enum() *AllocationChange {
-	p := new(AllocationChange)
-	*p = x
-	return p
-}
-
-func (x AllocationChange) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (AllocationChange) Descriptor() protoreflect.EnumDescriptor {
-	return file_quorate_v1_allocation_proto_enumTypes[3].Descriptor()
-}
-
-func (AllocationChange) Type() protoreflect.EnumType {
-	return &file_quorate_v1_allocation_proto_enumTypes[3]
-}
-
-func (x AllocationChange) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use AllocationChange.Descriptor instead.
-func (AllocationChange) EnumDescriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{3}
-}
-
-// EventKind is the kind of an event.
-type EventKind int32
-
-const (
-	// In filters: any.
-	EventKind_EVENT_KIND_UNSPECIFIED EventKind = 0
-	// A request was denied.
-	EventKind_EVENT_KIND_DENIED EventKind = 1
-	// An allocation was preempted.
-	EventKind_EVENT_KIND_PREEMPTED EventKind = 2
-	// A reservation or a lease expired.
-	EventKind_EVENT_KIND_EXPIRED EventKind = 3
-	// A preempted allocation holds again, because the reservation that preempted it was not confirmed.
-	EventKind_EVENT_KIND_RESTORED EventKind = 4
-	// A lease was revoked: it ends soon.
-	EventKind_EVENT_KIND_REVOKED EventKind = 5
-	// A request left the queue: its deadline passed, or its caller did not repeat or renew it.
-	EventKind_EVENT_KIND_DROPPED EventKind = 6
-	// The use of a limit has reached a threshold.
-	EventKind_EVENT_KIND_CROSSED EventKind = 7
-	// The use has fallen below a threshold by its margin, or the threshold is gone.
-	EventKind_EVENT_KIND_CLEARED EventKind = 8
-	// Nothing is held any more at a node that is being drained, and below it.
-	EventKind_EVENT_KIND_DRAINED EventKind = 9
-	// A webhook could not deliver for too long; the id is its name. Only callers with audit.read on the cluster see it.
-	EventKind_EVENT_KIND_WEBHOOK_DEAD EventKind = 10
-	// A scheduled limit came into force. Its id is that of the event.
-	EventKind_EVENT_KIND_LIMIT_STARTED EventKind = 11
-	// A scheduled limit ends soon: in an hour, or in half of its time.
-	EventKind_EVENT_KIND_LIMIT_ENDING EventKind = 12
-	// A scheduled limit has ended, was cancelled by an actor, or its node or resource was removed.
-	EventKind_EVENT_KIND_LIMIT_ENDED EventKind = 13
-	// A limit was scheduled by an actor.
-	EventKind_EVENT_KIND_LIMIT_SCHEDULED EventKind = 14
-	// Windows to come of a recurring limit are skipped, because a policy does not allow them.
-	EventKind_EVENT_KIND_LIMIT_SKIPPED EventKind = 15
-	// The declared time of an allocation was over, and it ended.
-	EventKind_EVENT_KIND_DECLARED_END EventKind = 16
-)
-
-// Enum value maps for EventKind.
-var (
-	EventKind_name = map[int32]string{
-		0:  "EVENT_KIND_UNSPECIFIED",
-		1:  "EVENT_KIND_DENIED",
-		2:  "EVENT_KIND_PREEMPTED",
-		3:  "EVENT_KIND_EXPIRED",
-		4:  "EVENT_KIND_RESTORED",
-		5:  "EVENT_KIND_REVOKED",
-		6:  "EVENT_KIND_DROPPED",
-		7:  "EVENT_KIND_CROSSED",
-		8:  "EVENT_KIND_CLEARED",
-		9:  "EVENT_KIND_DRAINED",
-		10: "EVENT_KIND_WEBHOOK_DEAD",
-		11: "EVENT_KIND_LIMIT_STARTED",
-		12: "EVENT_KIND_LIMIT_ENDING",
-		13: "EVENT_KIND_LIMIT_ENDED",
-		14: "EVENT_KIND_LIMIT_SCHEDULED",
-		15: "EVENT_KIND_LIMIT_SKIPPED",
-		16: "EVENT_KIND_DECLARED_END",
-	}
-	EventKind_value = map[string]int32{
-		"EVENT_KIND_UNSPECIFIED":     0,
-		"EVENT_KIND_DENIED":          1,
-		"EVENT_KIND_PREEMPTED":       2,
-		"EVENT_KIND_EXPIRED":         3,
-		"EVENT_KIND_RESTORED":        4,
-		"EVENT_KIND_REVOKED":         5,
-		"EVENT_KIND_DROPPED":         6,
-		"EVENT_KIND_CROSSED":         7,
-		"EVENT_KIND_CLEARED":         8,
-		"EVENT_KIND_DRAINED":         9,
-		"EVENT_KIND_WEBHOOK_DEAD":    10,
-		"EVENT_KIND_LIMIT_STARTED":   11,
-		"EVENT_KIND_LIMIT_ENDING":    12,
-		"EVENT_KIND_LIMIT_ENDED":     13,
-		"EVENT_KIND_LIMIT_SCHEDULED": 14,
-		"EVENT_KIND_LIMIT_SKIPPED":   15,
-		"EVENT_KIND_DECLARED_END":    16,
-	}
-)
-
-func (x EventKind) Enum() *EventKind {
-	p := new(EventKind)
-	*p = x
-	return p
-}
-
-func (x EventKind) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (EventKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_quorate_v1_allocation_proto_enumTypes[4].Descriptor()
-}
-
-func (EventKind) Type() protoreflect.EnumType {
-	return &file_quorate_v1_allocation_proto_enumTypes[4]
-}
-
-func (x EventKind) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use EventKind.Descriptor instead.
-func (EventKind) EnumDescriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{4}
 }
 
 // Principal is the user, groups and application for which something is held.
@@ -702,8 +446,9 @@ type AllocateRequest struct {
 	// time. 0 means the shortest default of its items and trees, or no lease if they have none. At most 7 days and the
 	// maximum of its trees.
 	TtlMs int64 `protobuf:"varint,11,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
-	// For MODE_WAIT: how long it may wait, in milliseconds of ledger time; 0 means 7 days, which is also the maximum.
-	WaitMs int64 `protobuf:"varint,12,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	// For MODE_WAIT: how long it may wait, in milliseconds of ledger time. Absent means 7 days, which is also the maximum; 0
+	// does not wait, like MODE_REJECT.
+	WaitMs *int64 `protobuf:"varint,12,opt,name=wait_ms,json=waitMs,proto3,oneof" json:"wait_ms,omitempty"`
 	// For MODE_WAIT, in milliseconds of ledger time: the request leaves the queue when it is neither repeated nor renewed
 	// for this long, and a grant from the queue, with a TTL or without one, ends when it is not collected by a repetition
 	// or renewal for this long. 1,000 to 3,600,000; 0 means 120,000.
@@ -836,8 +581,8 @@ func (x *AllocateRequest) GetTtlMs() int64 {
 }
 
 func (x *AllocateRequest) GetWaitMs() int64 {
-	if x != nil {
-		return x.WaitMs
+	if x != nil && x.WaitMs != nil {
+		return *x.WaitMs
 	}
 	return 0
 }
@@ -3529,326 +3274,6 @@ func (x *ListWaitingResponse) GetFiltered() bool {
 	return false
 }
 
-// WatchAllocationsRequest selects changes after a position; all given conditions must hold.
-type WatchAllocationsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The position after which to begin: the index of a read or write, or the position of the last change received; 0
-	// begins at the present.
-	AfterIndex uint64 `protobuf:"varint,1,opt,name=after_index,json=afterIndex,proto3" json:"after_index,omitempty"`
-	// The number within after_index of the last change received; 0 if after_index is that of a read or write.
-	AfterNumber uint32 `protobuf:"varint,2,opt,name=after_number,json=afterNumber,proto3" json:"after_number,omitempty"`
-	// Only these; an empty namespace is the caller's own.
-	Allocations []*AllocationRef `protobuf:"bytes,3,rep,name=allocations,proto3" json:"allocations,omitempty"`
-	// Only allocations with a claim in this tree, and only what else happens in it.
-	Tree string `protobuf:"bytes,4,opt,name=tree,proto3" json:"tree,omitempty"`
-	// Only allocations with a claim at this node or below it, and only what else happens there; needs tree.
-	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
-	// What to watch; empty for allocations. With allocations or a namespace only these can be watched.
-	Topics []WatchTopic `protobuf:"varint,6,rep,packed,name=topics,proto3,enum=quorate.v1.WatchTopic" json:"topics,omitempty"`
-	// Only allocations in this namespace; empty for all.
-	Namespace     string `protobuf:"bytes,7,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WatchAllocationsRequest) Reset() {
-	*x = WatchAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WatchAllocationsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WatchAllocationsRequest) ProtoMessage() {}
-
-func (x *WatchAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WatchAllocationsRequest.ProtoReflect.Descriptor instead.
-func (*WatchAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
-}
-
-func (x *WatchAllocationsRequest) GetAfterIndex() uint64 {
-	if x != nil {
-		return x.AfterIndex
-	}
-	return 0
-}
-
-func (x *WatchAllocationsRequest) GetAfterNumber() uint32 {
-	if x != nil {
-		return x.AfterNumber
-	}
-	return 0
-}
-
-func (x *WatchAllocationsRequest) GetAllocations() []*AllocationRef {
-	if x != nil {
-		return x.Allocations
-	}
-	return nil
-}
-
-func (x *WatchAllocationsRequest) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *WatchAllocationsRequest) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *WatchAllocationsRequest) GetTopics() []WatchTopic {
-	if x != nil {
-		return x.Topics
-	}
-	return nil
-}
-
-func (x *WatchAllocationsRequest) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
-}
-
-// WatchAllocationsResponse is one change or, every few seconds, a heartbeat, which has none of allocation, crossing,
-// revision and event.
-type WatchAllocationsResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind of change.
-	Change AllocationChange `protobuf:"varint,1,opt,name=change,proto3,enum=quorate.v1.AllocationChange" json:"change,omitempty"`
-	// The allocation after the change; unset in a heartbeat.
-	Allocation *Allocation `protobuf:"bytes,2,opt,name=allocation,proto3" json:"allocation,omitempty"`
-	// Log index of the change; together with number it is the position.
-	Index uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
-	// Number of the change within its index, from 1.
-	Number uint32 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
-	// Ledger time of that index.
-	LedgerTimeMs int64 `protobuf:"varint,5,opt,name=ledger_time_ms,json=ledgerTimeMs,proto3" json:"ledger_time_ms,omitempty"`
-	// The threshold that was crossed or cleared; unset for other changes.
-	Crossing *ThresholdCrossing `protobuf:"bytes,6,opt,name=crossing,proto3" json:"crossing,omitempty"`
-	// The change of the configuration, as far as it is at the watched nodes and the caller may read it; unset for other
-	// changes.
-	Revision *Revision `protobuf:"bytes,7,opt,name=revision,proto3" json:"revision,omitempty"`
-	// What has happened to a node; unset for other changes.
-	Event         *Event `protobuf:"bytes,8,opt,name=event,proto3" json:"event,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WatchAllocationsResponse) Reset() {
-	*x = WatchAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WatchAllocationsResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WatchAllocationsResponse) ProtoMessage() {}
-
-func (x *WatchAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WatchAllocationsResponse.ProtoReflect.Descriptor instead.
-func (*WatchAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
-}
-
-func (x *WatchAllocationsResponse) GetChange() AllocationChange {
-	if x != nil {
-		return x.Change
-	}
-	return AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED
-}
-
-func (x *WatchAllocationsResponse) GetAllocation() *Allocation {
-	if x != nil {
-		return x.Allocation
-	}
-	return nil
-}
-
-func (x *WatchAllocationsResponse) GetIndex() uint64 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
-}
-
-func (x *WatchAllocationsResponse) GetNumber() uint32 {
-	if x != nil {
-		return x.Number
-	}
-	return 0
-}
-
-func (x *WatchAllocationsResponse) GetLedgerTimeMs() int64 {
-	if x != nil {
-		return x.LedgerTimeMs
-	}
-	return 0
-}
-
-func (x *WatchAllocationsResponse) GetCrossing() *ThresholdCrossing {
-	if x != nil {
-		return x.Crossing
-	}
-	return nil
-}
-
-func (x *WatchAllocationsResponse) GetRevision() *Revision {
-	if x != nil {
-		return x.Revision
-	}
-	return nil
-}
-
-func (x *WatchAllocationsResponse) GetEvent() *Event {
-	if x != nil {
-		return x.Event
-	}
-	return nil
-}
-
-// ThresholdCrossing is the crossing of one threshold of a limit.
-type ThresholdCrossing struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node whose limit it is.
-	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
-	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// The resource.
-	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The threshold.
-	Percent int32 `protobuf:"varint,4,opt,name=percent,proto3" json:"percent,omitempty"`
-	// What the subtree of the node held afterwards, in base units, and the limit in force.
-	Used  int64  `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
-	Limit *Limit `protobuf:"bytes,6,opt,name=limit,proto3" json:"limit,omitempty"`
-	// True if the use has fallen below the threshold by the margin, or the threshold is gone.
-	Cleared bool `protobuf:"varint,7,opt,name=cleared,proto3" json:"cleared,omitempty"`
-	// How many further thresholds the same change of the configuration has crossed or cleared, beyond the first 1,000.
-	// There are no events for those.
-	Omitted       int32 `protobuf:"varint,8,opt,name=omitted,proto3" json:"omitted,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ThresholdCrossing) Reset() {
-	*x = ThresholdCrossing{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ThresholdCrossing) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ThresholdCrossing) ProtoMessage() {}
-
-func (x *ThresholdCrossing) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ThresholdCrossing.ProtoReflect.Descriptor instead.
-func (*ThresholdCrossing) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
-}
-
-func (x *ThresholdCrossing) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *ThresholdCrossing) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *ThresholdCrossing) GetResource() string {
-	if x != nil {
-		return x.Resource
-	}
-	return ""
-}
-
-func (x *ThresholdCrossing) GetPercent() int32 {
-	if x != nil {
-		return x.Percent
-	}
-	return 0
-}
-
-func (x *ThresholdCrossing) GetUsed() int64 {
-	if x != nil {
-		return x.Used
-	}
-	return 0
-}
-
-func (x *ThresholdCrossing) GetLimit() *Limit {
-	if x != nil {
-		return x.Limit
-	}
-	return nil
-}
-
-func (x *ThresholdCrossing) GetCleared() bool {
-	if x != nil {
-		return x.Cleared
-	}
-	return false
-}
-
-func (x *ThresholdCrossing) GetOmitted() int32 {
-	if x != nil {
-		return x.Omitted
-	}
-	return 0
-}
-
 // ReleaseRequest names the allocation to end.
 type ReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3869,7 +3294,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3881,7 +3306,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3894,7 +3319,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -3945,7 +3370,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3957,7 +3382,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3970,7 +3395,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{39}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReleaseResponse) GetAllocation() *Allocation {
@@ -3998,7 +3423,7 @@ type BatchReleaseRequest struct {
 
 func (x *BatchReleaseRequest) Reset() {
 	*x = BatchReleaseRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4010,7 +3435,7 @@ func (x *BatchReleaseRequest) String() string {
 func (*BatchReleaseRequest) ProtoMessage() {}
 
 func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4023,7 +3448,7 @@ func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseRequest.ProtoReflect.Descriptor instead.
 func (*BatchReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{40}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BatchReleaseRequest) GetRequests() []*ReleaseRequest {
@@ -4044,7 +3469,7 @@ type BatchReleaseResponse struct {
 
 func (x *BatchReleaseResponse) Reset() {
 	*x = BatchReleaseResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4056,7 +3481,7 @@ func (x *BatchReleaseResponse) String() string {
 func (*BatchReleaseResponse) ProtoMessage() {}
 
 func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4069,7 +3494,7 @@ func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReleaseResponse.ProtoReflect.Descriptor instead.
 func (*BatchReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{41}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *BatchReleaseResponse) GetOutcomes() []*ReleaseOutcome {
@@ -4095,7 +3520,7 @@ type ReleaseOutcome struct {
 
 func (x *ReleaseOutcome) Reset() {
 	*x = ReleaseOutcome{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4107,7 +3532,7 @@ func (x *ReleaseOutcome) String() string {
 func (*ReleaseOutcome) ProtoMessage() {}
 
 func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4120,7 +3545,7 @@ func (x *ReleaseOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseOutcome.ProtoReflect.Descriptor instead.
 func (*ReleaseOutcome) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{42}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReleaseOutcome) GetOutcome() isReleaseOutcome_Outcome {
@@ -4181,7 +3606,7 @@ type GetAllocationRequest struct {
 
 func (x *GetAllocationRequest) Reset() {
 	*x = GetAllocationRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4193,7 +3618,7 @@ func (x *GetAllocationRequest) String() string {
 func (*GetAllocationRequest) ProtoMessage() {}
 
 func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4206,7 +3631,7 @@ func (x *GetAllocationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationRequest.ProtoReflect.Descriptor instead.
 func (*GetAllocationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{43}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetAllocationRequest) GetId() string {
@@ -4243,7 +3668,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4255,7 +3680,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4268,7 +3693,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{44}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -4321,7 +3746,7 @@ type ListAllocationsRequest struct {
 
 func (x *ListAllocationsRequest) Reset() {
 	*x = ListAllocationsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4333,7 +3758,7 @@ func (x *ListAllocationsRequest) String() string {
 func (*ListAllocationsRequest) ProtoMessage() {}
 
 func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4346,7 +3771,7 @@ func (x *ListAllocationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsRequest.ProtoReflect.Descriptor instead.
 func (*ListAllocationsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{45}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListAllocationsRequest) GetTree() string {
@@ -4458,7 +3883,7 @@ type ListAllocationsResponse struct {
 
 func (x *ListAllocationsResponse) Reset() {
 	*x = ListAllocationsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4470,7 +3895,7 @@ func (x *ListAllocationsResponse) String() string {
 func (*ListAllocationsResponse) ProtoMessage() {}
 
 func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4483,7 +3908,7 @@ func (x *ListAllocationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAllocationsResponse.ProtoReflect.Descriptor instead.
 func (*ListAllocationsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{46}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListAllocationsResponse) GetAllocations() []*Allocation {
@@ -4530,7 +3955,7 @@ type ConfirmRequest struct {
 
 func (x *ConfirmRequest) Reset() {
 	*x = ConfirmRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4542,7 +3967,7 @@ func (x *ConfirmRequest) String() string {
 func (*ConfirmRequest) ProtoMessage() {}
 
 func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4555,7 +3980,7 @@ func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{47}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ConfirmRequest) GetId() string {
@@ -4592,7 +4017,7 @@ type ConfirmResponse struct {
 
 func (x *ConfirmResponse) Reset() {
 	*x = ConfirmResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4604,7 +4029,7 @@ func (x *ConfirmResponse) String() string {
 func (*ConfirmResponse) ProtoMessage() {}
 
 func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4617,7 +4042,7 @@ func (x *ConfirmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{48}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ConfirmResponse) GetAllocation() *Allocation {
@@ -4650,7 +4075,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4662,7 +4087,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4675,7 +4100,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{49}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CancelRequest) GetId() string {
@@ -4714,7 +4139,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4726,7 +4151,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[50]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4739,7 +4164,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{50}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CancelResponse) GetAllocation() *Allocation {
@@ -4786,7 +4211,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4798,7 +4223,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[51]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4811,7 +4236,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{51}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ExplainRequest) GetQuestion() isExplainRequest_Question {
@@ -4907,7 +4332,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[52]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4919,7 +4344,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[52]
+	mi := &file_quorate_v1_allocation_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4932,7 +4357,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{52}
+	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ExplainResponse) GetDecision() *Decision {
@@ -4977,378 +4402,12 @@ func (x *ExplainResponse) GetLevelsCut() bool {
 	return false
 }
 
-// Event is something that happened to one allocation, or to a limit.
-type Event struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Increases by one with each event of the cluster.
-	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// The kind of event or change.
-	Kind EventKind `protobuf:"varint,2,opt,name=kind,proto3,enum=quorate.v1.EventKind" json:"kind,omitempty"`
-	// The id of the allocation, request or scheduled limit.
-	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
-	// The namespace of the id; empty unless it is that of an allocation or request.
-	Namespace string `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// The allocation that caused it, if another did; without an id if the caller may not know.
-	By *AllocationRef `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
-	// Ledger time.
-	HappenedLedgerMs int64 `protobuf:"varint,6,opt,name=happened_ledger_ms,json=happenedLedgerMs,proto3" json:"happened_ledger_ms,omitempty"`
-	// Wall-clock time on the leader; for people only.
-	HappenedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=happened_at,json=happenedAt,proto3" json:"happened_at,omitempty"`
-	// For a denial: the decision.
-	Decision *Decision `protobuf:"bytes,8,opt,name=decision,proto3" json:"decision,omitempty"`
-	// For EVENT_KIND_CROSSED and EVENT_KIND_CLEARED: the threshold. Such events have no id.
-	Crossing *ThresholdCrossing `protobuf:"bytes,9,opt,name=crossing,proto3" json:"crossing,omitempty"`
-	// For a node that was drained: its tree.
-	Tree string `protobuf:"bytes,10,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node.
-	Node string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
-	// For EVENT_KIND_LIMIT_STARTED, _ENDING, _ENDED, _SCHEDULED and _SKIPPED: the scheduled limit.
-	Scheduled *ScheduledLimitEvent `protobuf:"bytes,12,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
-	// For EVENT_KIND_PREEMPTED and EVENT_KIND_REVOKED: why.
-	Reason *EndReason `protobuf:"bytes,13,opt,name=reason,proto3" json:"reason,omitempty"`
-	// For scheduled limits, and for ends that no other allocation caused: who did, such as "system/calendar" for what happens
-	// because its time has come.
-	Actor         string `protobuf:"bytes,14,opt,name=actor,proto3" json:"actor,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Event) Reset() {
-	*x = Event{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[53]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Event) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Event) ProtoMessage() {}
-
-func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[53]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Event.ProtoReflect.Descriptor instead.
-func (*Event) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{53}
-}
-
-func (x *Event) GetNumber() uint64 {
-	if x != nil {
-		return x.Number
-	}
-	return 0
-}
-
-func (x *Event) GetKind() EventKind {
-	if x != nil {
-		return x.Kind
-	}
-	return EventKind_EVENT_KIND_UNSPECIFIED
-}
-
-func (x *Event) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *Event) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
-}
-
-func (x *Event) GetBy() *AllocationRef {
-	if x != nil {
-		return x.By
-	}
-	return nil
-}
-
-func (x *Event) GetHappenedLedgerMs() int64 {
-	if x != nil {
-		return x.HappenedLedgerMs
-	}
-	return 0
-}
-
-func (x *Event) GetHappenedAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.HappenedAt
-	}
-	return nil
-}
-
-func (x *Event) GetDecision() *Decision {
-	if x != nil {
-		return x.Decision
-	}
-	return nil
-}
-
-func (x *Event) GetCrossing() *ThresholdCrossing {
-	if x != nil {
-		return x.Crossing
-	}
-	return nil
-}
-
-func (x *Event) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *Event) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *Event) GetScheduled() *ScheduledLimitEvent {
-	if x != nil {
-		return x.Scheduled
-	}
-	return nil
-}
-
-func (x *Event) GetReason() *EndReason {
-	if x != nil {
-		return x.Reason
-	}
-	return nil
-}
-
-func (x *Event) GetActor() string {
-	if x != nil {
-		return x.Actor
-	}
-	return ""
-}
-
-// ListEventsRequest asks for events in the order in which they happened.
-type ListEventsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only events after this number; 0 begins with the oldest remembered.
-	After uint64 `protobuf:"varint,1,opt,name=after,proto3" json:"after,omitempty"`
-	// At most this many; 0 means 100.
-	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Only events of this kind.
-	Kind EventKind `protobuf:"varint,3,opt,name=kind,proto3,enum=quorate.v1.EventKind" json:"kind,omitempty"`
-	// Only events of this id.
-	Id string `protobuf:"bytes,4,opt,name=id,proto3" json:"id,omitempty"`
-	// Only events of allocations in this namespace. With an id, empty stands for the caller's own.
-	Namespace string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Freshness of the answer; linearizable by default.
-	Read *ReadOptions `protobuf:"bytes,6,opt,name=read,proto3" json:"read,omitempty"`
-	// Only events about this tree.
-	Tree string `protobuf:"bytes,7,opt,name=tree,proto3" json:"tree,omitempty"`
-	// Only events about this node or nodes below it; needs tree. Events of allocations that have ended more than ten
-	// minutes ago are not known to be there; denials and thresholds are.
-	Node string `protobuf:"bytes,8,opt,name=node,proto3" json:"node,omitempty"`
-	// Newest first. Then a page continues with its next as before.
-	NewestFirst bool `protobuf:"varint,9,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
-	// Only events before this number; 0 for no such bound.
-	Before        uint64 `protobuf:"varint,10,opt,name=before,proto3" json:"before,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListEventsRequest) Reset() {
-	*x = ListEventsRequest{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[54]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListEventsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListEventsRequest) ProtoMessage() {}
-
-func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[54]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
-func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{54}
-}
-
-func (x *ListEventsRequest) GetAfter() uint64 {
-	if x != nil {
-		return x.After
-	}
-	return 0
-}
-
-func (x *ListEventsRequest) GetPageSize() int32 {
-	if x != nil {
-		return x.PageSize
-	}
-	return 0
-}
-
-func (x *ListEventsRequest) GetKind() EventKind {
-	if x != nil {
-		return x.Kind
-	}
-	return EventKind_EVENT_KIND_UNSPECIFIED
-}
-
-func (x *ListEventsRequest) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *ListEventsRequest) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
-}
-
-func (x *ListEventsRequest) GetRead() *ReadOptions {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-func (x *ListEventsRequest) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *ListEventsRequest) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *ListEventsRequest) GetNewestFirst() bool {
-	if x != nil {
-		return x.NewestFirst
-	}
-	return false
-}
-
-func (x *ListEventsRequest) GetBefore() uint64 {
-	if x != nil {
-		return x.Before
-	}
-	return 0
-}
-
-// ListEventsResponse is one page.
-type ListEventsResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order of their numbers, or newest first.
-	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// Pass as after to continue, or as before if the newest come first; 0 on the last page.
-	Next uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
-	// The log position and consistency of the page. Pages of one list may have different positions.
-	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
-	// True if the list has only what the caller may see, because it may not read holders on the whole cluster. It follows
-	// from the caller's rights alone: it does not tell whether something was left out.
-	Filtered      bool `protobuf:"varint,4,opt,name=filtered,proto3" json:"filtered,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListEventsResponse) Reset() {
-	*x = ListEventsResponse{}
-	mi := &file_quorate_v1_allocation_proto_msgTypes[55]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListEventsResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListEventsResponse) ProtoMessage() {}
-
-func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_allocation_proto_msgTypes[55]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
-func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_allocation_proto_rawDescGZIP(), []int{55}
-}
-
-func (x *ListEventsResponse) GetEvents() []*Event {
-	if x != nil {
-		return x.Events
-	}
-	return nil
-}
-
-func (x *ListEventsResponse) GetNext() uint64 {
-	if x != nil {
-		return x.Next
-	}
-	return 0
-}
-
-func (x *ListEventsResponse) GetRead() *ReadInfo {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-func (x *ListEventsResponse) GetFiltered() bool {
-	if x != nil {
-		return x.Filtered
-	}
-	return false
-}
-
 var File_quorate_v1_allocation_proto protoreflect.FileDescriptor
 
 const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\n" +
 	"\x1bquorate/v1/allocation.proto\x12\n" +
-	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/item.proto\x1a\x19quorate/v1/revision.proto\x1a quorate/v1/scheduled_limit.proto\"\x81\x01\n" +
+	"quorate.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17quorate/v1/common.proto\x1a\x19quorate/v1/decision.proto\x1a\x15quorate/v1/item.proto\"\x81\x01\n" +
 	"\tPrincipal\x12\x1c\n" +
 	"\x04user\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\x04user\x12*\n" +
 	"\x06groups\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x02\"\ar\x05\x10\x01(\x80\x02R\x06groups\x12*\n" +
@@ -5372,7 +4431,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\bresource\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\bresource\x12\x1d\n" +
 	"\x05least\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x05least\x12\x1b\n" +
 	"\x04most\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04most\x12\x1b\n" +
-	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\xe6\a\n" +
+	"\x04step\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04step\"\xf7\a\n" +
 	"\x0fAllocateRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x126\n" +
 	"\tnamespace\x18\x02 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x123\n" +
@@ -5387,9 +4446,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"reserve_ms\x18\n" +
 	" \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\treserveMs\x12$\n" +
 	"\x06ttl_ms\x18\v \x01(\x03B\r\xbaH\n" +
-	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x05ttlMs\x12&\n" +
+	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x05ttlMs\x12+\n" +
 	"\await_ms\x18\f \x01(\x03B\r\xbaH\n" +
-	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\x06waitMs\x12%\n" +
+	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00H\x00R\x06waitMs\x88\x01\x01\x12%\n" +
 	"\akeep_ms\x18\r \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\x06keepMs\x12$\n" +
 	"\apoll_ms\x18\x0e \x01(\x03B\v\xbaH\b\"\x06\x18\xe0\xd4\x03(\x00R\x06pollMs\x12P\n" +
 	"\tuser_data\x18\x0f \x03(\v2).quorate.v1.AllocateRequest.UserDataEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\buserData\x12$\n" +
@@ -5402,7 +4461,9 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"D\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\n" +
+	"\n" +
+	"\b_wait_ms\"D\n" +
 	"\vAlternative\x125\n" +
 	"\x06claims\x18\x01 \x03(\v2\x11.quorate.v1.ClaimB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10 R\x06claims\"\xec\n" +
@@ -5647,36 +4708,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\brequests\x18\x01 \x03(\v2\x1a.quorate.v1.WaitingRequestR\brequests\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\xdb\x02\n" +
-	"\x17WatchAllocationsRequest\x12\x1f\n" +
-	"\vafter_index\x18\x01 \x01(\x04R\n" +
-	"afterIndex\x12!\n" +
-	"\fafter_number\x18\x02 \x01(\rR\vafterNumber\x12F\n" +
-	"\vallocations\x18\x03 \x03(\v2\x19.quorate.v1.AllocationRefB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\vallocations\x12\x1b\n" +
-	"\x04tree\x18\x04 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12A\n" +
-	"\x06topics\x18\x06 \x03(\x0e2\x16.quorate.v1.WatchTopicB\x11\xbaH\x0e\x92\x01\v\x10\x04\"\a\x82\x01\x04\x10\x01 \x00R\x06topics\x126\n" +
-	"\tnamespace\x18\a \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\"\xf2\x02\n" +
-	"\x18WatchAllocationsResponse\x124\n" +
-	"\x06change\x18\x01 \x01(\x0e2\x1c.quorate.v1.AllocationChangeR\x06change\x126\n" +
-	"\n" +
-	"allocation\x18\x02 \x01(\v2\x16.quorate.v1.AllocationR\n" +
-	"allocation\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x04R\x05index\x12\x16\n" +
-	"\x06number\x18\x04 \x01(\rR\x06number\x12$\n" +
-	"\x0eledger_time_ms\x18\x05 \x01(\x03R\fledgerTimeMs\x129\n" +
-	"\bcrossing\x18\x06 \x01(\v2\x1d.quorate.v1.ThresholdCrossingR\bcrossing\x120\n" +
-	"\brevision\x18\a \x01(\v2\x14.quorate.v1.RevisionR\brevision\x12'\n" +
-	"\x05event\x18\b \x01(\v2\x11.quorate.v1.EventR\x05event\"\xe2\x01\n" +
-	"\x11ThresholdCrossing\x12\x12\n" +
-	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
-	"\bresource\x18\x03 \x01(\tR\bresource\x12\x18\n" +
-	"\apercent\x18\x04 \x01(\x05R\apercent\x12\x12\n" +
-	"\x04used\x18\x05 \x01(\x03R\x04used\x12'\n" +
-	"\x05limit\x18\x06 \x01(\v2\x11.quorate.v1.LimitR\x05limit\x12\x18\n" +
-	"\acleared\x18\a \x01(\bR\acleared\x12\x18\n" +
-	"\aomitted\x18\b \x01(\x05R\aomitted\"\xe4\x01\n" +
+	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\xe4\x01\n" +
 	"\x0eReleaseRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,128}$R\x02id\x126\n" +
 	"\tnamespace\x18\x02 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x125\n" +
@@ -5769,42 +4801,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
 	"\x06levels\x18\x05 \x03(\v2\x16.quorate.v1.LevelCheckR\x06levels\x12\x1d\n" +
 	"\n" +
-	"levels_cut\x18\x06 \x01(\bR\tlevelsCut\"\xa7\x04\n" +
-	"\x05Event\x12\x16\n" +
-	"\x06number\x18\x01 \x01(\x04R\x06number\x12)\n" +
-	"\x04kind\x18\x02 \x01(\x0e2\x15.quorate.v1.EventKindR\x04kind\x12\x0e\n" +
-	"\x02id\x18\x03 \x01(\tR\x02id\x12\x1c\n" +
-	"\tnamespace\x18\x04 \x01(\tR\tnamespace\x12)\n" +
-	"\x02by\x18\x05 \x01(\v2\x19.quorate.v1.AllocationRefR\x02by\x12,\n" +
-	"\x12happened_ledger_ms\x18\x06 \x01(\x03R\x10happenedLedgerMs\x12;\n" +
-	"\vhappened_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"happenedAt\x120\n" +
-	"\bdecision\x18\b \x01(\v2\x14.quorate.v1.DecisionR\bdecision\x129\n" +
-	"\bcrossing\x18\t \x01(\v2\x1d.quorate.v1.ThresholdCrossingR\bcrossing\x12\x12\n" +
-	"\x04tree\x18\n" +
-	" \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\v \x01(\tR\x04node\x12=\n" +
-	"\tscheduled\x18\f \x01(\v2\x1f.quorate.v1.ScheduledLimitEventR\tscheduled\x12-\n" +
-	"\x06reason\x18\r \x01(\v2\x15.quorate.v1.EndReasonR\x06reason\x12\x14\n" +
-	"\x05actor\x18\x0e \x01(\tR\x05actor\"\xfc\x02\n" +
-	"\x11ListEventsRequest\x12\x14\n" +
-	"\x05after\x18\x01 \x01(\x04R\x05after\x12'\n" +
-	"\tpage_size\x18\x02 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x123\n" +
-	"\x04kind\x18\x03 \x01(\x0e2\x15.quorate.v1.EventKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04kind\x12\x18\n" +
-	"\x02id\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x02id\x126\n" +
-	"\tnamespace\x18\x05 \x01(\tB\x18\xbaH\x15r\x132\x11^[!-)+-~]{0,256}$R\tnamespace\x12+\n" +
-	"\x04read\x18\x06 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1b\n" +
-	"\x04tree\x18\a \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\b \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12!\n" +
-	"\fnewest_first\x18\t \x01(\bR\vnewestFirst\x12\x16\n" +
-	"\x06before\x18\n" +
-	" \x01(\x04R\x06before\"\x99\x01\n" +
-	"\x12ListEventsResponse\x12)\n" +
-	"\x06events\x18\x01 \x03(\v2\x11.quorate.v1.EventR\x06events\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x04 \x01(\bR\bfiltered*^\n" +
+	"levels_cut\x18\x06 \x01(\bR\tlevelsCut*^\n" +
 	"\x04Mode\x12\x14\n" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vMODE_REJECT\x10\x01\x12\x10\n" +
@@ -5822,46 +4819,7 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\x1aALLOCATION_STATE_CANCELLED\x10\x06\x12\x1c\n" +
 	"\x18ALLOCATION_STATE_WAITING\x10\a\x12\x1e\n" +
 	"\x1aALLOCATION_STATE_TIMED_OUT\x10\b\x12\x1e\n" +
-	"\x1aALLOCATION_STATE_ABANDONED\x10\t*\x98\x01\n" +
-	"\n" +
-	"WatchTopic\x12\x1b\n" +
-	"\x17WATCH_TOPIC_UNSPECIFIED\x10\x00\x12\x1b\n" +
-	"\x17WATCH_TOPIC_ALLOCATIONS\x10\x01\x12\x1a\n" +
-	"\x16WATCH_TOPIC_THRESHOLDS\x10\x02\x12\x1d\n" +
-	"\x19WATCH_TOPIC_CONFIGURATION\x10\x03\x12\x15\n" +
-	"\x11WATCH_TOPIC_NODES\x10\x04*\xf9\x02\n" +
-	"\x10AllocationChange\x12!\n" +
-	"\x1dALLOCATION_CHANGE_UNSPECIFIED\x10\x00\x12\x1d\n" +
-	"\x19ALLOCATION_CHANGE_WAITING\x10\x01\x12\x1d\n" +
-	"\x19ALLOCATION_CHANGE_GRANTED\x10\x02\x12\x1f\n" +
-	"\x1bALLOCATION_CHANGE_CONFIRMED\x10\x03\x12\x1d\n" +
-	"\x19ALLOCATION_CHANGE_REVOKED\x10\x04\x12\x1b\n" +
-	"\x17ALLOCATION_CHANGE_ENDED\x10\x05\x12\x1e\n" +
-	"\x1aALLOCATION_CHANGE_RESTORED\x10\x06\x12\x1c\n" +
-	"\x18ALLOCATION_CHANGE_SHRUNK\x10\a\x12\x1d\n" +
-	"\x19ALLOCATION_CHANGE_RESIZED\x10\b\x12$\n" +
-	" ALLOCATION_CHANGE_RESIZE_WAITING\x10\t\x12$\n" +
-	" ALLOCATION_CHANGE_RESIZE_DROPPED\x10\n" +
-	"*\xd0\x03\n" +
-	"\tEventKind\x12\x1a\n" +
-	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
-	"\x11EVENT_KIND_DENIED\x10\x01\x12\x18\n" +
-	"\x14EVENT_KIND_PREEMPTED\x10\x02\x12\x16\n" +
-	"\x12EVENT_KIND_EXPIRED\x10\x03\x12\x17\n" +
-	"\x13EVENT_KIND_RESTORED\x10\x04\x12\x16\n" +
-	"\x12EVENT_KIND_REVOKED\x10\x05\x12\x16\n" +
-	"\x12EVENT_KIND_DROPPED\x10\x06\x12\x16\n" +
-	"\x12EVENT_KIND_CROSSED\x10\a\x12\x16\n" +
-	"\x12EVENT_KIND_CLEARED\x10\b\x12\x16\n" +
-	"\x12EVENT_KIND_DRAINED\x10\t\x12\x1b\n" +
-	"\x17EVENT_KIND_WEBHOOK_DEAD\x10\n" +
-	"\x12\x1c\n" +
-	"\x18EVENT_KIND_LIMIT_STARTED\x10\v\x12\x1b\n" +
-	"\x17EVENT_KIND_LIMIT_ENDING\x10\f\x12\x1a\n" +
-	"\x16EVENT_KIND_LIMIT_ENDED\x10\r\x12\x1e\n" +
-	"\x1aEVENT_KIND_LIMIT_SCHEDULED\x10\x0e\x12\x1c\n" +
-	"\x18EVENT_KIND_LIMIT_SKIPPED\x10\x0f\x12\x1b\n" +
-	"\x17EVENT_KIND_DECLARED_END\x10\x102\x8c\v\n" +
+	"\x1aALLOCATION_STATE_ABANDONED\x10\t2\xd4\t\n" +
 	"\x11AllocationService\x12E\n" +
 	"\bAllocate\x12\x1b.quorate.v1.AllocateRequest\x1a\x1c.quorate.v1.AllocateResponse\x12T\n" +
 	"\rBatchAllocate\x12 .quorate.v1.BatchAllocateRequest\x1a!.quorate.v1.BatchAllocateResponse\x12<\n" +
@@ -5871,16 +4829,13 @@ const file_quorate_v1_allocation_proto_rawDesc = "" +
 	"\aRelease\x12\x1a.quorate.v1.ReleaseRequest\x1a\x1b.quorate.v1.ReleaseResponse\x12Q\n" +
 	"\fBatchRelease\x12\x1f.quorate.v1.BatchReleaseRequest\x1a .quorate.v1.BatchReleaseResponse\x12[\n" +
 	"\x0eAllocateStream\x12!.quorate.v1.AllocateStreamRequest\x1a\".quorate.v1.AllocateStreamResponse(\x010\x01\x12S\n" +
-	"\vListWaiting\x12\x1e.quorate.v1.ListWaitingRequest\x1a\x1f.quorate.v1.ListWaitingResponse\"\x03\x90\x02\x01\x12d\n" +
-	"\x10WatchAllocations\x12#.quorate.v1.WatchAllocationsRequest\x1a$.quorate.v1.WatchAllocationsResponse\"\x03\x90\x02\x010\x01\x12B\n" +
+	"\vListWaiting\x12\x1e.quorate.v1.ListWaitingRequest\x1a\x1f.quorate.v1.ListWaitingResponse\"\x03\x90\x02\x01\x12B\n" +
 	"\aConfirm\x12\x1a.quorate.v1.ConfirmRequest\x1a\x1b.quorate.v1.ConfirmResponse\x12?\n" +
 	"\x06Cancel\x12\x19.quorate.v1.CancelRequest\x1a\x1a.quorate.v1.CancelResponse\x12?\n" +
 	"\x06Resize\x12\x19.quorate.v1.ResizeRequest\x1a\x1a.quorate.v1.ResizeResponse\x12E\n" +
 	"\bTransfer\x12\x1b.quorate.v1.TransferRequest\x1a\x1c.quorate.v1.TransferResponse\x12<\n" +
 	"\x05Split\x12\x18.quorate.v1.SplitRequest\x1a\x19.quorate.v1.SplitResponse\x12G\n" +
-	"\aExplain\x12\x1a.quorate.v1.ExplainRequest\x1a\x1b.quorate.v1.ExplainResponse\"\x03\x90\x02\x01\x12P\n" +
-	"\n" +
-	"ListEvents\x12\x1d.quorate.v1.ListEventsRequest\x1a\x1e.quorate.v1.ListEventsResponse\"\x03\x90\x02\x01\x12Y\n" +
+	"\aExplain\x12\x1a.quorate.v1.ExplainRequest\x1a\x1b.quorate.v1.ExplainResponse\"\x03\x90\x02\x01\x12Y\n" +
 	"\rGetAllocation\x12 .quorate.v1.GetAllocationRequest\x1a!.quorate.v1.GetAllocationResponse\"\x03\x90\x02\x01\x12_\n" +
 	"\x0fListAllocations\x12\".quorate.v1.ListAllocationsRequest\x1a#.quorate.v1.ListAllocationsResponse\"\x03\x90\x02\x01B\xa6\x01\n" +
 	"\x0ecom.quorate.v1B\x0fAllocationProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
@@ -5899,266 +4854,231 @@ func file_quorate_v1_allocation_proto_rawDescGZIP() []byte {
 	return file_quorate_v1_allocation_proto_rawDescData
 }
 
-var file_quorate_v1_allocation_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_quorate_v1_allocation_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_quorate_v1_allocation_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_quorate_v1_allocation_proto_goTypes = []any{
-	(Mode)(0),                        // 0: quorate.v1.Mode
-	(AllocationState)(0),             // 1: quorate.v1.AllocationState
-	(WatchTopic)(0),                  // 2: quorate.v1.WatchTopic
-	(AllocationChange)(0),            // 3: quorate.v1.AllocationChange
-	(EventKind)(0),                   // 4: quorate.v1.EventKind
-	(*Principal)(nil),                // 5: quorate.v1.Principal
-	(*Claim)(nil),                    // 6: quorate.v1.Claim
-	(*AmountRange)(nil),              // 7: quorate.v1.AmountRange
-	(*AllocateRequest)(nil),          // 8: quorate.v1.AllocateRequest
-	(*Alternative)(nil),              // 9: quorate.v1.Alternative
-	(*Allocation)(nil),               // 10: quorate.v1.Allocation
-	(*WaitingResize)(nil),            // 11: quorate.v1.WaitingResize
-	(*Waiting)(nil),                  // 12: quorate.v1.Waiting
-	(*WaitingAlternative)(nil),       // 13: quorate.v1.WaitingAlternative
-	(*HeldClaim)(nil),                // 14: quorate.v1.HeldClaim
-	(*AllocateResponse)(nil),         // 15: quorate.v1.AllocateResponse
-	(*BatchAllocateRequest)(nil),     // 16: quorate.v1.BatchAllocateRequest
-	(*BatchAllocateResponse)(nil),    // 17: quorate.v1.BatchAllocateResponse
-	(*AllocateOutcome)(nil),          // 18: quorate.v1.AllocateOutcome
-	(*AllocateStreamRequest)(nil),    // 19: quorate.v1.AllocateStreamRequest
-	(*AllocateStreamResponse)(nil),   // 20: quorate.v1.AllocateStreamResponse
-	(*Failure)(nil),                  // 21: quorate.v1.Failure
-	(*RenewRequest)(nil),             // 22: quorate.v1.RenewRequest
-	(*RenewResponse)(nil),            // 23: quorate.v1.RenewResponse
-	(*BatchRenewRequest)(nil),        // 24: quorate.v1.BatchRenewRequest
-	(*BatchRenewResponse)(nil),       // 25: quorate.v1.BatchRenewResponse
-	(*RenewOutcome)(nil),             // 26: quorate.v1.RenewOutcome
-	(*ResizeRequest)(nil),            // 27: quorate.v1.ResizeRequest
-	(*ClaimChange)(nil),              // 28: quorate.v1.ClaimChange
-	(*ResizeResponse)(nil),           // 29: quorate.v1.ResizeResponse
-	(*TransferRequest)(nil),          // 30: quorate.v1.TransferRequest
-	(*ClaimMove)(nil),                // 31: quorate.v1.ClaimMove
-	(*TransferResponse)(nil),         // 32: quorate.v1.TransferResponse
-	(*SplitRequest)(nil),             // 33: quorate.v1.SplitRequest
-	(*SplitPart)(nil),                // 34: quorate.v1.SplitPart
-	(*SplitClaim)(nil),               // 35: quorate.v1.SplitClaim
-	(*SplitResponse)(nil),            // 36: quorate.v1.SplitResponse
-	(*ListWaitingRequest)(nil),       // 37: quorate.v1.ListWaitingRequest
-	(*WaitingRequest)(nil),           // 38: quorate.v1.WaitingRequest
-	(*ListWaitingResponse)(nil),      // 39: quorate.v1.ListWaitingResponse
-	(*WatchAllocationsRequest)(nil),  // 40: quorate.v1.WatchAllocationsRequest
-	(*WatchAllocationsResponse)(nil), // 41: quorate.v1.WatchAllocationsResponse
-	(*ThresholdCrossing)(nil),        // 42: quorate.v1.ThresholdCrossing
-	(*ReleaseRequest)(nil),           // 43: quorate.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),          // 44: quorate.v1.ReleaseResponse
-	(*BatchReleaseRequest)(nil),      // 45: quorate.v1.BatchReleaseRequest
-	(*BatchReleaseResponse)(nil),     // 46: quorate.v1.BatchReleaseResponse
-	(*ReleaseOutcome)(nil),           // 47: quorate.v1.ReleaseOutcome
-	(*GetAllocationRequest)(nil),     // 48: quorate.v1.GetAllocationRequest
-	(*GetAllocationResponse)(nil),    // 49: quorate.v1.GetAllocationResponse
-	(*ListAllocationsRequest)(nil),   // 50: quorate.v1.ListAllocationsRequest
-	(*ListAllocationsResponse)(nil),  // 51: quorate.v1.ListAllocationsResponse
-	(*ConfirmRequest)(nil),           // 52: quorate.v1.ConfirmRequest
-	(*ConfirmResponse)(nil),          // 53: quorate.v1.ConfirmResponse
-	(*CancelRequest)(nil),            // 54: quorate.v1.CancelRequest
-	(*CancelResponse)(nil),           // 55: quorate.v1.CancelResponse
-	(*ExplainRequest)(nil),           // 56: quorate.v1.ExplainRequest
-	(*ExplainResponse)(nil),          // 57: quorate.v1.ExplainResponse
-	(*Event)(nil),                    // 58: quorate.v1.Event
-	(*ListEventsRequest)(nil),        // 59: quorate.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),       // 60: quorate.v1.ListEventsResponse
-	nil,                              // 61: quorate.v1.Claim.AmountsEntry
-	nil,                              // 62: quorate.v1.AllocateRequest.LabelsEntry
-	nil,                              // 63: quorate.v1.AllocateRequest.UserDataEntry
-	nil,                              // 64: quorate.v1.Allocation.LabelsEntry
-	nil,                              // 65: quorate.v1.Allocation.UserDataEntry
-	nil,                              // 66: quorate.v1.HeldClaim.AmountsEntry
-	nil,                              // 67: quorate.v1.RenewRequest.UserDataEntry
-	nil,                              // 68: quorate.v1.ClaimChange.AmountsEntry
-	nil,                              // 69: quorate.v1.SplitClaim.AmountsEntry
-	nil,                              // 70: quorate.v1.ListAllocationsRequest.LabelsEntry
-	(*ItemPick)(nil),                 // 71: quorate.v1.ItemPick
-	(*timestamppb.Timestamp)(nil),    // 72: google.protobuf.Timestamp
-	(*AllocationRef)(nil),            // 73: quorate.v1.AllocationRef
-	(*Preempted)(nil),                // 74: quorate.v1.Preempted
-	(*EndReason)(nil),                // 75: quorate.v1.EndReason
-	(*MadeRoom)(nil),                 // 76: quorate.v1.MadeRoom
-	(*HeldItem)(nil),                 // 77: quorate.v1.HeldItem
-	(*Decision)(nil),                 // 78: quorate.v1.Decision
-	(*WriteInfo)(nil),                // 79: quorate.v1.WriteInfo
-	(*Problem)(nil),                  // 80: quorate.v1.Problem
-	(*ItemUpdate)(nil),               // 81: quorate.v1.ItemUpdate
-	(*ReadOptions)(nil),              // 82: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                 // 83: quorate.v1.ReadInfo
-	(*Revision)(nil),                 // 84: quorate.v1.Revision
-	(*Limit)(nil),                    // 85: quorate.v1.Limit
-	(*ItemName)(nil),                 // 86: quorate.v1.ItemName
-	(*LevelCheck)(nil),               // 87: quorate.v1.LevelCheck
-	(*ScheduledLimitEvent)(nil),      // 88: quorate.v1.ScheduledLimitEvent
+	(Mode)(0),                       // 0: quorate.v1.Mode
+	(AllocationState)(0),            // 1: quorate.v1.AllocationState
+	(*Principal)(nil),               // 2: quorate.v1.Principal
+	(*Claim)(nil),                   // 3: quorate.v1.Claim
+	(*AmountRange)(nil),             // 4: quorate.v1.AmountRange
+	(*AllocateRequest)(nil),         // 5: quorate.v1.AllocateRequest
+	(*Alternative)(nil),             // 6: quorate.v1.Alternative
+	(*Allocation)(nil),              // 7: quorate.v1.Allocation
+	(*WaitingResize)(nil),           // 8: quorate.v1.WaitingResize
+	(*Waiting)(nil),                 // 9: quorate.v1.Waiting
+	(*WaitingAlternative)(nil),      // 10: quorate.v1.WaitingAlternative
+	(*HeldClaim)(nil),               // 11: quorate.v1.HeldClaim
+	(*AllocateResponse)(nil),        // 12: quorate.v1.AllocateResponse
+	(*BatchAllocateRequest)(nil),    // 13: quorate.v1.BatchAllocateRequest
+	(*BatchAllocateResponse)(nil),   // 14: quorate.v1.BatchAllocateResponse
+	(*AllocateOutcome)(nil),         // 15: quorate.v1.AllocateOutcome
+	(*AllocateStreamRequest)(nil),   // 16: quorate.v1.AllocateStreamRequest
+	(*AllocateStreamResponse)(nil),  // 17: quorate.v1.AllocateStreamResponse
+	(*Failure)(nil),                 // 18: quorate.v1.Failure
+	(*RenewRequest)(nil),            // 19: quorate.v1.RenewRequest
+	(*RenewResponse)(nil),           // 20: quorate.v1.RenewResponse
+	(*BatchRenewRequest)(nil),       // 21: quorate.v1.BatchRenewRequest
+	(*BatchRenewResponse)(nil),      // 22: quorate.v1.BatchRenewResponse
+	(*RenewOutcome)(nil),            // 23: quorate.v1.RenewOutcome
+	(*ResizeRequest)(nil),           // 24: quorate.v1.ResizeRequest
+	(*ClaimChange)(nil),             // 25: quorate.v1.ClaimChange
+	(*ResizeResponse)(nil),          // 26: quorate.v1.ResizeResponse
+	(*TransferRequest)(nil),         // 27: quorate.v1.TransferRequest
+	(*ClaimMove)(nil),               // 28: quorate.v1.ClaimMove
+	(*TransferResponse)(nil),        // 29: quorate.v1.TransferResponse
+	(*SplitRequest)(nil),            // 30: quorate.v1.SplitRequest
+	(*SplitPart)(nil),               // 31: quorate.v1.SplitPart
+	(*SplitClaim)(nil),              // 32: quorate.v1.SplitClaim
+	(*SplitResponse)(nil),           // 33: quorate.v1.SplitResponse
+	(*ListWaitingRequest)(nil),      // 34: quorate.v1.ListWaitingRequest
+	(*WaitingRequest)(nil),          // 35: quorate.v1.WaitingRequest
+	(*ListWaitingResponse)(nil),     // 36: quorate.v1.ListWaitingResponse
+	(*ReleaseRequest)(nil),          // 37: quorate.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),         // 38: quorate.v1.ReleaseResponse
+	(*BatchReleaseRequest)(nil),     // 39: quorate.v1.BatchReleaseRequest
+	(*BatchReleaseResponse)(nil),    // 40: quorate.v1.BatchReleaseResponse
+	(*ReleaseOutcome)(nil),          // 41: quorate.v1.ReleaseOutcome
+	(*GetAllocationRequest)(nil),    // 42: quorate.v1.GetAllocationRequest
+	(*GetAllocationResponse)(nil),   // 43: quorate.v1.GetAllocationResponse
+	(*ListAllocationsRequest)(nil),  // 44: quorate.v1.ListAllocationsRequest
+	(*ListAllocationsResponse)(nil), // 45: quorate.v1.ListAllocationsResponse
+	(*ConfirmRequest)(nil),          // 46: quorate.v1.ConfirmRequest
+	(*ConfirmResponse)(nil),         // 47: quorate.v1.ConfirmResponse
+	(*CancelRequest)(nil),           // 48: quorate.v1.CancelRequest
+	(*CancelResponse)(nil),          // 49: quorate.v1.CancelResponse
+	(*ExplainRequest)(nil),          // 50: quorate.v1.ExplainRequest
+	(*ExplainResponse)(nil),         // 51: quorate.v1.ExplainResponse
+	nil,                             // 52: quorate.v1.Claim.AmountsEntry
+	nil,                             // 53: quorate.v1.AllocateRequest.LabelsEntry
+	nil,                             // 54: quorate.v1.AllocateRequest.UserDataEntry
+	nil,                             // 55: quorate.v1.Allocation.LabelsEntry
+	nil,                             // 56: quorate.v1.Allocation.UserDataEntry
+	nil,                             // 57: quorate.v1.HeldClaim.AmountsEntry
+	nil,                             // 58: quorate.v1.RenewRequest.UserDataEntry
+	nil,                             // 59: quorate.v1.ClaimChange.AmountsEntry
+	nil,                             // 60: quorate.v1.SplitClaim.AmountsEntry
+	nil,                             // 61: quorate.v1.ListAllocationsRequest.LabelsEntry
+	(*ItemPick)(nil),                // 62: quorate.v1.ItemPick
+	(*timestamppb.Timestamp)(nil),   // 63: google.protobuf.Timestamp
+	(*AllocationRef)(nil),           // 64: quorate.v1.AllocationRef
+	(*Preempted)(nil),               // 65: quorate.v1.Preempted
+	(*EndReason)(nil),               // 66: quorate.v1.EndReason
+	(*MadeRoom)(nil),                // 67: quorate.v1.MadeRoom
+	(*HeldItem)(nil),                // 68: quorate.v1.HeldItem
+	(*Decision)(nil),                // 69: quorate.v1.Decision
+	(*WriteInfo)(nil),               // 70: quorate.v1.WriteInfo
+	(*Problem)(nil),                 // 71: quorate.v1.Problem
+	(*ItemUpdate)(nil),              // 72: quorate.v1.ItemUpdate
+	(*ReadOptions)(nil),             // 73: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                // 74: quorate.v1.ReadInfo
+	(*ItemName)(nil),                // 75: quorate.v1.ItemName
+	(*LevelCheck)(nil),              // 76: quorate.v1.LevelCheck
 }
 var file_quorate_v1_allocation_proto_depIdxs = []int32{
-	61,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
-	71,  // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
-	7,   // 2: quorate.v1.Claim.ranges:type_name -> quorate.v1.AmountRange
-	6,   // 3: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
+	52,  // 0: quorate.v1.Claim.amounts:type_name -> quorate.v1.Claim.AmountsEntry
+	62,  // 1: quorate.v1.Claim.items:type_name -> quorate.v1.ItemPick
+	4,   // 2: quorate.v1.Claim.ranges:type_name -> quorate.v1.AmountRange
+	3,   // 3: quorate.v1.AllocateRequest.claims:type_name -> quorate.v1.Claim
 	0,   // 4: quorate.v1.AllocateRequest.mode:type_name -> quorate.v1.Mode
-	62,  // 5: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
-	5,   // 6: quorate.v1.AllocateRequest.principal:type_name -> quorate.v1.Principal
-	63,  // 7: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
-	9,   // 8: quorate.v1.AllocateRequest.any_of:type_name -> quorate.v1.Alternative
-	6,   // 9: quorate.v1.Alternative.claims:type_name -> quorate.v1.Claim
-	14,  // 10: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
-	64,  // 11: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
+	53,  // 5: quorate.v1.AllocateRequest.labels:type_name -> quorate.v1.AllocateRequest.LabelsEntry
+	2,   // 6: quorate.v1.AllocateRequest.principal:type_name -> quorate.v1.Principal
+	54,  // 7: quorate.v1.AllocateRequest.user_data:type_name -> quorate.v1.AllocateRequest.UserDataEntry
+	6,   // 8: quorate.v1.AllocateRequest.any_of:type_name -> quorate.v1.Alternative
+	3,   // 9: quorate.v1.Alternative.claims:type_name -> quorate.v1.Claim
+	11,  // 10: quorate.v1.Allocation.claims:type_name -> quorate.v1.HeldClaim
+	55,  // 11: quorate.v1.Allocation.labels:type_name -> quorate.v1.Allocation.LabelsEntry
 	1,   // 12: quorate.v1.Allocation.state:type_name -> quorate.v1.AllocationState
-	72,  // 13: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
-	72,  // 14: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
-	5,   // 15: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
-	73,  // 16: quorate.v1.Allocation.preempted_by:type_name -> quorate.v1.AllocationRef
-	74,  // 17: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
-	73,  // 18: quorate.v1.Allocation.revoked_by:type_name -> quorate.v1.AllocationRef
-	65,  // 19: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
-	12,  // 20: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
-	73,  // 21: quorate.v1.Allocation.split_from:type_name -> quorate.v1.AllocationRef
-	75,  // 22: quorate.v1.Allocation.reason:type_name -> quorate.v1.EndReason
-	76,  // 23: quorate.v1.Allocation.made_room:type_name -> quorate.v1.MadeRoom
-	11,  // 24: quorate.v1.Allocation.resize:type_name -> quorate.v1.WaitingResize
-	28,  // 25: quorate.v1.WaitingResize.claims:type_name -> quorate.v1.ClaimChange
-	12,  // 26: quorate.v1.WaitingResize.waiting:type_name -> quorate.v1.Waiting
-	72,  // 27: quorate.v1.Waiting.arrived_at:type_name -> google.protobuf.Timestamp
-	13,  // 28: quorate.v1.Waiting.alternatives:type_name -> quorate.v1.WaitingAlternative
-	14,  // 29: quorate.v1.WaitingAlternative.claims:type_name -> quorate.v1.HeldClaim
-	66,  // 30: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
-	77,  // 31: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
-	71,  // 32: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
-	7,   // 33: quorate.v1.HeldClaim.ranges:type_name -> quorate.v1.AmountRange
-	10,  // 34: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
-	78,  // 35: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
-	79,  // 36: quorate.v1.AllocateResponse.write:type_name -> quorate.v1.WriteInfo
-	8,   // 37: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
-	18,  // 38: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
-	15,  // 39: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
-	21,  // 40: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
-	8,   // 41: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
-	43,  // 42: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
-	22,  // 43: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
-	15,  // 44: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
-	44,  // 45: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
-	23,  // 46: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
-	21,  // 47: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
-	78,  // 48: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
-	80,  // 49: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
-	67,  // 50: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
-	81,  // 51: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
-	10,  // 52: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
-	79,  // 53: quorate.v1.RenewResponse.write:type_name -> quorate.v1.WriteInfo
-	22,  // 54: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
-	26,  // 55: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
-	23,  // 56: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
-	21,  // 57: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
-	28,  // 58: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
-	68,  // 59: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
-	10,  // 60: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
-	78,  // 61: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
-	79,  // 62: quorate.v1.ResizeResponse.write:type_name -> quorate.v1.WriteInfo
-	31,  // 63: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
-	10,  // 64: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
-	78,  // 65: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
-	79,  // 66: quorate.v1.TransferResponse.write:type_name -> quorate.v1.WriteInfo
-	34,  // 67: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.SplitPart
-	35,  // 68: quorate.v1.SplitPart.claims:type_name -> quorate.v1.SplitClaim
-	69,  // 69: quorate.v1.SplitClaim.amounts:type_name -> quorate.v1.SplitClaim.AmountsEntry
-	10,  // 70: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
-	78,  // 71: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
-	10,  // 72: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
-	79,  // 73: quorate.v1.SplitResponse.write:type_name -> quorate.v1.WriteInfo
-	82,  // 74: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
-	10,  // 75: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
-	78,  // 76: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
-	38,  // 77: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
-	83,  // 78: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
-	73,  // 79: quorate.v1.WatchAllocationsRequest.allocations:type_name -> quorate.v1.AllocationRef
-	2,   // 80: quorate.v1.WatchAllocationsRequest.topics:type_name -> quorate.v1.WatchTopic
-	3,   // 81: quorate.v1.WatchAllocationsResponse.change:type_name -> quorate.v1.AllocationChange
-	10,  // 82: quorate.v1.WatchAllocationsResponse.allocation:type_name -> quorate.v1.Allocation
-	42,  // 83: quorate.v1.WatchAllocationsResponse.crossing:type_name -> quorate.v1.ThresholdCrossing
-	84,  // 84: quorate.v1.WatchAllocationsResponse.revision:type_name -> quorate.v1.Revision
-	58,  // 85: quorate.v1.WatchAllocationsResponse.event:type_name -> quorate.v1.Event
-	85,  // 86: quorate.v1.ThresholdCrossing.limit:type_name -> quorate.v1.Limit
-	86,  // 87: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
-	10,  // 88: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
-	79,  // 89: quorate.v1.ReleaseResponse.write:type_name -> quorate.v1.WriteInfo
-	43,  // 90: quorate.v1.BatchReleaseRequest.requests:type_name -> quorate.v1.ReleaseRequest
-	47,  // 91: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
-	44,  // 92: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
-	21,  // 93: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
-	82,  // 94: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
-	10,  // 95: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
-	83,  // 96: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
-	70,  // 97: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
-	82,  // 98: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
-	1,   // 99: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
-	10,  // 100: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
-	83,  // 101: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
-	10,  // 102: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
-	79,  // 103: quorate.v1.ConfirmResponse.write:type_name -> quorate.v1.WriteInfo
-	10,  // 104: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
-	73,  // 105: quorate.v1.CancelResponse.restored:type_name -> quorate.v1.AllocationRef
-	79,  // 106: quorate.v1.CancelResponse.write:type_name -> quorate.v1.WriteInfo
-	8,   // 107: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
-	82,  // 108: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
-	78,  // 109: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
-	10,  // 110: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
-	72,  // 111: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
-	83,  // 112: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
-	87,  // 113: quorate.v1.ExplainResponse.levels:type_name -> quorate.v1.LevelCheck
-	4,   // 114: quorate.v1.Event.kind:type_name -> quorate.v1.EventKind
-	73,  // 115: quorate.v1.Event.by:type_name -> quorate.v1.AllocationRef
-	72,  // 116: quorate.v1.Event.happened_at:type_name -> google.protobuf.Timestamp
-	78,  // 117: quorate.v1.Event.decision:type_name -> quorate.v1.Decision
-	42,  // 118: quorate.v1.Event.crossing:type_name -> quorate.v1.ThresholdCrossing
-	88,  // 119: quorate.v1.Event.scheduled:type_name -> quorate.v1.ScheduledLimitEvent
-	75,  // 120: quorate.v1.Event.reason:type_name -> quorate.v1.EndReason
-	4,   // 121: quorate.v1.ListEventsRequest.kind:type_name -> quorate.v1.EventKind
-	82,  // 122: quorate.v1.ListEventsRequest.read:type_name -> quorate.v1.ReadOptions
-	58,  // 123: quorate.v1.ListEventsResponse.events:type_name -> quorate.v1.Event
-	83,  // 124: quorate.v1.ListEventsResponse.read:type_name -> quorate.v1.ReadInfo
-	8,   // 125: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
-	16,  // 126: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
-	22,  // 127: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
-	24,  // 128: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
-	43,  // 129: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
-	45,  // 130: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
-	19,  // 131: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
-	37,  // 132: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
-	40,  // 133: quorate.v1.AllocationService.WatchAllocations:input_type -> quorate.v1.WatchAllocationsRequest
-	52,  // 134: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
-	54,  // 135: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
-	27,  // 136: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
-	30,  // 137: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
-	33,  // 138: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
-	56,  // 139: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
-	59,  // 140: quorate.v1.AllocationService.ListEvents:input_type -> quorate.v1.ListEventsRequest
-	48,  // 141: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
-	50,  // 142: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
-	15,  // 143: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
-	17,  // 144: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
-	23,  // 145: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
-	25,  // 146: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
-	44,  // 147: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
-	46,  // 148: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
-	20,  // 149: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
-	39,  // 150: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
-	41,  // 151: quorate.v1.AllocationService.WatchAllocations:output_type -> quorate.v1.WatchAllocationsResponse
-	53,  // 152: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
-	55,  // 153: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
-	29,  // 154: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
-	32,  // 155: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
-	36,  // 156: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
-	57,  // 157: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
-	60,  // 158: quorate.v1.AllocationService.ListEvents:output_type -> quorate.v1.ListEventsResponse
-	49,  // 159: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
-	51,  // 160: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
-	143, // [143:161] is the sub-list for method output_type
-	125, // [125:143] is the sub-list for method input_type
-	125, // [125:125] is the sub-list for extension type_name
-	125, // [125:125] is the sub-list for extension extendee
-	0,   // [0:125] is the sub-list for field type_name
+	63,  // 13: quorate.v1.Allocation.granted_at:type_name -> google.protobuf.Timestamp
+	63,  // 14: quorate.v1.Allocation.ended_at:type_name -> google.protobuf.Timestamp
+	2,   // 15: quorate.v1.Allocation.principal:type_name -> quorate.v1.Principal
+	64,  // 16: quorate.v1.Allocation.preempted_by:type_name -> quorate.v1.AllocationRef
+	65,  // 17: quorate.v1.Allocation.preempted:type_name -> quorate.v1.Preempted
+	64,  // 18: quorate.v1.Allocation.revoked_by:type_name -> quorate.v1.AllocationRef
+	56,  // 19: quorate.v1.Allocation.user_data:type_name -> quorate.v1.Allocation.UserDataEntry
+	9,   // 20: quorate.v1.Allocation.waiting:type_name -> quorate.v1.Waiting
+	64,  // 21: quorate.v1.Allocation.split_from:type_name -> quorate.v1.AllocationRef
+	66,  // 22: quorate.v1.Allocation.reason:type_name -> quorate.v1.EndReason
+	67,  // 23: quorate.v1.Allocation.made_room:type_name -> quorate.v1.MadeRoom
+	8,   // 24: quorate.v1.Allocation.resize:type_name -> quorate.v1.WaitingResize
+	25,  // 25: quorate.v1.WaitingResize.claims:type_name -> quorate.v1.ClaimChange
+	9,   // 26: quorate.v1.WaitingResize.waiting:type_name -> quorate.v1.Waiting
+	63,  // 27: quorate.v1.Waiting.arrived_at:type_name -> google.protobuf.Timestamp
+	10,  // 28: quorate.v1.Waiting.alternatives:type_name -> quorate.v1.WaitingAlternative
+	11,  // 29: quorate.v1.WaitingAlternative.claims:type_name -> quorate.v1.HeldClaim
+	57,  // 30: quorate.v1.HeldClaim.amounts:type_name -> quorate.v1.HeldClaim.AmountsEntry
+	68,  // 31: quorate.v1.HeldClaim.items:type_name -> quorate.v1.HeldItem
+	62,  // 32: quorate.v1.HeldClaim.picks:type_name -> quorate.v1.ItemPick
+	4,   // 33: quorate.v1.HeldClaim.ranges:type_name -> quorate.v1.AmountRange
+	7,   // 34: quorate.v1.AllocateResponse.allocation:type_name -> quorate.v1.Allocation
+	69,  // 35: quorate.v1.AllocateResponse.decision:type_name -> quorate.v1.Decision
+	70,  // 36: quorate.v1.AllocateResponse.write:type_name -> quorate.v1.WriteInfo
+	5,   // 37: quorate.v1.BatchAllocateRequest.requests:type_name -> quorate.v1.AllocateRequest
+	15,  // 38: quorate.v1.BatchAllocateResponse.outcomes:type_name -> quorate.v1.AllocateOutcome
+	12,  // 39: quorate.v1.AllocateOutcome.granted:type_name -> quorate.v1.AllocateResponse
+	18,  // 40: quorate.v1.AllocateOutcome.failure:type_name -> quorate.v1.Failure
+	5,   // 41: quorate.v1.AllocateStreamRequest.allocate:type_name -> quorate.v1.AllocateRequest
+	37,  // 42: quorate.v1.AllocateStreamRequest.release:type_name -> quorate.v1.ReleaseRequest
+	19,  // 43: quorate.v1.AllocateStreamRequest.renew:type_name -> quorate.v1.RenewRequest
+	12,  // 44: quorate.v1.AllocateStreamResponse.granted:type_name -> quorate.v1.AllocateResponse
+	38,  // 45: quorate.v1.AllocateStreamResponse.released:type_name -> quorate.v1.ReleaseResponse
+	20,  // 46: quorate.v1.AllocateStreamResponse.renewed:type_name -> quorate.v1.RenewResponse
+	18,  // 47: quorate.v1.AllocateStreamResponse.failure:type_name -> quorate.v1.Failure
+	69,  // 48: quorate.v1.Failure.decision:type_name -> quorate.v1.Decision
+	71,  // 49: quorate.v1.Failure.problem:type_name -> quorate.v1.Problem
+	58,  // 50: quorate.v1.RenewRequest.user_data:type_name -> quorate.v1.RenewRequest.UserDataEntry
+	72,  // 51: quorate.v1.RenewRequest.items:type_name -> quorate.v1.ItemUpdate
+	7,   // 52: quorate.v1.RenewResponse.allocation:type_name -> quorate.v1.Allocation
+	70,  // 53: quorate.v1.RenewResponse.write:type_name -> quorate.v1.WriteInfo
+	19,  // 54: quorate.v1.BatchRenewRequest.renewals:type_name -> quorate.v1.RenewRequest
+	23,  // 55: quorate.v1.BatchRenewResponse.outcomes:type_name -> quorate.v1.RenewOutcome
+	20,  // 56: quorate.v1.RenewOutcome.renewed:type_name -> quorate.v1.RenewResponse
+	18,  // 57: quorate.v1.RenewOutcome.failure:type_name -> quorate.v1.Failure
+	25,  // 58: quorate.v1.ResizeRequest.claims:type_name -> quorate.v1.ClaimChange
+	59,  // 59: quorate.v1.ClaimChange.amounts:type_name -> quorate.v1.ClaimChange.AmountsEntry
+	7,   // 60: quorate.v1.ResizeResponse.allocation:type_name -> quorate.v1.Allocation
+	69,  // 61: quorate.v1.ResizeResponse.decision:type_name -> quorate.v1.Decision
+	70,  // 62: quorate.v1.ResizeResponse.write:type_name -> quorate.v1.WriteInfo
+	28,  // 63: quorate.v1.TransferRequest.moves:type_name -> quorate.v1.ClaimMove
+	7,   // 64: quorate.v1.TransferResponse.allocation:type_name -> quorate.v1.Allocation
+	69,  // 65: quorate.v1.TransferResponse.decision:type_name -> quorate.v1.Decision
+	70,  // 66: quorate.v1.TransferResponse.write:type_name -> quorate.v1.WriteInfo
+	31,  // 67: quorate.v1.SplitRequest.parts:type_name -> quorate.v1.SplitPart
+	32,  // 68: quorate.v1.SplitPart.claims:type_name -> quorate.v1.SplitClaim
+	60,  // 69: quorate.v1.SplitClaim.amounts:type_name -> quorate.v1.SplitClaim.AmountsEntry
+	7,   // 70: quorate.v1.SplitResponse.allocation:type_name -> quorate.v1.Allocation
+	69,  // 71: quorate.v1.SplitResponse.decision:type_name -> quorate.v1.Decision
+	7,   // 72: quorate.v1.SplitResponse.parts:type_name -> quorate.v1.Allocation
+	70,  // 73: quorate.v1.SplitResponse.write:type_name -> quorate.v1.WriteInfo
+	73,  // 74: quorate.v1.ListWaitingRequest.read:type_name -> quorate.v1.ReadOptions
+	7,   // 75: quorate.v1.WaitingRequest.allocation:type_name -> quorate.v1.Allocation
+	69,  // 76: quorate.v1.WaitingRequest.decision:type_name -> quorate.v1.Decision
+	35,  // 77: quorate.v1.ListWaitingResponse.requests:type_name -> quorate.v1.WaitingRequest
+	74,  // 78: quorate.v1.ListWaitingResponse.read:type_name -> quorate.v1.ReadInfo
+	75,  // 79: quorate.v1.ReleaseRequest.items:type_name -> quorate.v1.ItemName
+	7,   // 80: quorate.v1.ReleaseResponse.allocation:type_name -> quorate.v1.Allocation
+	70,  // 81: quorate.v1.ReleaseResponse.write:type_name -> quorate.v1.WriteInfo
+	37,  // 82: quorate.v1.BatchReleaseRequest.requests:type_name -> quorate.v1.ReleaseRequest
+	41,  // 83: quorate.v1.BatchReleaseResponse.outcomes:type_name -> quorate.v1.ReleaseOutcome
+	38,  // 84: quorate.v1.ReleaseOutcome.released:type_name -> quorate.v1.ReleaseResponse
+	18,  // 85: quorate.v1.ReleaseOutcome.failure:type_name -> quorate.v1.Failure
+	73,  // 86: quorate.v1.GetAllocationRequest.read:type_name -> quorate.v1.ReadOptions
+	7,   // 87: quorate.v1.GetAllocationResponse.allocation:type_name -> quorate.v1.Allocation
+	74,  // 88: quorate.v1.GetAllocationResponse.read:type_name -> quorate.v1.ReadInfo
+	61,  // 89: quorate.v1.ListAllocationsRequest.labels:type_name -> quorate.v1.ListAllocationsRequest.LabelsEntry
+	73,  // 90: quorate.v1.ListAllocationsRequest.read:type_name -> quorate.v1.ReadOptions
+	1,   // 91: quorate.v1.ListAllocationsRequest.state:type_name -> quorate.v1.AllocationState
+	7,   // 92: quorate.v1.ListAllocationsResponse.allocations:type_name -> quorate.v1.Allocation
+	74,  // 93: quorate.v1.ListAllocationsResponse.read:type_name -> quorate.v1.ReadInfo
+	7,   // 94: quorate.v1.ConfirmResponse.allocation:type_name -> quorate.v1.Allocation
+	70,  // 95: quorate.v1.ConfirmResponse.write:type_name -> quorate.v1.WriteInfo
+	7,   // 96: quorate.v1.CancelResponse.allocation:type_name -> quorate.v1.Allocation
+	64,  // 97: quorate.v1.CancelResponse.restored:type_name -> quorate.v1.AllocationRef
+	70,  // 98: quorate.v1.CancelResponse.write:type_name -> quorate.v1.WriteInfo
+	5,   // 99: quorate.v1.ExplainRequest.request:type_name -> quorate.v1.AllocateRequest
+	73,  // 100: quorate.v1.ExplainRequest.read:type_name -> quorate.v1.ReadOptions
+	69,  // 101: quorate.v1.ExplainResponse.decision:type_name -> quorate.v1.Decision
+	7,   // 102: quorate.v1.ExplainResponse.allocation:type_name -> quorate.v1.Allocation
+	63,  // 103: quorate.v1.ExplainResponse.decided_at:type_name -> google.protobuf.Timestamp
+	74,  // 104: quorate.v1.ExplainResponse.read:type_name -> quorate.v1.ReadInfo
+	76,  // 105: quorate.v1.ExplainResponse.levels:type_name -> quorate.v1.LevelCheck
+	5,   // 106: quorate.v1.AllocationService.Allocate:input_type -> quorate.v1.AllocateRequest
+	13,  // 107: quorate.v1.AllocationService.BatchAllocate:input_type -> quorate.v1.BatchAllocateRequest
+	19,  // 108: quorate.v1.AllocationService.Renew:input_type -> quorate.v1.RenewRequest
+	21,  // 109: quorate.v1.AllocationService.BatchRenew:input_type -> quorate.v1.BatchRenewRequest
+	37,  // 110: quorate.v1.AllocationService.Release:input_type -> quorate.v1.ReleaseRequest
+	39,  // 111: quorate.v1.AllocationService.BatchRelease:input_type -> quorate.v1.BatchReleaseRequest
+	16,  // 112: quorate.v1.AllocationService.AllocateStream:input_type -> quorate.v1.AllocateStreamRequest
+	34,  // 113: quorate.v1.AllocationService.ListWaiting:input_type -> quorate.v1.ListWaitingRequest
+	46,  // 114: quorate.v1.AllocationService.Confirm:input_type -> quorate.v1.ConfirmRequest
+	48,  // 115: quorate.v1.AllocationService.Cancel:input_type -> quorate.v1.CancelRequest
+	24,  // 116: quorate.v1.AllocationService.Resize:input_type -> quorate.v1.ResizeRequest
+	27,  // 117: quorate.v1.AllocationService.Transfer:input_type -> quorate.v1.TransferRequest
+	30,  // 118: quorate.v1.AllocationService.Split:input_type -> quorate.v1.SplitRequest
+	50,  // 119: quorate.v1.AllocationService.Explain:input_type -> quorate.v1.ExplainRequest
+	42,  // 120: quorate.v1.AllocationService.GetAllocation:input_type -> quorate.v1.GetAllocationRequest
+	44,  // 121: quorate.v1.AllocationService.ListAllocations:input_type -> quorate.v1.ListAllocationsRequest
+	12,  // 122: quorate.v1.AllocationService.Allocate:output_type -> quorate.v1.AllocateResponse
+	14,  // 123: quorate.v1.AllocationService.BatchAllocate:output_type -> quorate.v1.BatchAllocateResponse
+	20,  // 124: quorate.v1.AllocationService.Renew:output_type -> quorate.v1.RenewResponse
+	22,  // 125: quorate.v1.AllocationService.BatchRenew:output_type -> quorate.v1.BatchRenewResponse
+	38,  // 126: quorate.v1.AllocationService.Release:output_type -> quorate.v1.ReleaseResponse
+	40,  // 127: quorate.v1.AllocationService.BatchRelease:output_type -> quorate.v1.BatchReleaseResponse
+	17,  // 128: quorate.v1.AllocationService.AllocateStream:output_type -> quorate.v1.AllocateStreamResponse
+	36,  // 129: quorate.v1.AllocationService.ListWaiting:output_type -> quorate.v1.ListWaitingResponse
+	47,  // 130: quorate.v1.AllocationService.Confirm:output_type -> quorate.v1.ConfirmResponse
+	49,  // 131: quorate.v1.AllocationService.Cancel:output_type -> quorate.v1.CancelResponse
+	26,  // 132: quorate.v1.AllocationService.Resize:output_type -> quorate.v1.ResizeResponse
+	29,  // 133: quorate.v1.AllocationService.Transfer:output_type -> quorate.v1.TransferResponse
+	33,  // 134: quorate.v1.AllocationService.Split:output_type -> quorate.v1.SplitResponse
+	51,  // 135: quorate.v1.AllocationService.Explain:output_type -> quorate.v1.ExplainResponse
+	43,  // 136: quorate.v1.AllocationService.GetAllocation:output_type -> quorate.v1.GetAllocationResponse
+	45,  // 137: quorate.v1.AllocationService.ListAllocations:output_type -> quorate.v1.ListAllocationsResponse
+	122, // [122:138] is the sub-list for method output_type
+	106, // [106:122] is the sub-list for method input_type
+	106, // [106:106] is the sub-list for extension type_name
+	106, // [106:106] is the sub-list for extension extendee
+	0,   // [0:106] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_allocation_proto_init() }
@@ -6169,9 +5089,8 @@ func file_quorate_v1_allocation_proto_init() {
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_init()
 	file_quorate_v1_item_proto_init()
-	file_quorate_v1_revision_proto_init()
-	file_quorate_v1_scheduled_limit_proto_init()
 	file_quorate_v1_allocation_proto_msgTypes[1].OneofWrappers = []any{}
+	file_quorate_v1_allocation_proto_msgTypes[3].OneofWrappers = []any{}
 	file_quorate_v1_allocation_proto_msgTypes[13].OneofWrappers = []any{
 		(*AllocateOutcome_Granted)(nil),
 		(*AllocateOutcome_Failure)(nil),
@@ -6191,11 +5110,11 @@ func file_quorate_v1_allocation_proto_init() {
 		(*RenewOutcome_Renewed)(nil),
 		(*RenewOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[42].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[39].OneofWrappers = []any{
 		(*ReleaseOutcome_Released)(nil),
 		(*ReleaseOutcome_Failure)(nil),
 	}
-	file_quorate_v1_allocation_proto_msgTypes[51].OneofWrappers = []any{
+	file_quorate_v1_allocation_proto_msgTypes[48].OneofWrappers = []any{
 		(*ExplainRequest_Request)(nil),
 		(*ExplainRequest_Id)(nil),
 	}
@@ -6204,8 +5123,8 @@ func file_quorate_v1_allocation_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_allocation_proto_rawDesc), len(file_quorate_v1_allocation_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   66,
+			NumEnums:      2,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

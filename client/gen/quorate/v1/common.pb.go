@@ -79,7 +79,7 @@ func (Consistency) EnumDescriptor() ([]byte, []int) {
 type TenantsSee int32
 
 const (
-	// In a request: totals. In seen: everything that there is.
+	// Left out: totals in a request. Never sent.
 	TenantsSee_TENANTS_SEE_UNSPECIFIED TenantsSee = 0
 	// Names, limits and totals: their requests are counted there too.
 	TenantsSee_TENANTS_SEE_TOTALS TenantsSee = 1
@@ -336,7 +336,8 @@ func (x *WriteInfo) GetRepetition() bool {
 	return false
 }
 
-// Limit is the most that a node's subtree may hold of one resource. A resource that is absent from a node's
+// Limit is the most that a node's subtree may hold of one resource, also for one user or group, or how many applications
+// may run there. A resource that is absent from a node's
 // limits is unset, and the node's policy says what unset means (open: unlimited; strict: zero).
 type Limit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`

@@ -215,7 +215,7 @@ const (
 	// count requests.
 	ViolationKind_VIOLATION_KIND_QUEUE ViolationKind = 5
 	// The node is on hold: nothing new is admitted there or below it. All numbers are 0.
-	ViolationKind_VIOLATION_KIND_HOLD ViolationKind = 6
+	ViolationKind_VIOLATION_KIND_CORDON ViolationKind = 6
 )
 
 // Enum value maps for ViolationKind.
@@ -227,7 +227,7 @@ var (
 		3: "VIOLATION_KIND_BORROWING",
 		4: "VIOLATION_KIND_ITEMS",
 		5: "VIOLATION_KIND_QUEUE",
-		6: "VIOLATION_KIND_HOLD",
+		6: "VIOLATION_KIND_CORDON",
 	}
 	ViolationKind_value = map[string]int32{
 		"VIOLATION_KIND_UNSPECIFIED":  0,
@@ -236,7 +236,7 @@ var (
 		"VIOLATION_KIND_BORROWING":    3,
 		"VIOLATION_KIND_ITEMS":        4,
 		"VIOLATION_KIND_QUEUE":        5,
-		"VIOLATION_KIND_HOLD":         6,
+		"VIOLATION_KIND_CORDON":       6,
 	}
 )
 
@@ -1469,11 +1469,7 @@ type Raise struct {
 	// True for a dynamic node: it must be added to the configuration before it can have a limit.
 	Unconfigured bool `protobuf:"varint,9,opt,name=unconfigured,proto3" json:"unconfigured,omitempty"`
 	// True if a change of the tree needs a reason.
-	NeedsReason bool `protobuf:"varint,10,opt,name=needs_reason,json=needsReason,proto3" json:"needs_reason,omitempty"`
-	// True if the tree names admins: then only an actor of setters may set the limit.
-	Governed bool `protobuf:"varint,11,opt,name=governed,proto3" json:"governed,omitempty"`
-	// The actors who may set the limit, sorted; at most 10. Empty in a governed tree if no actor may.
-	Setters       []string `protobuf:"bytes,12,rep,name=setters,proto3" json:"setters,omitempty"`
+	NeedsReason   bool `protobuf:"varint,10,opt,name=needs_reason,json=needsReason,proto3" json:"needs_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1578,20 +1574,6 @@ func (x *Raise) GetNeedsReason() bool {
 	return false
 }
 
-func (x *Raise) GetGoverned() bool {
-	if x != nil {
-		return x.Governed
-	}
-	return false
-}
-
-func (x *Raise) GetSetters() []string {
-	if x != nil {
-		return x.Setters
-	}
-	return nil
-}
-
 // Violation is one limit that a request would break.
 type Violation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1618,8 +1600,9 @@ type Violation struct {
 	Holder string `protobuf:"bytes,10,opt,name=holder,proto3" json:"holder,omitempty"`
 	// For items: the requested state, or the name of the requested item that is not available.
 	Item string `protobuf:"bytes,11,opt,name=item,proto3" json:"item,omitempty"`
-	// Set if the caller may not read usage at the node and its tree does not show totals there.
-	Seen TenantsSee `protobuf:"varint,12,opt,name=seen,proto3,enum=quorate.v1.TenantsSee" json:"seen,omitempty"`
+	// How little the caller sees of it; absent if nothing is hidden: the caller may read usage at the node, or its tree
+	// shows totals there.
+	Seen *TenantsSee `protobuf:"varint,12,opt,name=seen,proto3,enum=quorate.v1.TenantsSee,oneof" json:"seen,omitempty"`
 	// For a hold: its reason. Empty if seen is set.
 	Reason string `protobuf:"bytes,13,opt,name=reason,proto3" json:"reason,omitempty"`
 	// True when the request is larger than this limit on its own, so that no release helps: it cannot fit until the limit
@@ -1742,8 +1725,8 @@ func (x *Violation) GetItem() string {
 }
 
 func (x *Violation) GetSeen() TenantsSee {
-	if x != nil {
-		return x.Seen
+	if x != nil && x.Seen != nil {
+		return *x.Seen
 	}
 	return TenantsSee_TENANTS_SEE_UNSPECIFIED
 }
@@ -1808,8 +1791,9 @@ type LevelCheck struct {
 	Left int64 `protobuf:"varint,13,opt,name=left,proto3" json:"left,omitempty"`
 	// Whether the request fits.
 	Verdict LevelVerdict `protobuf:"varint,14,opt,name=verdict,proto3,enum=quorate.v1.LevelVerdict" json:"verdict,omitempty"`
-	// Set if the caller may not read usage at the node and its tree does not show totals there.
-	Seen          TenantsSee `protobuf:"varint,15,opt,name=seen,proto3,enum=quorate.v1.TenantsSee" json:"seen,omitempty"`
+	// How little the caller sees of it; absent if nothing is hidden: the caller may read usage at the node, or its tree
+	// shows totals there.
+	Seen          *TenantsSee `protobuf:"varint,15,opt,name=seen,proto3,enum=quorate.v1.TenantsSee,oneof" json:"seen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1943,8 +1927,8 @@ func (x *LevelCheck) GetVerdict() LevelVerdict {
 }
 
 func (x *LevelCheck) GetSeen() TenantsSee {
-	if x != nil {
-		return x.Seen
+	if x != nil && x.Seen != nil {
+		return *x.Seen
 	}
 	return TenantsSee_TENANTS_SEE_UNSPECIFIED
 }
@@ -2258,7 +2242,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x06Remedy\x12)\n" +
 	"\x06raises\x18\x01 \x03(\v2\x11.quorate.v1.RaiseR\x06raises\x125\n" +
 	"\breleases\x18\x02 \x03(\v2\x19.quorate.v1.AllocationRefR\breleases\x12 \n" +
-	"\valternative\x18\x03 \x01(\x05R\valternative\"\xfb\x02\n" +
+	"\valternative\x18\x03 \x01(\x05R\valternative\"\xc5\x02\n" +
 	"\x05Raise\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -2271,9 +2255,7 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\tnew_limit\x18\b \x01(\x03R\bnewLimit\x12\"\n" +
 	"\funconfigured\x18\t \x01(\bR\funconfigured\x12!\n" +
 	"\fneeds_reason\x18\n" +
-	" \x01(\bR\vneedsReason\x12\x1a\n" +
-	"\bgoverned\x18\v \x01(\bR\bgoverned\x12\x18\n" +
-	"\asetters\x18\f \x03(\tR\asetters\"\xe2\x03\n" +
+	" \x01(\bR\vneedsReason\"\xf0\x03\n" +
 	"\tViolation\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x1a\n" +
@@ -2287,13 +2269,14 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"holderKind\x12\x16\n" +
 	"\x06holder\x18\n" +
 	" \x01(\tR\x06holder\x12\x12\n" +
-	"\x04item\x18\v \x01(\tR\x04item\x12*\n" +
-	"\x04seen\x18\f \x01(\x0e2\x16.quorate.v1.TenantsSeeR\x04seen\x12\x16\n" +
+	"\x04item\x18\v \x01(\tR\x04item\x12/\n" +
+	"\x04seen\x18\f \x01(\x0e2\x16.quorate.v1.TenantsSeeH\x00R\x04seen\x88\x01\x01\x12\x16\n" +
 	"\x06reason\x18\r \x01(\tR\x06reason\x12\x1d\n" +
 	"\n" +
 	"never_fits\x18\x0e \x01(\bR\tneverFits\x12\x16\n" +
 	"\x06excess\x18\x0f \x01(\x03R\x06excess\x12 \n" +
-	"\valternative\x18\x10 \x01(\x05R\valternative\"\xed\x03\n" +
+	"\valternative\x18\x10 \x01(\x05R\valternativeB\a\n" +
+	"\x05_seen\"\xfb\x03\n" +
 	"\n" +
 	"LevelCheck\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
@@ -2311,9 +2294,10 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x04used\x18\v \x01(\x03R\x04used\x12\x1c\n" +
 	"\trequested\x18\f \x01(\x03R\trequested\x12\x12\n" +
 	"\x04left\x18\r \x01(\x03R\x04left\x122\n" +
-	"\averdict\x18\x0e \x01(\x0e2\x18.quorate.v1.LevelVerdictR\averdict\x12*\n" +
-	"\x04seen\x18\x0f \x01(\x0e2\x16.quorate.v1.TenantsSeeR\x04seenB\b\n" +
-	"\x06_limit\"\x98\x02\n" +
+	"\averdict\x18\x0e \x01(\x0e2\x18.quorate.v1.LevelVerdictR\averdict\x12/\n" +
+	"\x04seen\x18\x0f \x01(\x0e2\x16.quorate.v1.TenantsSeeH\x01R\x04seen\x88\x01\x01B\b\n" +
+	"\x06_limitB\a\n" +
+	"\x05_seen\"\x98\x02\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12.\n" +
@@ -2346,15 +2330,15 @@ const file_quorate_v1_decision_proto_rawDesc = "" +
 	"\x17HOLDER_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10HOLDER_KIND_NODE\x10\x01\x12\x14\n" +
 	"\x10HOLDER_KIND_USER\x10\x02\x12\x15\n" +
-	"\x11HOLDER_KIND_GROUP\x10\x03*\xd8\x01\n" +
+	"\x11HOLDER_KIND_GROUP\x10\x03*\xda\x01\n" +
 	"\rViolationKind\x12\x1e\n" +
 	"\x1aVIOLATION_KIND_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17VIOLATION_KIND_RESOURCE\x10\x01\x12\x1f\n" +
 	"\x1bVIOLATION_KIND_APPLICATIONS\x10\x02\x12\x1c\n" +
 	"\x18VIOLATION_KIND_BORROWING\x10\x03\x12\x18\n" +
 	"\x14VIOLATION_KIND_ITEMS\x10\x04\x12\x18\n" +
-	"\x14VIOLATION_KIND_QUEUE\x10\x05\x12\x17\n" +
-	"\x13VIOLATION_KIND_HOLD\x10\x06*\xb7\x01\n" +
+	"\x14VIOLATION_KIND_QUEUE\x10\x05\x12\x19\n" +
+	"\x15VIOLATION_KIND_CORDON\x10\x06*\xb7\x01\n" +
 	"\fLevelVerdict\x12\x1d\n" +
 	"\x19LEVEL_VERDICT_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12LEVEL_VERDICT_FITS\x10\x01\x12\x1a\n" +
@@ -2451,6 +2435,7 @@ func file_quorate_v1_decision_proto_init() {
 	}
 	file_quorate_v1_common_proto_init()
 	file_quorate_v1_decision_proto_msgTypes[0].OneofWrappers = []any{}
+	file_quorate_v1_decision_proto_msgTypes[12].OneofWrappers = []any{}
 	file_quorate_v1_decision_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

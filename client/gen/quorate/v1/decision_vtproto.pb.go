@@ -964,25 +964,6 @@ func (m *Raise) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Setters) > 0 {
-		for iNdEx := len(m.Setters) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Setters[iNdEx])
-			copy(dAtA[i:], m.Setters[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Setters[iNdEx])))
-			i--
-			dAtA[i] = 0x62
-		}
-	}
-	if m.Governed {
-		i--
-		if m.Governed {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x58
-	}
 	if m.NeedsReason {
 		i--
 		if m.NeedsReason {
@@ -1113,8 +1094,8 @@ func (m *Violation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x6a
 	}
-	if m.Seen != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Seen))
+	if m.Seen != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Seen))
 		i--
 		dAtA[i] = 0x60
 	}
@@ -1216,8 +1197,8 @@ func (m *LevelCheck) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.Seen != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Seen))
+	if m.Seen != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Seen))
 		i--
 		dAtA[i] = 0x78
 	}
@@ -1922,15 +1903,6 @@ func (m *Raise) SizeVT() (n int) {
 	if m.NeedsReason {
 		n += 2
 	}
-	if m.Governed {
-		n += 2
-	}
-	if len(m.Setters) > 0 {
-		for _, s := range m.Setters {
-			l = len(s)
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1979,8 +1951,8 @@ func (m *Violation) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Seen != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Seen))
+	if m.Seen != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Seen))
 	}
 	l = len(m.Reason)
 	if l > 0 {
@@ -2052,8 +2024,8 @@ func (m *LevelCheck) SizeVT() (n int) {
 	if m.Verdict != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Verdict))
 	}
-	if m.Seen != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Seen))
+	if m.Seen != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Seen))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -5124,58 +5096,6 @@ func (m *Raise) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.NeedsReason = bool(v != 0)
-		case 11:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Governed", wireType)
-			}
-			var v int
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				v |= int(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			m.Governed = bool(v != 0)
-		case 12:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Setters", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Setters = append(m.Setters, string(dAtA[iNdEx:postIndex]))
-			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -5505,7 +5425,7 @@ func (m *Violation) UnmarshalVT(dAtA []byte) error {
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Seen", wireType)
 			}
-			m.Seen = 0
+			var v TenantsSee
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -5515,11 +5435,12 @@ func (m *Violation) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Seen |= TenantsSee(b&0x7F) << shift
+				v |= TenantsSee(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
+			m.Seen = &v
 		case 13:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Reason", wireType)
@@ -5998,7 +5919,7 @@ func (m *LevelCheck) UnmarshalVT(dAtA []byte) error {
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Seen", wireType)
 			}
-			m.Seen = 0
+			var v TenantsSee
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -6008,11 +5929,12 @@ func (m *LevelCheck) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Seen |= TenantsSee(b&0x7F) << shift
+				v |= TenantsSee(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
+			m.Seen = &v
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

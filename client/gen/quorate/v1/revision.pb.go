@@ -89,8 +89,8 @@ type Change struct {
 	// The node; empty for the root or the tree itself.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// The changed setting: "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE",
-	// "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
-	// "require_reason", "require_principal", "tenants_see", "warn_at" or "path". Without a tree: "policy NAME"
+	// "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "forest",
+	// "require_reason", "require_principal", "tenants_see", "thresholds" or "path". Without a tree: "policy NAME"
 	// for a definition that was added or removed, "policy NAME base" or "policy NAME SWITCH" for a changed one.
 	Field string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
 	// The value before, as text; empty if added.

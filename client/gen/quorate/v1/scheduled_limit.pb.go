@@ -480,9 +480,9 @@ type Overuse struct {
 	Limit int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	// The amount held in the subtree in base units, or the number of running applications.
 	Used int64 `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
-	// Applications, or unspecified for a resource.
+	// VIOLATION_KIND_RESOURCE or VIOLATION_KIND_APPLICATIONS.
 	Kind ViolationKind `protobuf:"varint,6,opt,name=kind,proto3,enum=quorate.v1.ViolationKind" json:"kind,omitempty"`
-	// Whose limit it is; unspecified for the node's own.
+	// Whose limit it is.
 	HolderKind HolderKind `protobuf:"varint,7,opt,name=holder_kind,json=holderKind,proto3,enum=quorate.v1.HolderKind" json:"holder_kind,omitempty"`
 	// Name of the user or group; "*" is the common limit of all groups that are not named.
 	Holder string `protobuf:"bytes,8,opt,name=holder,proto3" json:"holder,omitempty"`

@@ -137,6 +137,397 @@ func (Queueing) EnumDescriptor() ([]byte, []int) {
 	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{1}
 }
 
+// UnsetRule says what an unset limit is.
+type UnsetRule int32
+
+const (
+	// That of the base.
+	UnsetRule_UNSET_RULE_UNSPECIFIED UnsetRule = 0
+	// No limit.
+	UnsetRule_UNSET_RULE_UNLIMITED UnsetRule = 1
+	// A limit of 0.
+	UnsetRule_UNSET_RULE_ZERO UnsetRule = 2
+)
+
+// Enum value maps for UnsetRule.
+var (
+	UnsetRule_name = map[int32]string{
+		0: "UNSET_RULE_UNSPECIFIED",
+		1: "UNSET_RULE_UNLIMITED",
+		2: "UNSET_RULE_ZERO",
+	}
+	UnsetRule_value = map[string]int32{
+		"UNSET_RULE_UNSPECIFIED": 0,
+		"UNSET_RULE_UNLIMITED":   1,
+		"UNSET_RULE_ZERO":        2,
+	}
+)
+
+func (x UnsetRule) Enum() *UnsetRule {
+	p := new(UnsetRule)
+	*p = x
+	return p
+}
+
+func (x UnsetRule) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UnsetRule) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_tree_proto_enumTypes[2].Descriptor()
+}
+
+func (UnsetRule) Type() protoreflect.EnumType {
+	return &file_quorate_v1_tree_proto_enumTypes[2]
+}
+
+func (x UnsetRule) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UnsetRule.Descriptor instead.
+func (UnsetRule) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{2}
+}
+
+// SumRule bounds the sum of the limits of a node's children.
+type SumRule int32
+
+const (
+	// That of the base.
+	SumRule_SUM_RULE_UNSPECIFIED SumRule = 0
+	// Not at all.
+	SumRule_SUM_RULE_UNCHECKED SumRule = 1
+	// To the limit of the node.
+	SumRule_SUM_RULE_WITHIN_LIMIT SumRule = 2
+	// To the limit of the node less what it holds itself.
+	SumRule_SUM_RULE_WITHIN_LIMIT_LESS_OWN SumRule = 3
+)
+
+// Enum value maps for SumRule.
+var (
+	SumRule_name = map[int32]string{
+		0: "SUM_RULE_UNSPECIFIED",
+		1: "SUM_RULE_UNCHECKED",
+		2: "SUM_RULE_WITHIN_LIMIT",
+		3: "SUM_RULE_WITHIN_LIMIT_LESS_OWN",
+	}
+	SumRule_value = map[string]int32{
+		"SUM_RULE_UNSPECIFIED":           0,
+		"SUM_RULE_UNCHECKED":             1,
+		"SUM_RULE_WITHIN_LIMIT":          2,
+		"SUM_RULE_WITHIN_LIMIT_LESS_OWN": 3,
+	}
+)
+
+func (x SumRule) Enum() *SumRule {
+	p := new(SumRule)
+	*p = x
+	return p
+}
+
+func (x SumRule) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SumRule) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_tree_proto_enumTypes[3].Descriptor()
+}
+
+func (SumRule) Type() protoreflect.EnumType {
+	return &file_quorate_v1_tree_proto_enumTypes[3]
+}
+
+func (x SumRule) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SumRule.Descriptor instead.
+func (SumRule) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{3}
+}
+
+// ChildLimitRule bounds the limit of each child of a node.
+type ChildLimitRule int32
+
+const (
+	// That of the base.
+	ChildLimitRule_CHILD_LIMIT_RULE_UNSPECIFIED ChildLimitRule = 0
+	// Not at all.
+	ChildLimitRule_CHILD_LIMIT_RULE_UNCHECKED ChildLimitRule = 1
+	// To the limit of the node.
+	ChildLimitRule_CHILD_LIMIT_RULE_WITHIN_PARENT ChildLimitRule = 2
+)
+
+// Enum value maps for ChildLimitRule.
+var (
+	ChildLimitRule_name = map[int32]string{
+		0: "CHILD_LIMIT_RULE_UNSPECIFIED",
+		1: "CHILD_LIMIT_RULE_UNCHECKED",
+		2: "CHILD_LIMIT_RULE_WITHIN_PARENT",
+	}
+	ChildLimitRule_value = map[string]int32{
+		"CHILD_LIMIT_RULE_UNSPECIFIED":   0,
+		"CHILD_LIMIT_RULE_UNCHECKED":     1,
+		"CHILD_LIMIT_RULE_WITHIN_PARENT": 2,
+	}
+)
+
+func (x ChildLimitRule) Enum() *ChildLimitRule {
+	p := new(ChildLimitRule)
+	*p = x
+	return p
+}
+
+func (x ChildLimitRule) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ChildLimitRule) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_tree_proto_enumTypes[4].Descriptor()
+}
+
+func (ChildLimitRule) Type() protoreflect.EnumType {
+	return &file_quorate_v1_tree_proto_enumTypes[4]
+}
+
+func (x ChildLimitRule) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ChildLimitRule.Descriptor instead.
+func (ChildLimitRule) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{4}
+}
+
+// UnknownNodesRule says what becomes of a claim at a node that does not exist.
+type UnknownNodesRule int32
+
+const (
+	// That of the base.
+	UnknownNodesRule_UNKNOWN_NODES_RULE_UNSPECIFIED UnknownNodesRule = 0
+	// It is refused.
+	UnknownNodesRule_UNKNOWN_NODES_RULE_REFUSE UnknownNodesRule = 1
+	// It is counted at the nearest ancestor that exists.
+	UnknownNodesRule_UNKNOWN_NODES_RULE_COUNT_AT_ANCESTOR UnknownNodesRule = 2
+	// It creates the node for as long as the node holds something.
+	UnknownNodesRule_UNKNOWN_NODES_RULE_CREATE UnknownNodesRule = 3
+)
+
+// Enum value maps for UnknownNodesRule.
+var (
+	UnknownNodesRule_name = map[int32]string{
+		0: "UNKNOWN_NODES_RULE_UNSPECIFIED",
+		1: "UNKNOWN_NODES_RULE_REFUSE",
+		2: "UNKNOWN_NODES_RULE_COUNT_AT_ANCESTOR",
+		3: "UNKNOWN_NODES_RULE_CREATE",
+	}
+	UnknownNodesRule_value = map[string]int32{
+		"UNKNOWN_NODES_RULE_UNSPECIFIED":       0,
+		"UNKNOWN_NODES_RULE_REFUSE":            1,
+		"UNKNOWN_NODES_RULE_COUNT_AT_ANCESTOR": 2,
+		"UNKNOWN_NODES_RULE_CREATE":            3,
+	}
+)
+
+func (x UnknownNodesRule) Enum() *UnknownNodesRule {
+	p := new(UnknownNodesRule)
+	*p = x
+	return p
+}
+
+func (x UnknownNodesRule) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UnknownNodesRule) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_tree_proto_enumTypes[5].Descriptor()
+}
+
+func (UnknownNodesRule) Type() protoreflect.EnumType {
+	return &file_quorate_v1_tree_proto_enumTypes[5]
+}
+
+func (x UnknownNodesRule) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UnknownNodesRule.Descriptor instead.
+func (UnknownNodesRule) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{5}
+}
+
+// ClaimNodesRule says where claims may be.
+type ClaimNodesRule int32
+
+const (
+	// That of the base.
+	ClaimNodesRule_CLAIM_NODES_RULE_UNSPECIFIED ClaimNodesRule = 0
+	// At every node.
+	ClaimNodesRule_CLAIM_NODES_RULE_ANY_NODE ClaimNodesRule = 1
+	// At nodes without children.
+	ClaimNodesRule_CLAIM_NODES_RULE_LEAVES ClaimNodesRule = 2
+)
+
+// Enum value maps for ClaimNodesRule.
+var (
+	ClaimNodesRule_name = map[int32]string{
+		0: "CLAIM_NODES_RULE_UNSPECIFIED",
+		1: "CLAIM_NODES_RULE_ANY_NODE",
+		2: "CLAIM_NODES_RULE_LEAVES",
+	}
+	ClaimNodesRule_value = map[string]int32{
+		"CLAIM_NODES_RULE_UNSPECIFIED": 0,
+		"CLAIM_NODES_RULE_ANY_NODE":    1,
+		"CLAIM_NODES_RULE_LEAVES":      2,
+	}
+)
+
+func (x ClaimNodesRule) Enum() *ClaimNodesRule {
+	p := new(ClaimNodesRule)
+	*p = x
+	return p
+}
+
+func (x ClaimNodesRule) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ClaimNodesRule) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_tree_proto_enumTypes[6].Descriptor()
+}
+
+func (ClaimNodesRule) Type() protoreflect.EnumType {
+	return &file_quorate_v1_tree_proto_enumTypes[6]
+}
+
+func (x ClaimNodesRule) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ClaimNodesRule.Descriptor instead.
+func (ClaimNodesRule) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{6}
+}
+
+// BorrowingRule says how claims may exceed the limits of their nodes.
+type BorrowingRule int32
+
+const (
+	// That of the base.
+	BorrowingRule_BORROWING_RULE_UNSPECIFIED BorrowingRule = 0
+	// Not at all.
+	BorrowingRule_BORROWING_RULE_NONE BorrowingRule = 1
+	// By being counted further up.
+	BorrowingRule_BORROWING_RULE_SOFT BorrowingRule = 2
+	// Up to the bounds of borrowing and lending.
+	BorrowingRule_BORROWING_RULE_BOUNDED BorrowingRule = 3
+)
+
+// Enum value maps for BorrowingRule.
+var (
+	BorrowingRule_name = map[int32]string{
+		0: "BORROWING_RULE_UNSPECIFIED",
+		1: "BORROWING_RULE_NONE",
+		2: "BORROWING_RULE_SOFT",
+		3: "BORROWING_RULE_BOUNDED",
+	}
+	BorrowingRule_value = map[string]int32{
+		"BORROWING_RULE_UNSPECIFIED": 0,
+		"BORROWING_RULE_NONE":        1,
+		"BORROWING_RULE_SOFT":        2,
+		"BORROWING_RULE_BOUNDED":     3,
+	}
+)
+
+func (x BorrowingRule) Enum() *BorrowingRule {
+	p := new(BorrowingRule)
+	*p = x
+	return p
+}
+
+func (x BorrowingRule) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BorrowingRule) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_tree_proto_enumTypes[7].Descriptor()
+}
+
+func (BorrowingRule) Type() protoreflect.EnumType {
+	return &file_quorate_v1_tree_proto_enumTypes[7]
+}
+
+func (x BorrowingRule) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BorrowingRule.Descriptor instead.
+func (BorrowingRule) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{7}
+}
+
+// PreemptionRule says which claims a new one may end.
+type PreemptionRule int32
+
+const (
+	// That of the base.
+	PreemptionRule_PREEMPTION_RULE_UNSPECIFIED PreemptionRule = 0
+	// None.
+	PreemptionRule_PREEMPTION_RULE_NONE PreemptionRule = 1
+	// Those of lower priority.
+	PreemptionRule_PREEMPTION_RULE_LOWER_PRIORITY PreemptionRule = 2
+	// Those that borrow from the share of another node.
+	PreemptionRule_PREEMPTION_RULE_BORROWERS PreemptionRule = 3
+	// Those of lower priority, and those that borrow.
+	PreemptionRule_PREEMPTION_RULE_ALL PreemptionRule = 4
+)
+
+// Enum value maps for PreemptionRule.
+var (
+	PreemptionRule_name = map[int32]string{
+		0: "PREEMPTION_RULE_UNSPECIFIED",
+		1: "PREEMPTION_RULE_NONE",
+		2: "PREEMPTION_RULE_LOWER_PRIORITY",
+		3: "PREEMPTION_RULE_BORROWERS",
+		4: "PREEMPTION_RULE_ALL",
+	}
+	PreemptionRule_value = map[string]int32{
+		"PREEMPTION_RULE_UNSPECIFIED":    0,
+		"PREEMPTION_RULE_NONE":           1,
+		"PREEMPTION_RULE_LOWER_PRIORITY": 2,
+		"PREEMPTION_RULE_BORROWERS":      3,
+		"PREEMPTION_RULE_ALL":            4,
+	}
+)
+
+func (x PreemptionRule) Enum() *PreemptionRule {
+	p := new(PreemptionRule)
+	*p = x
+	return p
+}
+
+func (x PreemptionRule) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PreemptionRule) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorate_v1_tree_proto_enumTypes[8].Descriptor()
+}
+
+func (PreemptionRule) Type() protoreflect.EnumType {
+	return &file_quorate_v1_tree_proto_enumTypes[8]
+}
+
+func (x PreemptionRule) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PreemptionRule.Descriptor instead.
+func (PreemptionRule) EnumDescriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{8}
+}
+
 // ItemSpec defines the items of an itemized resource and their states.
 type ItemSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -435,19 +826,17 @@ type Node struct {
 	Borrow map[string]*Limit `protobuf:"bytes,8,rep,name=borrow,proto3" json:"borrow,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Under the policy "cohort": how much of its unused limit others may hold, by resource; unset is all of it.
 	Lend map[string]*Limit `protobuf:"bytes,9,rep,name=lend,proto3" json:"lend,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Most applications that may run in this subtree, all users together; 0 is no limit.
-	Applications int64 `protobuf:"varint,10,opt,name=applications,proto3" json:"applications,omitempty"`
-	// Actors who may set the limits of the nodes below (of the children, under "strict"). If a tree names none at all,
-	// every actor may.
-	Admins []string `protobuf:"bytes,11,rep,name=admins,proto3" json:"admins,omitempty"`
+	// Most applications that may run in this subtree, all users together: an amount, or unlimited, which is the same as
+	// absent.
+	Applications *Limit `protobuf:"bytes,10,opt,name=applications,proto3" json:"applications,omitempty"`
 	// Whether later requests may overtake those that wait here.
-	Queueing Queueing `protobuf:"varint,12,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
+	Queueing Queueing `protobuf:"varint,11,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
 	// Roles that are given at this node and everything below it.
-	Bindings []*Binding `protobuf:"bytes,13,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	Bindings []*Binding `protobuf:"bytes,12,rep,name=bindings,proto3" json:"bindings,omitempty"`
 	// A rule that approves requests for limits of the children; absent for none.
-	AutoApprove *AutoApprove `protobuf:"bytes,14,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
+	AutoApprove *AutoApprove `protobuf:"bytes,13,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
 	// At how much use of a limit to warn, here and below; absent for the thresholds of the parent.
-	WarnAt        *WarnAt `protobuf:"bytes,15,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
+	Thresholds    *LimitThresholds `protobuf:"bytes,14,opt,name=thresholds,proto3" json:"thresholds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -545,16 +934,9 @@ func (x *Node) GetLend() map[string]*Limit {
 	return nil
 }
 
-func (x *Node) GetApplications() int64 {
+func (x *Node) GetApplications() *Limit {
 	if x != nil {
 		return x.Applications
-	}
-	return 0
-}
-
-func (x *Node) GetAdmins() []string {
-	if x != nil {
-		return x.Admins
 	}
 	return nil
 }
@@ -580,43 +962,43 @@ func (x *Node) GetAutoApprove() *AutoApprove {
 	return nil
 }
 
-func (x *Node) GetWarnAt() *WarnAt {
+func (x *Node) GetThresholds() *LimitThresholds {
 	if x != nil {
-		return x.WarnAt
+		return x.Thresholds
 	}
 	return nil
 }
 
-// WarnAt has the thresholds of the limits of a node and of everything below it. When the use of a limit reaches one,
-// there is an event of kind EVENT_KIND_CROSSED, and when it has fallen below it by the margin one of kind
+// LimitThresholds has the thresholds of the limits of a node and of everything below it. When the use of a limit reaches
+// one, there is an event of kind EVENT_KIND_CROSSED, and when it has fallen below it by the margin one of kind
 // EVENT_KIND_CLEARED. Limits of users, groups and applications do not count.
-type WarnAt struct {
+type LimitThresholds struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Percent of a limit, each once.
 	Percents []int32 `protobuf:"varint,1,rep,packed,name=percents,proto3" json:"percents,omitempty"`
 	// How many points the use must fall below a threshold until it is cleared, less than the lowest threshold; 0 means 5,
 	// or as many as the lowest threshold allows.
-	Margin int32 `protobuf:"varint,2,opt,name=margin,proto3" json:"margin,omitempty"`
+	MarginPercent int32 `protobuf:"varint,2,opt,name=margin_percent,json=marginPercent,proto3" json:"margin_percent,omitempty"`
 	// There are none, whatever the parent has. Then nothing else is set.
 	None          bool `protobuf:"varint,3,opt,name=none,proto3" json:"none,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WarnAt) Reset() {
-	*x = WarnAt{}
+func (x *LimitThresholds) Reset() {
+	*x = LimitThresholds{}
 	mi := &file_quorate_v1_tree_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WarnAt) String() string {
+func (x *LimitThresholds) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WarnAt) ProtoMessage() {}
+func (*LimitThresholds) ProtoMessage() {}
 
-func (x *WarnAt) ProtoReflect() protoreflect.Message {
+func (x *LimitThresholds) ProtoReflect() protoreflect.Message {
 	mi := &file_quorate_v1_tree_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -628,26 +1010,26 @@ func (x *WarnAt) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WarnAt.ProtoReflect.Descriptor instead.
-func (*WarnAt) Descriptor() ([]byte, []int) {
+// Deprecated: Use LimitThresholds.ProtoReflect.Descriptor instead.
+func (*LimitThresholds) Descriptor() ([]byte, []int) {
 	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *WarnAt) GetPercents() []int32 {
+func (x *LimitThresholds) GetPercents() []int32 {
 	if x != nil {
 		return x.Percents
 	}
 	return nil
 }
 
-func (x *WarnAt) GetMargin() int32 {
+func (x *LimitThresholds) GetMarginPercent() int32 {
 	if x != nil {
-		return x.Margin
+		return x.MarginPercent
 	}
 	return 0
 }
 
-func (x *WarnAt) GetNone() bool {
+func (x *LimitThresholds) GetNone() bool {
 	if x != nil {
 		return x.None
 	}
@@ -729,10 +1111,10 @@ type PrincipalLimit struct {
 	Users []string `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
 	// Groups; "*" is one common limit for all users whose groups are not named.
 	Groups []string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Amounts by resource; what is absent is not limited.
-	Limits map[string]int64 `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Most applications that may run; 0 is no limit.
-	Applications int64 `protobuf:"varint,4,opt,name=applications,proto3" json:"applications,omitempty"`
+	// Limits by resource: amounts, or unlimited, which is the same as absent.
+	Limits map[string]*Limit `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Most applications that may run, likewise.
+	Applications *Limit `protobuf:"bytes,4,opt,name=applications,proto3" json:"applications,omitempty"`
 	// Free text for people, up to 256 bytes.
 	Description   string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -783,18 +1165,18 @@ func (x *PrincipalLimit) GetGroups() []string {
 	return nil
 }
 
-func (x *PrincipalLimit) GetLimits() map[string]int64 {
+func (x *PrincipalLimit) GetLimits() map[string]*Limit {
 	if x != nil {
 		return x.Limits
 	}
 	return nil
 }
 
-func (x *PrincipalLimit) GetApplications() int64 {
+func (x *PrincipalLimit) GetApplications() *Limit {
 	if x != nil {
 		return x.Applications
 	}
-	return 0
+	return nil
 }
 
 func (x *PrincipalLimit) GetDescription() string {
@@ -805,8 +1187,9 @@ func (x *PrincipalLimit) GetDescription() string {
 }
 
 // Policy defines a policy: a built-in one with other values of some switches. What a switch means is in
-// docs/policies.md; an empty value keeps that of the base. Values that exclude each other are refused: preemption needs
-// borrowing "soft", and unknown_nodes "create" excludes a bounded sum, claims at leaves and borrowing.
+// docs/policies.md; one that is absent keeps the value of the base. Values that exclude each other are refused:
+// preemption needs soft borrowing, and the creation of unknown nodes excludes a bounded sum, claims at leaves and
+// borrowing.
 type Policy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 63 of letters, digits and _ . @ + -, beginning with a letter, digit or _; not the name of a built-in policy.
@@ -814,23 +1197,20 @@ type Policy struct {
 	// The built-in policy whose other switches are kept: "open", "strict", "nested", "capped", "project", "borrowing" or
 	// "cohort".
 	Base string `protobuf:"bytes,2,opt,name=base,proto3" json:"base,omitempty"`
-	// What an unset limit is where no ancestor gives a default: "unlimited" or "zero".
-	Unset string `protobuf:"bytes,3,opt,name=unset,proto3" json:"unset,omitempty"`
-	// What the limits of a node's children may add up to: "unchecked" is anything, "within-limit" at most the node's
-	// limit, "within-limit-less-own" at most that limit less what the node holds itself.
-	Sum string `protobuf:"bytes,4,opt,name=sum,proto3" json:"sum,omitempty"`
-	// What the limit of one child may be: "unchecked" is anything, "within-parent" at most the parent's.
-	ChildLimit string `protobuf:"bytes,5,opt,name=child_limit,json=childLimit,proto3" json:"child_limit,omitempty"`
-	// A claim at a node that does not exist: "refuse", "count-at-ancestor" or "create".
-	UnknownNodes string `protobuf:"bytes,6,opt,name=unknown_nodes,json=unknownNodes,proto3" json:"unknown_nodes,omitempty"`
-	// Where claims may be: "any-node" or "leaves".
-	ClaimsAt string `protobuf:"bytes,7,opt,name=claims_at,json=claimsAt,proto3" json:"claims_at,omitempty"`
-	// How claims may exceed the limits of their nodes: "none", "soft" or "bounded".
-	Borrowing string `protobuf:"bytes,8,opt,name=borrowing,proto3" json:"borrowing,omitempty"`
-	// Which claims a new one may end, with soft borrowing: "none", "lower-priority", "borrowers" or "all".
-	Preemption string `protobuf:"bytes,9,opt,name=preemption,proto3" json:"preemption,omitempty"`
-	// Whose admins may set the limits of a node, in a tree that names admins: "ancestors" or "parent".
-	Setters       string `protobuf:"bytes,10,opt,name=setters,proto3" json:"setters,omitempty"`
+	// What an unset limit is where no ancestor gives a default.
+	Unset UnsetRule `protobuf:"varint,3,opt,name=unset,proto3,enum=quorate.v1.UnsetRule" json:"unset,omitempty"`
+	// What the limits of a node's children may add up to.
+	Sum SumRule `protobuf:"varint,4,opt,name=sum,proto3,enum=quorate.v1.SumRule" json:"sum,omitempty"`
+	// What the limit of one child may be.
+	ChildLimit ChildLimitRule `protobuf:"varint,5,opt,name=child_limit,json=childLimit,proto3,enum=quorate.v1.ChildLimitRule" json:"child_limit,omitempty"`
+	// What becomes of a claim at a node that does not exist.
+	UnknownNodes UnknownNodesRule `protobuf:"varint,6,opt,name=unknown_nodes,json=unknownNodes,proto3,enum=quorate.v1.UnknownNodesRule" json:"unknown_nodes,omitempty"`
+	// Where claims may be.
+	ClaimNodes ClaimNodesRule `protobuf:"varint,7,opt,name=claim_nodes,json=claimNodes,proto3,enum=quorate.v1.ClaimNodesRule" json:"claim_nodes,omitempty"`
+	// How claims may exceed the limits of their nodes.
+	Borrowing BorrowingRule `protobuf:"varint,8,opt,name=borrowing,proto3,enum=quorate.v1.BorrowingRule" json:"borrowing,omitempty"`
+	// Which claims a new one may end, with soft borrowing.
+	Preemption    PreemptionRule `protobuf:"varint,9,opt,name=preemption,proto3,enum=quorate.v1.PreemptionRule" json:"preemption,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -879,60 +1259,53 @@ func (x *Policy) GetBase() string {
 	return ""
 }
 
-func (x *Policy) GetUnset() string {
+func (x *Policy) GetUnset() UnsetRule {
 	if x != nil {
 		return x.Unset
 	}
-	return ""
+	return UnsetRule_UNSET_RULE_UNSPECIFIED
 }
 
-func (x *Policy) GetSum() string {
+func (x *Policy) GetSum() SumRule {
 	if x != nil {
 		return x.Sum
 	}
-	return ""
+	return SumRule_SUM_RULE_UNSPECIFIED
 }
 
-func (x *Policy) GetChildLimit() string {
+func (x *Policy) GetChildLimit() ChildLimitRule {
 	if x != nil {
 		return x.ChildLimit
 	}
-	return ""
+	return ChildLimitRule_CHILD_LIMIT_RULE_UNSPECIFIED
 }
 
-func (x *Policy) GetUnknownNodes() string {
+func (x *Policy) GetUnknownNodes() UnknownNodesRule {
 	if x != nil {
 		return x.UnknownNodes
 	}
-	return ""
+	return UnknownNodesRule_UNKNOWN_NODES_RULE_UNSPECIFIED
 }
 
-func (x *Policy) GetClaimsAt() string {
+func (x *Policy) GetClaimNodes() ClaimNodesRule {
 	if x != nil {
-		return x.ClaimsAt
+		return x.ClaimNodes
 	}
-	return ""
+	return ClaimNodesRule_CLAIM_NODES_RULE_UNSPECIFIED
 }
 
-func (x *Policy) GetBorrowing() string {
+func (x *Policy) GetBorrowing() BorrowingRule {
 	if x != nil {
 		return x.Borrowing
 	}
-	return ""
+	return BorrowingRule_BORROWING_RULE_UNSPECIFIED
 }
 
-func (x *Policy) GetPreemption() string {
+func (x *Policy) GetPreemption() PreemptionRule {
 	if x != nil {
 		return x.Preemption
 	}
-	return ""
-}
-
-func (x *Policy) GetSetters() string {
-	if x != nil {
-		return x.Setters
-	}
-	return ""
+	return PreemptionRule_PREEMPTION_RULE_UNSPECIFIED
 }
 
 // NodeMove is a node with a new path.
@@ -1014,33 +1387,31 @@ type Tree struct {
 	Principals []*PrincipalLimit `protobuf:"bytes,9,rep,name=principals,proto3" json:"principals,omitempty"`
 	// What an unset limit means below the root, see Node.
 	Defaults map[string]*Limit `protobuf:"bytes,10,rep,name=defaults,proto3" json:"defaults,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Most applications that may run in the tree; 0 is no limit.
-	Applications int64 `protobuf:"varint,11,opt,name=applications,proto3" json:"applications,omitempty"`
-	// Actors that may change anything in the tree, including the limits of the root.
-	Admins []string `protobuf:"bytes,12,rep,name=admins,proto3" json:"admins,omitempty"`
+	// Most applications that may run in the tree, see Node.
+	Applications *Limit `protobuf:"bytes,11,opt,name=applications,proto3" json:"applications,omitempty"`
 	// Only in ApplyTrees: nodes with new paths. A move is made before the nodes are compared if its old path exists and
 	// its new one does not, and is ignored otherwise, so that it may remain in a manifest.
-	Moves []*NodeMove `protobuf:"bytes,13,rep,name=moves,proto3" json:"moves,omitempty"`
+	Moves []*NodeMove `protobuf:"bytes,12,rep,name=moves,proto3" json:"moves,omitempty"`
 	// Settings of leases in this tree.
-	Leases *LeaseSettings `protobuf:"bytes,14,opt,name=leases,proto3" json:"leases,omitempty"`
+	Leases *LeaseSettings `protobuf:"bytes,13,opt,name=leases,proto3" json:"leases,omitempty"`
 	// Whether requests that wait at the root may be overtaken, see Node.
-	Queueing Queueing `protobuf:"varint,15,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
+	Queueing Queueing `protobuf:"varint,14,opt,name=queueing,proto3,enum=quorate.v1.Queueing" json:"queueing,omitempty"`
 	// With best effort: how long the first waiting request may be overtaken, in milliseconds of ledger time; 0 means
 	// 300,000 (five minutes).
-	OvertakeMs int64 `protobuf:"varint,16,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
+	OvertakeMs int64 `protobuf:"varint,15,opt,name=overtake_ms,json=overtakeMs,proto3" json:"overtake_ms,omitempty"`
 	// Roles that are given at the root and everywhere in the tree, see Node.
-	Bindings []*Binding `protobuf:"bytes,17,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	Bindings []*Binding `protobuf:"bytes,16,rep,name=bindings,proto3" json:"bindings,omitempty"`
 	// What callers of a guarded cluster learn of the levels above the nodes at which they may read usage.
-	TenantsSee TenantsSee `protobuf:"varint,18,opt,name=tenants_see,json=tenantsSee,proto3,enum=quorate.v1.TenantsSee" json:"tenants_see,omitempty"`
+	TenantsSee TenantsSee `protobuf:"varint,17,opt,name=tenants_see,json=tenantsSee,proto3,enum=quorate.v1.TenantsSee" json:"tenants_see,omitempty"`
 	// How many different users must approve a request for limits before it is carried out; 0 means 1.
-	Approvals int32 `protobuf:"varint,19,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	Approvals int32 `protobuf:"varint,18,opt,name=approvals,proto3" json:"approvals,omitempty"`
 	// A rule that approves requests for limits of the children of the root, see Node.
-	AutoApprove *AutoApprove `protobuf:"bytes,20,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
+	AutoApprove *AutoApprove `protobuf:"bytes,19,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
 	// Requests without a user are refused where users or groups are limited: at a claimed node or above it. Forced
 	// requests are no exception.
-	RequirePrincipal bool `protobuf:"varint,21,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
+	RequirePrincipal bool `protobuf:"varint,20,opt,name=require_principal,json=requirePrincipal,proto3" json:"require_principal,omitempty"`
 	// At how much use of a limit to warn, see Node.
-	WarnAt        *WarnAt `protobuf:"bytes,22,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
+	Thresholds    *LimitThresholds `protobuf:"bytes,21,opt,name=thresholds,proto3" json:"thresholds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1145,16 +1516,9 @@ func (x *Tree) GetDefaults() map[string]*Limit {
 	return nil
 }
 
-func (x *Tree) GetApplications() int64 {
+func (x *Tree) GetApplications() *Limit {
 	if x != nil {
 		return x.Applications
-	}
-	return 0
-}
-
-func (x *Tree) GetAdmins() []string {
-	if x != nil {
-		return x.Admins
 	}
 	return nil
 }
@@ -1222,9 +1586,9 @@ func (x *Tree) GetRequirePrincipal() bool {
 	return false
 }
 
-func (x *Tree) GetWarnAt() *WarnAt {
+func (x *Tree) GetThresholds() *LimitThresholds {
 	if x != nil {
-		return x.WarnAt
+		return x.Thresholds
 	}
 	return nil
 }
@@ -1305,7 +1669,7 @@ type ApplyTreesRequest struct {
 	// REVISION_MISMATCH. With at, it is refused only if a later revision changed something in that subtree, or gave it
 	// another path, or if the history does not reach back to it.
 	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
+	// The actor of the change, kept in the history. Up to 128 bytes. A guarded cluster enters the caller.
 	Actor string `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
 	// The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1321,19 +1685,12 @@ type ApplyTreesRequest struct {
 	RemovePolicies []string `protobuf:"bytes,9,rep,name=remove_policies,json=removePolicies,proto3" json:"remove_policies,omitempty"`
 	// The access section, complete; absent leaves it as it is. Then trees may be empty.
 	Access *AccessSection `protobuf:"bytes,10,opt,name=access,proto3" json:"access,omitempty"`
-	// With tree: changes one subtree only, whose node must exist; nothing else changes. Its text is in subtree, or, for a
-	// whole tree, the only element of trees. Prune, policies, remove_policies and access are refused then. Empty changes
-	// everything that the request names.
-	Tree string `protobuf:"bytes,11,opt,name=tree,proto3" json:"tree,omitempty"`
-	// With tree: the node at the top of the subtree; empty for the root.
-	Node string `protobuf:"bytes,12,opt,name=node,proto3" json:"node,omitempty"`
-	// The text of the subtree of a node below the root; then trees is empty, so that a server that does not know this
-	// field refuses the request. It has the name of the tree, the units of the resources that it names, without items, the
-	// nodes of the subtree, the node itself included, moves within it, and nothing else.
-	Subtree *Tree `protobuf:"bytes,13,opt,name=subtree,proto3" json:"subtree,omitempty"`
+	// Changes one subtree only; nothing else changes. Trees, prune, policies, remove_policies, access and keep_access are
+	// refused then.
+	Subtree *SubtreeText `protobuf:"bytes,11,opt,name=subtree,proto3" json:"subtree,omitempty"`
 	// Nodes and trees that exist keep their bindings, what tenants see and require_principal; the trees of the request
-	// have none of it. For texts of other systems, which cannot say it. Refused with tree.
-	KeepAccess    bool `protobuf:"varint,14,opt,name=keep_access,json=keepAccess,proto3" json:"keep_access,omitempty"`
+	// have none of it. For texts of other systems, which cannot say it.
+	KeepAccess    bool `protobuf:"varint,12,opt,name=keep_access,json=keepAccess,proto3" json:"keep_access,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1438,21 +1795,7 @@ func (x *ApplyTreesRequest) GetAccess() *AccessSection {
 	return nil
 }
 
-func (x *ApplyTreesRequest) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *ApplyTreesRequest) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *ApplyTreesRequest) GetSubtree() *Tree {
+func (x *ApplyTreesRequest) GetSubtree() *SubtreeText {
 	if x != nil {
 		return x.Subtree
 	}
@@ -1464,6 +1807,72 @@ func (x *ApplyTreesRequest) GetKeepAccess() bool {
 		return x.KeepAccess
 	}
 	return false
+}
+
+// SubtreeText is the configuration of one subtree.
+type SubtreeText struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of its tree.
+	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The node at its top, which must exist; empty for the root.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// The text. That of the root is the whole tree. That of another node has the name of the tree, the units of the
+	// resources that it names, without items, the nodes of the subtree, that node included, moves within it, and nothing
+	// else.
+	Text          *Tree `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubtreeText) Reset() {
+	*x = SubtreeText{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubtreeText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubtreeText) ProtoMessage() {}
+
+func (x *SubtreeText) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubtreeText.ProtoReflect.Descriptor instead.
+func (*SubtreeText) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *SubtreeText) GetTree() string {
+	if x != nil {
+		return x.Tree
+	}
+	return ""
+}
+
+func (x *SubtreeText) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *SubtreeText) GetText() *Tree {
+	if x != nil {
+		return x.Text
+	}
+	return nil
 }
 
 // ApplyTreesResponse is the result of ApplyTrees.
@@ -1479,7 +1888,7 @@ type ApplyTreesResponse struct {
 
 func (x *ApplyTreesResponse) Reset() {
 	*x = ApplyTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1900,7 @@ func (x *ApplyTreesResponse) String() string {
 func (*ApplyTreesResponse) ProtoMessage() {}
 
 func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[12]
+	mi := &file_quorate_v1_tree_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1913,7 @@ func (x *ApplyTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyTreesResponse.ProtoReflect.Descriptor instead.
 func (*ApplyTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{12}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ApplyTreesResponse) GetResult() *ConfigurationResult {
@@ -1547,7 +1956,7 @@ type ConfigurationResult struct {
 
 func (x *ConfigurationResult) Reset() {
 	*x = ConfigurationResult{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1559,7 +1968,7 @@ func (x *ConfigurationResult) String() string {
 func (*ConfigurationResult) ProtoMessage() {}
 
 func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[13]
+	mi := &file_quorate_v1_tree_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1572,7 +1981,7 @@ func (x *ConfigurationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigurationResult.ProtoReflect.Descriptor instead.
 func (*ConfigurationResult) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{13}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ConfigurationResult) GetRevision() uint64 {
@@ -1644,7 +2053,7 @@ type QueueEffects struct {
 
 func (x *QueueEffects) Reset() {
 	*x = QueueEffects{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1656,7 +2065,7 @@ func (x *QueueEffects) String() string {
 func (*QueueEffects) ProtoMessage() {}
 
 func (x *QueueEffects) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[14]
+	mi := &file_quorate_v1_tree_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1669,7 +2078,7 @@ func (x *QueueEffects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueEffects.ProtoReflect.Descriptor instead.
 func (*QueueEffects) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{14}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *QueueEffects) GetGranted() *AffectedRequests {
@@ -1720,7 +2129,7 @@ type AffectedRequests struct {
 
 func (x *AffectedRequests) Reset() {
 	*x = AffectedRequests{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1732,7 +2141,7 @@ func (x *AffectedRequests) String() string {
 func (*AffectedRequests) ProtoMessage() {}
 
 func (x *AffectedRequests) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[15]
+	mi := &file_quorate_v1_tree_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1745,7 +2154,7 @@ func (x *AffectedRequests) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AffectedRequests.ProtoReflect.Descriptor instead.
 func (*AffectedRequests) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{15}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AffectedRequests) GetRequests() []*AffectedRequest {
@@ -1777,7 +2186,7 @@ type AffectedRequest struct {
 
 func (x *AffectedRequest) Reset() {
 	*x = AffectedRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1789,7 +2198,7 @@ func (x *AffectedRequest) String() string {
 func (*AffectedRequest) ProtoMessage() {}
 
 func (x *AffectedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[16]
+	mi := &file_quorate_v1_tree_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1802,7 +2211,7 @@ func (x *AffectedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AffectedRequest.ProtoReflect.Descriptor instead.
 func (*AffectedRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{16}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AffectedRequest) GetId() string {
@@ -1845,7 +2254,7 @@ type RoomChange struct {
 
 func (x *RoomChange) Reset() {
 	*x = RoomChange{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +2266,7 @@ func (x *RoomChange) String() string {
 func (*RoomChange) ProtoMessage() {}
 
 func (x *RoomChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[17]
+	mi := &file_quorate_v1_tree_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +2279,7 @@ func (x *RoomChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoomChange.ProtoReflect.Descriptor instead.
 func (*RoomChange) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{17}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RoomChange) GetTree() string {
@@ -1922,7 +2331,7 @@ type SetLimitsRequest struct {
 	// If set and not the present configuration revision, the change is refused: aborted with the reason
 	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,5,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
+	// The actor of the change, kept in the history. Up to 128 bytes. A guarded cluster enters the caller.
 	Actor string `protobuf:"bytes,6,opt,name=actor,proto3" json:"actor,omitempty"`
 	// The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1934,7 +2343,7 @@ type SetLimitsRequest struct {
 
 func (x *SetLimitsRequest) Reset() {
 	*x = SetLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1946,7 +2355,7 @@ func (x *SetLimitsRequest) String() string {
 func (*SetLimitsRequest) ProtoMessage() {}
 
 func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[18]
+	mi := &file_quorate_v1_tree_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1959,7 +2368,7 @@ func (x *SetLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsRequest.ProtoReflect.Descriptor instead.
 func (*SetLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{18}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SetLimitsRequest) GetTree() string {
@@ -2031,7 +2440,7 @@ type SetLimitsResponse struct {
 
 func (x *SetLimitsResponse) Reset() {
 	*x = SetLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2452,7 @@ func (x *SetLimitsResponse) String() string {
 func (*SetLimitsResponse) ProtoMessage() {}
 
 func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[19]
+	mi := &file_quorate_v1_tree_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2056,7 +2465,7 @@ func (x *SetLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLimitsResponse.ProtoReflect.Descriptor instead.
 func (*SetLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{19}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SetLimitsResponse) GetResult() *ConfigurationResult {
@@ -2083,7 +2492,7 @@ type DeleteTreeRequest struct {
 	// If set and not the present configuration revision, the change is refused: aborted with the reason
 	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
+	// The actor of the change, kept in the history. Up to 128 bytes. A guarded cluster enters the caller.
 	Actor string `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
 	// The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -2095,7 +2504,7 @@ type DeleteTreeRequest struct {
 
 func (x *DeleteTreeRequest) Reset() {
 	*x = DeleteTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2107,7 +2516,7 @@ func (x *DeleteTreeRequest) String() string {
 func (*DeleteTreeRequest) ProtoMessage() {}
 
 func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[20]
+	mi := &file_quorate_v1_tree_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2120,7 +2529,7 @@ func (x *DeleteTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{20}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeleteTreeRequest) GetName() string {
@@ -2178,7 +2587,7 @@ type DeleteTreeResponse struct {
 
 func (x *DeleteTreeResponse) Reset() {
 	*x = DeleteTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2190,7 +2599,7 @@ func (x *DeleteTreeResponse) String() string {
 func (*DeleteTreeResponse) ProtoMessage() {}
 
 func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[21]
+	mi := &file_quorate_v1_tree_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2203,7 +2612,7 @@ func (x *DeleteTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTreeResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{21}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeleteTreeResponse) GetResult() *ConfigurationResult {
@@ -2233,7 +2642,7 @@ type GetTreeRequest struct {
 
 func (x *GetTreeRequest) Reset() {
 	*x = GetTreeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2654,7 @@ func (x *GetTreeRequest) String() string {
 func (*GetTreeRequest) ProtoMessage() {}
 
 func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[22]
+	mi := &file_quorate_v1_tree_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2667,7 @@ func (x *GetTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetTreeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{22}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetTreeRequest) GetName() string {
@@ -2292,7 +2701,7 @@ type GetTreeResponse struct {
 
 func (x *GetTreeResponse) Reset() {
 	*x = GetTreeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2304,7 +2713,7 @@ func (x *GetTreeResponse) String() string {
 func (*GetTreeResponse) ProtoMessage() {}
 
 func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[23]
+	mi := &file_quorate_v1_tree_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2317,7 +2726,7 @@ func (x *GetTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTreeResponse.ProtoReflect.Descriptor instead.
 func (*GetTreeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{23}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetTreeResponse) GetTree() *Tree {
@@ -2348,20 +2757,24 @@ func (x *GetTreeResponse) GetPolicies() []*Policy {
 	return nil
 }
 
-// ListTreesRequest asks for all trees.
+// ListTreesRequest asks for trees.
 type ListTreesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most this many; 0 means 1,000.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The next_page_token of the previous page; empty for the first page.
+	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Freshness of the answer; linearizable by default.
-	Read *ReadOptions `protobuf:"bytes,1,opt,name=read,proto3" json:"read,omitempty"`
+	Read *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
 	// Also count the requests of each tree that wait, and that were denied lately.
-	CountRequests bool `protobuf:"varint,2,opt,name=count_requests,json=countRequests,proto3" json:"count_requests,omitempty"`
+	CountRequests bool `protobuf:"varint,4,opt,name=count_requests,json=countRequests,proto3" json:"count_requests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListTreesRequest) Reset() {
 	*x = ListTreesRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2786,7 @@ func (x *ListTreesRequest) String() string {
 func (*ListTreesRequest) ProtoMessage() {}
 
 func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[24]
+	mi := &file_quorate_v1_tree_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2799,21 @@ func (x *ListTreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesRequest.ProtoReflect.Descriptor instead.
 func (*ListTreesRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{24}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ListTreesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListTreesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 func (x *ListTreesRequest) GetRead() *ReadOptions {
@@ -2430,7 +2857,7 @@ type TreeSummary struct {
 
 func (x *TreeSummary) Reset() {
 	*x = TreeSummary{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2442,7 +2869,7 @@ func (x *TreeSummary) String() string {
 func (*TreeSummary) ProtoMessage() {}
 
 func (x *TreeSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[25]
+	mi := &file_quorate_v1_tree_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2455,7 +2882,7 @@ func (x *TreeSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeSummary.ProtoReflect.Descriptor instead.
 func (*TreeSummary) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{25}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TreeSummary) GetName() string {
@@ -2519,22 +2946,24 @@ type ListTreesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By name.
 	Trees []*TreeSummary `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
+	// Pass as page_token to continue; empty on the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// The present configuration revision.
-	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// The log position and consistency of the answer.
-	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
-	// The policies that the configuration defines, by name; there are at most 100.
-	Policies []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
+	Revision uint64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The log position and consistency of the page. Pages of one list may have different positions.
+	Read *ReadInfo `protobuf:"bytes,4,opt,name=read,proto3" json:"read,omitempty"`
+	// The policies that the configuration defines, by name, at most 100; only on the first page.
+	Policies []*Policy `protobuf:"bytes,5,rep,name=policies,proto3" json:"policies,omitempty"`
 	// True if the list has only trees of which the caller sees a node, because it has no right on all of them. It follows
 	// from the caller's rights alone: it does not tell whether something was left out.
-	Filtered      bool `protobuf:"varint,5,opt,name=filtered,proto3" json:"filtered,omitempty"`
+	Filtered      bool `protobuf:"varint,6,opt,name=filtered,proto3" json:"filtered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListTreesResponse) Reset() {
 	*x = ListTreesResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2546,7 +2975,7 @@ func (x *ListTreesResponse) String() string {
 func (*ListTreesResponse) ProtoMessage() {}
 
 func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[26]
+	mi := &file_quorate_v1_tree_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2559,7 +2988,7 @@ func (x *ListTreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreesResponse.ProtoReflect.Descriptor instead.
 func (*ListTreesResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{26}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListTreesResponse) GetTrees() []*TreeSummary {
@@ -2567,6 +2996,13 @@ func (x *ListTreesResponse) GetTrees() []*TreeSummary {
 		return x.Trees
 	}
 	return nil
+}
+
+func (x *ListTreesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 func (x *ListTreesResponse) GetRevision() uint64 {
@@ -2632,7 +3068,7 @@ type GetUsageRequest struct {
 
 func (x *GetUsageRequest) Reset() {
 	*x = GetUsageRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2644,7 +3080,7 @@ func (x *GetUsageRequest) String() string {
 func (*GetUsageRequest) ProtoMessage() {}
 
 func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[27]
+	mi := &file_quorate_v1_tree_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2657,7 +3093,7 @@ func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageRequest.ProtoReflect.Descriptor instead.
 func (*GetUsageRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{27}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetUsageRequest) GetTree() string {
@@ -2748,11 +3184,11 @@ type NodeUsage struct {
 	Resources []*ResourceUsage `protobuf:"bytes,3,rep,name=resources,proto3" json:"resources,omitempty"`
 	// Applications that run in its subtree, those of all users together: each that holds at least one allocation there.
 	RunningApplications int64 `protobuf:"varint,4,opt,name=running_applications,json=runningApplications,proto3" json:"running_applications,omitempty"`
-	// Most applications that may run in its subtree; 0 is no limit.
-	MaxApplications int64 `protobuf:"varint,5,opt,name=max_applications,json=maxApplications,proto3" json:"max_applications,omitempty"`
+	// Most applications that may run in its subtree; absent for no limit.
+	MaxApplications *Limit `protobuf:"bytes,5,opt,name=max_applications,json=maxApplications,proto3" json:"max_applications,omitempty"`
 	// The hold of the node, or of the nearest node above it that is on hold; without used, is_used and revoking. Not set
 	// if there is none.
-	Hold *NodeHold `protobuf:"bytes,6,opt,name=hold,proto3" json:"hold,omitempty"`
+	Cordon *NodeCordon `protobuf:"bytes,6,opt,name=cordon,proto3" json:"cordon,omitempty"`
 	// How many nodes are directly below it, of those that the caller sees.
 	ChildCount int64 `protobuf:"varint,7,opt,name=child_count,json=childCount,proto3" json:"child_count,omitempty"`
 	// With count_waiting: how many requests wait that have a claim at the node or below it, of any alternative, resizes
@@ -2766,7 +3202,7 @@ type NodeUsage struct {
 
 func (x *NodeUsage) Reset() {
 	*x = NodeUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2778,7 +3214,7 @@ func (x *NodeUsage) String() string {
 func (*NodeUsage) ProtoMessage() {}
 
 func (x *NodeUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[28]
+	mi := &file_quorate_v1_tree_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2791,7 +3227,7 @@ func (x *NodeUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeUsage.ProtoReflect.Descriptor instead.
 func (*NodeUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{28}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *NodeUsage) GetNode() string {
@@ -2822,16 +3258,16 @@ func (x *NodeUsage) GetRunningApplications() int64 {
 	return 0
 }
 
-func (x *NodeUsage) GetMaxApplications() int64 {
+func (x *NodeUsage) GetMaxApplications() *Limit {
 	if x != nil {
 		return x.MaxApplications
 	}
-	return 0
+	return nil
 }
 
-func (x *NodeUsage) GetHold() *NodeHold {
+func (x *NodeUsage) GetCordon() *NodeCordon {
 	if x != nil {
-		return x.Hold
+		return x.Cordon
 	}
 	return nil
 }
@@ -2857,8 +3293,8 @@ func (x *NodeUsage) GetWaitingSinceLedgerMs() int64 {
 	return 0
 }
 
-// NodeHold is a hold of a node.
-type NodeHold struct {
+// NodeCordon is a hold of a node.
+type NodeCordon struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tree.
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -2893,21 +3329,21 @@ type NodeHold struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *NodeHold) Reset() {
-	*x = NodeHold{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+func (x *NodeCordon) Reset() {
+	*x = NodeCordon{}
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *NodeHold) String() string {
+func (x *NodeCordon) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*NodeHold) ProtoMessage() {}
+func (*NodeCordon) ProtoMessage() {}
 
-func (x *NodeHold) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[29]
+func (x *NodeCordon) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_v1_tree_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2918,103 +3354,103 @@ func (x *NodeHold) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use NodeHold.ProtoReflect.Descriptor instead.
-func (*NodeHold) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{29}
+// Deprecated: Use NodeCordon.ProtoReflect.Descriptor instead.
+func (*NodeCordon) Descriptor() ([]byte, []int) {
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
 }
 
-func (x *NodeHold) GetTree() string {
+func (x *NodeCordon) GetTree() string {
 	if x != nil {
 		return x.Tree
 	}
 	return ""
 }
 
-func (x *NodeHold) GetNode() string {
+func (x *NodeCordon) GetNode() string {
 	if x != nil {
 		return x.Node
 	}
 	return ""
 }
 
-func (x *NodeHold) GetDeny() bool {
+func (x *NodeCordon) GetDeny() bool {
 	if x != nil {
 		return x.Deny
 	}
 	return false
 }
 
-func (x *NodeHold) GetEndsLedgerMs() int64 {
+func (x *NodeCordon) GetEndsLedgerMs() int64 {
 	if x != nil {
 		return x.EndsLedgerMs
 	}
 	return 0
 }
 
-func (x *NodeHold) GetDrain() bool {
+func (x *NodeCordon) GetDrain() bool {
 	if x != nil {
 		return x.Drain
 	}
 	return false
 }
 
-func (x *NodeHold) GetGraceMs() int64 {
+func (x *NodeCordon) GetGraceMs() int64 {
 	if x != nil {
 		return x.GraceMs
 	}
 	return 0
 }
 
-func (x *NodeHold) GetDrained() bool {
+func (x *NodeCordon) GetDrained() bool {
 	if x != nil {
 		return x.Drained
 	}
 	return false
 }
 
-func (x *NodeHold) GetBeganLedgerMs() int64 {
+func (x *NodeCordon) GetBeganLedgerMs() int64 {
 	if x != nil {
 		return x.BeganLedgerMs
 	}
 	return 0
 }
 
-func (x *NodeHold) GetBeganAt() *timestamppb.Timestamp {
+func (x *NodeCordon) GetBeganAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.BeganAt
 	}
 	return nil
 }
 
-func (x *NodeHold) GetActor() string {
+func (x *NodeCordon) GetActor() string {
 	if x != nil {
 		return x.Actor
 	}
 	return ""
 }
 
-func (x *NodeHold) GetReason() string {
+func (x *NodeCordon) GetReason() string {
 	if x != nil {
 		return x.Reason
 	}
 	return ""
 }
 
-func (x *NodeHold) GetUsed() map[string]int64 {
+func (x *NodeCordon) GetUsed() map[string]int64 {
 	if x != nil {
 		return x.Used
 	}
 	return nil
 }
 
-func (x *NodeHold) GetIsUsed() bool {
+func (x *NodeCordon) GetIsUsed() bool {
 	if x != nil {
 		return x.IsUsed
 	}
 	return false
 }
 
-func (x *NodeHold) GetRevoking() bool {
+func (x *NodeCordon) GetRevoking() bool {
 	if x != nil {
 		return x.Revoking
 	}
@@ -3033,31 +3469,35 @@ type ResourceUsage struct {
 	// The limit that applies: the set one, or what defaults and the policy make of unset. Admission applies no advisory
 	// limit.
 	Effective *Limit `protobuf:"bytes,4,opt,name=effective,proto3" json:"effective,omitempty"`
+	// The limit is unset, and the default of a node above stands for it; otherwise the policy says what unset is.
+	HasDefault bool `protobuf:"varint,5,opt,name=has_default,json=hasDefault,proto3" json:"has_default,omitempty"`
+	// The path of that node, empty for the root; absent without a default, or if the caller may not see that level.
+	DefaultNode *string `protobuf:"bytes,6,opt,name=default_node,json=defaultNode,proto3,oneof" json:"default_node,omitempty"`
 	// Held at the node itself.
-	Own int64 `protobuf:"varint,5,opt,name=own,proto3" json:"own,omitempty"`
+	Own int64 `protobuf:"varint,7,opt,name=own,proto3" json:"own,omitempty"`
 	// Held at the node and everywhere below it.
-	Subtree int64 `protobuf:"varint,6,opt,name=subtree,proto3" json:"subtree,omitempty"`
+	Subtree int64 `protobuf:"varint,8,opt,name=subtree,proto3" json:"subtree,omitempty"`
 	// Headroom: what a claim at this node could get now, the smallest remainder on the path to the root, never negative.
 	// Absent if nothing on the path is limited.
-	Headroom *int64 `protobuf:"varint,7,opt,name=headroom,proto3,oneof" json:"headroom,omitempty"`
+	Headroom *int64 `protobuf:"varint,9,opt,name=headroom,proto3,oneof" json:"headroom,omitempty"`
 	// How much the subtree holds above the node's limit; 0 unless a limit was lowered below usage, or is advisory.
-	Over int64 `protobuf:"varint,8,opt,name=over,proto3" json:"over,omitempty"`
+	Over int64 `protobuf:"varint,10,opt,name=over,proto3" json:"over,omitempty"`
 	// Civil time at which a scheduled limit next begins or ends here; left out if none does. Effective follows scheduled
 	// limits that are in force, and limit does not.
-	LimitChangesAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=limit_changes_at,json=limitChangesAt,proto3" json:"limit_changes_at,omitempty"`
+	LimitChangesAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=limit_changes_at,json=limitChangesAt,proto3" json:"limit_changes_at,omitempty"`
 	// Under a policy that bounds borrowing (cohort), at a node whose parent has one too: what the subtree holds beyond its
 	// own limits and what is lent to it from below, and so borrows of others.
-	Borrowed int64 `protobuf:"varint,10,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
+	Borrowed int64 `protobuf:"varint,12,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
 	// Likewise: the unused part of its own, at most what it may lend. Others may have borrowed it already: headroom says
 	// what is left.
-	Lends         int64 `protobuf:"varint,11,opt,name=lends,proto3" json:"lends,omitempty"`
+	Lends         int64 `protobuf:"varint,13,opt,name=lends,proto3" json:"lends,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResourceUsage) Reset() {
 	*x = ResourceUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3069,7 +3509,7 @@ func (x *ResourceUsage) String() string {
 func (*ResourceUsage) ProtoMessage() {}
 
 func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[30]
+	mi := &file_quorate_v1_tree_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3082,7 +3522,7 @@ func (x *ResourceUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceUsage.ProtoReflect.Descriptor instead.
 func (*ResourceUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{30}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ResourceUsage) GetResource() string {
@@ -3111,6 +3551,20 @@ func (x *ResourceUsage) GetEffective() *Limit {
 		return x.Effective
 	}
 	return nil
+}
+
+func (x *ResourceUsage) GetHasDefault() bool {
+	if x != nil {
+		return x.HasDefault
+	}
+	return false
+}
+
+func (x *ResourceUsage) GetDefaultNode() string {
+	if x != nil && x.DefaultNode != nil {
+		return *x.DefaultNode
+	}
+	return ""
 }
 
 func (x *ResourceUsage) GetOwn() int64 {
@@ -3180,7 +3634,7 @@ type GetUsageResponse struct {
 
 func (x *GetUsageResponse) Reset() {
 	*x = GetUsageResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3192,7 +3646,7 @@ func (x *GetUsageResponse) String() string {
 func (*GetUsageResponse) ProtoMessage() {}
 
 func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[31]
+	mi := &file_quorate_v1_tree_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3205,7 +3659,7 @@ func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageResponse.ProtoReflect.Descriptor instead.
 func (*GetUsageResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{31}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetUsageResponse) GetNodes() []*NodeUsage {
@@ -3236,154 +3690,6 @@ func (x *GetUsageResponse) GetFiltered() bool {
 	return false
 }
 
-// ListRevisionsRequest asks for the history.
-type ListRevisionsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most this many; 0 means 20. The ledger remembers the last 1,000.
-	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Only revisions before this one; 0 begins with the newest.
-	Before uint64 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"`
-	// Freshness of the answer; linearizable by default.
-	Read *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
-	// Only revisions with changes of a node of this tree itself, and only these changes; empty for all. Nodes below do not
-	// count, nor changes beyond the 200 that a revision keeps, nor those made while the node had another path.
-	Tree string `protobuf:"bytes,4,opt,name=tree,proto3" json:"tree,omitempty"`
-	// With tree: the node; empty for the root.
-	Node          string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListRevisionsRequest) Reset() {
-	*x = ListRevisionsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListRevisionsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListRevisionsRequest) ProtoMessage() {}
-
-func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[32]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
-func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{32}
-}
-
-func (x *ListRevisionsRequest) GetPageSize() int32 {
-	if x != nil {
-		return x.PageSize
-	}
-	return 0
-}
-
-func (x *ListRevisionsRequest) GetBefore() uint64 {
-	if x != nil {
-		return x.Before
-	}
-	return 0
-}
-
-func (x *ListRevisionsRequest) GetRead() *ReadOptions {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-func (x *ListRevisionsRequest) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *ListRevisionsRequest) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-// ListRevisionsResponse is one page.
-type ListRevisionsResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Newest first.
-	Revisions []*Revision `protobuf:"bytes,1,rep,name=revisions,proto3" json:"revisions,omitempty"`
-	// The log position and consistency of the page. Pages of one list may have different positions.
-	Read *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
-	// True if there are only changes that the caller may read, because it may read neither the history nor the configuration
-	// of the whole cluster. It follows from the caller's rights alone: it does not tell whether something was left out.
-	Filtered      bool `protobuf:"varint,3,opt,name=filtered,proto3" json:"filtered,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListRevisionsResponse) Reset() {
-	*x = ListRevisionsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListRevisionsResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListRevisionsResponse) ProtoMessage() {}
-
-func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[33]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
-func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
-}
-
-func (x *ListRevisionsResponse) GetRevisions() []*Revision {
-	if x != nil {
-		return x.Revisions
-	}
-	return nil
-}
-
-func (x *ListRevisionsResponse) GetRead() *ReadInfo {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-func (x *ListRevisionsResponse) GetFiltered() bool {
-	if x != nil {
-		return x.Filtered
-	}
-	return false
-}
-
 // MoveNodeRequest gives a node another path.
 type MoveNodeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3398,7 +3704,7 @@ type MoveNodeRequest struct {
 	// If set and not the present configuration revision, the change is refused: aborted with the reason
 	// REVISION_MISMATCH.
 	ExpectedRevision *uint64 `protobuf:"varint,5,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
+	// The actor of the change, kept in the history. Up to 128 bytes. A guarded cluster enters the caller.
 	Actor string `protobuf:"bytes,6,opt,name=actor,proto3" json:"actor,omitempty"`
 	// The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -3410,7 +3716,7 @@ type MoveNodeRequest struct {
 
 func (x *MoveNodeRequest) Reset() {
 	*x = MoveNodeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3422,7 +3728,7 @@ func (x *MoveNodeRequest) String() string {
 func (*MoveNodeRequest) ProtoMessage() {}
 
 func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[34]
+	mi := &file_quorate_v1_tree_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3435,7 +3741,7 @@ func (x *MoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*MoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MoveNodeRequest) GetTree() string {
@@ -3507,7 +3813,7 @@ type MoveNodeResponse struct {
 
 func (x *MoveNodeResponse) Reset() {
 	*x = MoveNodeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3519,7 +3825,7 @@ func (x *MoveNodeResponse) String() string {
 func (*MoveNodeResponse) ProtoMessage() {}
 
 func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[35]
+	mi := &file_quorate_v1_tree_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3532,7 +3838,7 @@ func (x *MoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*MoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MoveNodeResponse) GetResult() *ConfigurationResult {
@@ -3547,985 +3853,6 @@ func (x *MoveNodeResponse) GetWrite() *WriteInfo {
 		return x.Write
 	}
 	return nil
-}
-
-// HoldNodeRequest puts a node on hold.
-type HoldNodeRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tree.
-	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node; empty for the root.
-	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// Dry run: report what would change or be refused, and change nothing.
-	DryRun bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set and not the present configuration revision, the change is refused: aborted with the reason
-	// REVISION_MISMATCH.
-	ExpectedRevision *uint64 `protobuf:"varint,4,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
-	Actor string `protobuf:"bytes,5,opt,name=actor,proto3" json:"actor,omitempty"`
-	// The reason of the change, kept in the history and shown to those whom the hold stops. Required if the tree has require_reason. Up to 1,024
-	// bytes.
-	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Optional name of this change, see ApplyTreesRequest.
-	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// Deny requests that would wait for the end of the hold. Those that wait already keep their place.
-	Deny bool `protobuf:"varint,8,opt,name=deny,proto3" json:"deny,omitempty"`
-	// How long the hold stands; 0 is until ResumeNode. Up to 366 days.
-	ForMs int64 `protobuf:"varint,9,opt,name=for_ms,json=forMs,proto3" json:"for_ms,omitempty"`
-	// Also revoke the leases at the node and below it.
-	Drain bool `protobuf:"varint,10,opt,name=drain,proto3" json:"drain,omitempty"`
-	// With drain: how long leases last at most from now on, whatever renewals say. Up to an hour.
-	GraceMs       int64 `protobuf:"varint,11,opt,name=grace_ms,json=graceMs,proto3" json:"grace_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HoldNodeRequest) Reset() {
-	*x = HoldNodeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HoldNodeRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HoldNodeRequest) ProtoMessage() {}
-
-func (x *HoldNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[36]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HoldNodeRequest.ProtoReflect.Descriptor instead.
-func (*HoldNodeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
-}
-
-func (x *HoldNodeRequest) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *HoldNodeRequest) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *HoldNodeRequest) GetDryRun() bool {
-	if x != nil {
-		return x.DryRun
-	}
-	return false
-}
-
-func (x *HoldNodeRequest) GetExpectedRevision() uint64 {
-	if x != nil && x.ExpectedRevision != nil {
-		return *x.ExpectedRevision
-	}
-	return 0
-}
-
-func (x *HoldNodeRequest) GetActor() string {
-	if x != nil {
-		return x.Actor
-	}
-	return ""
-}
-
-func (x *HoldNodeRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *HoldNodeRequest) GetRequestId() string {
-	if x != nil {
-		return x.RequestId
-	}
-	return ""
-}
-
-func (x *HoldNodeRequest) GetDeny() bool {
-	if x != nil {
-		return x.Deny
-	}
-	return false
-}
-
-func (x *HoldNodeRequest) GetForMs() int64 {
-	if x != nil {
-		return x.ForMs
-	}
-	return 0
-}
-
-func (x *HoldNodeRequest) GetDrain() bool {
-	if x != nil {
-		return x.Drain
-	}
-	return false
-}
-
-func (x *HoldNodeRequest) GetGraceMs() int64 {
-	if x != nil {
-		return x.GraceMs
-	}
-	return 0
-}
-
-// HoldNodeResponse is the result of HoldNode.
-type HoldNodeResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The changes made or, in a dry run, those that would be made.
-	Result *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
-	// The write; a repetition if request_id was seen before.
-	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HoldNodeResponse) Reset() {
-	*x = HoldNodeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HoldNodeResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HoldNodeResponse) ProtoMessage() {}
-
-func (x *HoldNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[37]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HoldNodeResponse.ProtoReflect.Descriptor instead.
-func (*HoldNodeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
-}
-
-func (x *HoldNodeResponse) GetResult() *ConfigurationResult {
-	if x != nil {
-		return x.Result
-	}
-	return nil
-}
-
-func (x *HoldNodeResponse) GetWrite() *WriteInfo {
-	if x != nil {
-		return x.Write
-	}
-	return nil
-}
-
-// ResumeNodeRequest ends the hold of a node.
-type ResumeNodeRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tree.
-	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node; empty for the root.
-	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// Dry run: report what would change or be refused, and change nothing.
-	DryRun bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set and not the present configuration revision, the change is refused: aborted with the reason
-	// REVISION_MISMATCH.
-	ExpectedRevision *uint64 `protobuf:"varint,4,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
-	Actor string `protobuf:"bytes,5,opt,name=actor,proto3" json:"actor,omitempty"`
-	// The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024
-	// bytes.
-	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Optional name of this change, see ApplyTreesRequest.
-	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ResumeNodeRequest) Reset() {
-	*x = ResumeNodeRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ResumeNodeRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ResumeNodeRequest) ProtoMessage() {}
-
-func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[38]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ResumeNodeRequest.ProtoReflect.Descriptor instead.
-func (*ResumeNodeRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
-}
-
-func (x *ResumeNodeRequest) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *ResumeNodeRequest) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *ResumeNodeRequest) GetDryRun() bool {
-	if x != nil {
-		return x.DryRun
-	}
-	return false
-}
-
-func (x *ResumeNodeRequest) GetExpectedRevision() uint64 {
-	if x != nil && x.ExpectedRevision != nil {
-		return *x.ExpectedRevision
-	}
-	return 0
-}
-
-func (x *ResumeNodeRequest) GetActor() string {
-	if x != nil {
-		return x.Actor
-	}
-	return ""
-}
-
-func (x *ResumeNodeRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *ResumeNodeRequest) GetRequestId() string {
-	if x != nil {
-		return x.RequestId
-	}
-	return ""
-}
-
-// ResumeNodeResponse is the result of ResumeNode.
-type ResumeNodeResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The changes made or, in a dry run, those that would be made.
-	Result *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
-	// The write; a repetition if request_id was seen before.
-	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ResumeNodeResponse) Reset() {
-	*x = ResumeNodeResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ResumeNodeResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ResumeNodeResponse) ProtoMessage() {}
-
-func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[39]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ResumeNodeResponse.ProtoReflect.Descriptor instead.
-func (*ResumeNodeResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
-}
-
-func (x *ResumeNodeResponse) GetResult() *ConfigurationResult {
-	if x != nil {
-		return x.Result
-	}
-	return nil
-}
-
-func (x *ResumeNodeResponse) GetWrite() *WriteInfo {
-	if x != nil {
-		return x.Write
-	}
-	return nil
-}
-
-// ListHoldsRequest names the nodes.
-type ListHoldsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tree; empty for all trees.
-	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
-	// The node; holds there and below are listed. Empty for the root.
-	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// Freshness of the answer; linearizable by default.
-	Read          *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListHoldsRequest) Reset() {
-	*x = ListHoldsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListHoldsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListHoldsRequest) ProtoMessage() {}
-
-func (x *ListHoldsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[40]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListHoldsRequest.ProtoReflect.Descriptor instead.
-func (*ListHoldsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
-}
-
-func (x *ListHoldsRequest) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *ListHoldsRequest) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *ListHoldsRequest) GetRead() *ReadOptions {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-// ListHoldsResponse has the nodes on hold.
-type ListHoldsResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// By tree, a parent before its children, siblings by name; at most 1,000.
-	Holds []*NodeHold `protobuf:"bytes,1,rep,name=holds,proto3" json:"holds,omitempty"`
-	// The log position and consistency of the answer.
-	Read *ReadInfo `protobuf:"bytes,2,opt,name=read,proto3" json:"read,omitempty"`
-	// True if there are only nodes whose usage the caller may read, because it may not read usage at the node that it
-	// named, or on the cluster if it named none.
-	Filtered      bool `protobuf:"varint,3,opt,name=filtered,proto3" json:"filtered,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListHoldsResponse) Reset() {
-	*x = ListHoldsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListHoldsResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListHoldsResponse) ProtoMessage() {}
-
-func (x *ListHoldsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[41]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListHoldsResponse.ProtoReflect.Descriptor instead.
-func (*ListHoldsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
-}
-
-func (x *ListHoldsResponse) GetHolds() []*NodeHold {
-	if x != nil {
-		return x.Holds
-	}
-	return nil
-}
-
-func (x *ListHoldsResponse) GetRead() *ReadInfo {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-func (x *ListHoldsResponse) GetFiltered() bool {
-	if x != nil {
-		return x.Filtered
-	}
-	return false
-}
-
-// RollBackRequest names the revision to restore.
-type RollBackRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The configuration after this revision is restored; 0 is the empty configuration of a new cluster.
-	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Dry run: report what would change or be refused, and change nothing.
-	DryRun bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// If set and not the present configuration revision, the change is refused: aborted with the reason
-	// REVISION_MISMATCH.
-	ExpectedRevision *uint64 `protobuf:"varint,3,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	// The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
-	Actor string `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
-	// The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
-	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Optional name of this change, see ApplyTreesRequest.
-	RequestId     string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RollBackRequest) Reset() {
-	*x = RollBackRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RollBackRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RollBackRequest) ProtoMessage() {}
-
-func (x *RollBackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[42]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RollBackRequest.ProtoReflect.Descriptor instead.
-func (*RollBackRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
-}
-
-func (x *RollBackRequest) GetRevision() uint64 {
-	if x != nil {
-		return x.Revision
-	}
-	return 0
-}
-
-func (x *RollBackRequest) GetDryRun() bool {
-	if x != nil {
-		return x.DryRun
-	}
-	return false
-}
-
-func (x *RollBackRequest) GetExpectedRevision() uint64 {
-	if x != nil && x.ExpectedRevision != nil {
-		return *x.ExpectedRevision
-	}
-	return 0
-}
-
-func (x *RollBackRequest) GetActor() string {
-	if x != nil {
-		return x.Actor
-	}
-	return ""
-}
-
-func (x *RollBackRequest) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *RollBackRequest) GetRequestId() string {
-	if x != nil {
-		return x.RequestId
-	}
-	return ""
-}
-
-// RollBackResponse is the result of RollBack.
-type RollBackResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The changes made or, in a dry run, those that would be made.
-	Result *ConfigurationResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
-	// The write; a repetition if request_id was seen before.
-	Write         *WriteInfo `protobuf:"bytes,2,opt,name=write,proto3" json:"write,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RollBackResponse) Reset() {
-	*x = RollBackResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RollBackResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RollBackResponse) ProtoMessage() {}
-
-func (x *RollBackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[43]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RollBackResponse.ProtoReflect.Descriptor instead.
-func (*RollBackResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
-}
-
-func (x *RollBackResponse) GetResult() *ConfigurationResult {
-	if x != nil {
-		return x.Result
-	}
-	return nil
-}
-
-func (x *RollBackResponse) GetWrite() *WriteInfo {
-	if x != nil {
-		return x.Write
-	}
-	return nil
-}
-
-// GetConfigurationRequest asks for the configuration of all trees, in the form that ApplyTrees takes.
-type GetConfigurationRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Freshness of the answer; linearizable by default.
-	Read *ReadOptions `protobuf:"bytes,1,opt,name=read,proto3" json:"read,omitempty"`
-	// Only a subtree of this tree, in the form that ApplyTrees takes with the same fields. It needs config.read there. Empty
-	// for all trees.
-	Tree string `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
-	// With tree: the node at the top of the subtree; empty for the root.
-	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// The configuration as it was after this revision, as far as the history reaches back (ListRevisions, undoable);
-	// 0 for the present one. It needs config.read on the cluster, and does not go together with tree. A node ignores it
-	// until it runs a version that knows it, and then the revision of the answer is the present one.
-	Revision uint64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
-	// The answer has the field manifest in place of trees, policies and access.
-	Manifest      bool `protobuf:"varint,5,opt,name=manifest,proto3" json:"manifest,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GetConfigurationRequest) Reset() {
-	*x = GetConfigurationRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[44]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GetConfigurationRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GetConfigurationRequest) ProtoMessage() {}
-
-func (x *GetConfigurationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[44]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetConfigurationRequest.ProtoReflect.Descriptor instead.
-func (*GetConfigurationRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
-}
-
-func (x *GetConfigurationRequest) GetRead() *ReadOptions {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-func (x *GetConfigurationRequest) GetTree() string {
-	if x != nil {
-		return x.Tree
-	}
-	return ""
-}
-
-func (x *GetConfigurationRequest) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *GetConfigurationRequest) GetRevision() uint64 {
-	if x != nil {
-		return x.Revision
-	}
-	return 0
-}
-
-func (x *GetConfigurationRequest) GetManifest() bool {
-	if x != nil {
-		return x.Manifest
-	}
-	return false
-}
-
-// GetConfigurationResponse shows all trees, or one subtree.
-type GetConfigurationResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name; with the field tree of the request one element, which is the text of that subtree.
-	Trees []*Tree `protobuf:"bytes,1,rep,name=trees,proto3" json:"trees,omitempty"`
-	// The revision of this configuration: that of the request, or else the present one.
-	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// The log position and consistency of the answer.
-	Read *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
-	// The policies that the configuration defines, by name.
-	Policies []*Policy `protobuf:"bytes,4,rep,name=policies,proto3" json:"policies,omitempty"`
-	// The access section; absent for callers without access.read on the cluster, and while it is empty.
-	Access *AccessSection `protobuf:"bytes,5,opt,name=access,proto3" json:"access,omitempty"`
-	// With the field manifest of the request: all of this as the text of a manifest, which is the same for the same
-	// configuration. invalid_argument if it is too large for one manifest: ask for its trees one by one, with the field tree.
-	Manifest      string `protobuf:"bytes,6,opt,name=manifest,proto3" json:"manifest,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GetConfigurationResponse) Reset() {
-	*x = GetConfigurationResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[45]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GetConfigurationResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GetConfigurationResponse) ProtoMessage() {}
-
-func (x *GetConfigurationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[45]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GetConfigurationResponse.ProtoReflect.Descriptor instead.
-func (*GetConfigurationResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{45}
-}
-
-func (x *GetConfigurationResponse) GetTrees() []*Tree {
-	if x != nil {
-		return x.Trees
-	}
-	return nil
-}
-
-func (x *GetConfigurationResponse) GetRevision() uint64 {
-	if x != nil {
-		return x.Revision
-	}
-	return 0
-}
-
-func (x *GetConfigurationResponse) GetRead() *ReadInfo {
-	if x != nil {
-		return x.Read
-	}
-	return nil
-}
-
-func (x *GetConfigurationResponse) GetPolicies() []*Policy {
-	if x != nil {
-		return x.Policies
-	}
-	return nil
-}
-
-func (x *GetConfigurationResponse) GetAccess() *AccessSection {
-	if x != nil {
-		return x.Access
-	}
-	return nil
-}
-
-func (x *GetConfigurationResponse) GetManifest() string {
-	if x != nil {
-		return x.Manifest
-	}
-	return ""
-}
-
-// ParseManifestRequest has a manifest.
-type ParseManifestRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The text: YAML. At most 4 MiB as the whole request, and together at most 300,000 commas, colons, opening brackets and
-	// ends of lines.
-	Text          string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ParseManifestRequest) Reset() {
-	*x = ParseManifestRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[46]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ParseManifestRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ParseManifestRequest) ProtoMessage() {}
-
-func (x *ParseManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[46]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ParseManifestRequest.ProtoReflect.Descriptor instead.
-func (*ParseManifestRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{46}
-}
-
-func (x *ParseManifestRequest) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
-// ParseManifestResponse is what a manifest says.
-type ParseManifestResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The request that applies it: trees, policies and access, or tree, node and subtree. The caller adds the fields that say how,
-	// such as dry_run. Absent if there are problems.
-	Request *ApplyTreesRequest `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
-	// Mistakes in the text, in its order: the first ten, and a last one without a position that counts the others.
-	Problems []*ManifestProblem `protobuf:"bytes,2,rep,name=problems,proto3" json:"problems,omitempty"`
-	// Parts of a valid text that are probably mistakes, in its order; at most eleven.
-	Warnings      []*ManifestProblem `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ParseManifestResponse) Reset() {
-	*x = ParseManifestResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[47]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ParseManifestResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ParseManifestResponse) ProtoMessage() {}
-
-func (x *ParseManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[47]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ParseManifestResponse.ProtoReflect.Descriptor instead.
-func (*ParseManifestResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{47}
-}
-
-func (x *ParseManifestResponse) GetRequest() *ApplyTreesRequest {
-	if x != nil {
-		return x.Request
-	}
-	return nil
-}
-
-func (x *ParseManifestResponse) GetProblems() []*ManifestProblem {
-	if x != nil {
-		return x.Problems
-	}
-	return nil
-}
-
-func (x *ParseManifestResponse) GetWarnings() []*ManifestProblem {
-	if x != nil {
-		return x.Warnings
-	}
-	return nil
-}
-
-// ManifestProblem is something at a place in a manifest.
-type ManifestProblem struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The line, from 1; 0 if it concerns the text as a whole.
-	Line int32 `protobuf:"varint,1,opt,name=line,proto3" json:"line,omitempty"`
-	// The column, from 1, in characters; 0 if it concerns the text as a whole.
-	Column int32 `protobuf:"varint,2,opt,name=column,proto3" json:"column,omitempty"`
-	// What is wrong, and what is allowed.
-	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ManifestProblem) Reset() {
-	*x = ManifestProblem{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[48]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ManifestProblem) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ManifestProblem) ProtoMessage() {}
-
-func (x *ManifestProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[48]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ManifestProblem.ProtoReflect.Descriptor instead.
-func (*ManifestProblem) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{48}
-}
-
-func (x *ManifestProblem) GetLine() int32 {
-	if x != nil {
-		return x.Line
-	}
-	return 0
-}
-
-func (x *ManifestProblem) GetColumn() int32 {
-	if x != nil {
-		return x.Column
-	}
-	return 0
-}
-
-func (x *ManifestProblem) GetMessage() string {
-	if x != nil {
-		return x.Message
-	}
-	return ""
 }
 
 // ListPrincipalsRequest asks for users or groups of a tree.
@@ -4550,7 +3877,7 @@ type ListPrincipalsRequest struct {
 
 func (x *ListPrincipalsRequest) Reset() {
 	*x = ListPrincipalsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[49]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4562,7 +3889,7 @@ func (x *ListPrincipalsRequest) String() string {
 func (*ListPrincipalsRequest) ProtoMessage() {}
 
 func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[49]
+	mi := &file_quorate_v1_tree_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4575,7 +3902,7 @@ func (x *ListPrincipalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsRequest.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{49}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListPrincipalsRequest) GetTree() string {
@@ -4635,7 +3962,7 @@ type ListPrincipalsResponse struct {
 
 func (x *ListPrincipalsResponse) Reset() {
 	*x = ListPrincipalsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[50]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4647,7 +3974,7 @@ func (x *ListPrincipalsResponse) String() string {
 func (*ListPrincipalsResponse) ProtoMessage() {}
 
 func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[50]
+	mi := &file_quorate_v1_tree_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4660,7 +3987,7 @@ func (x *ListPrincipalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPrincipalsResponse.ProtoReflect.Descriptor instead.
 func (*ListPrincipalsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{50}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListPrincipalsResponse) GetPrincipals() []*PrincipalUsage {
@@ -4702,7 +4029,7 @@ type PrincipalUsage struct {
 
 func (x *PrincipalUsage) Reset() {
 	*x = PrincipalUsage{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[51]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4714,7 +4041,7 @@ func (x *PrincipalUsage) String() string {
 func (*PrincipalUsage) ProtoMessage() {}
 
 func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[51]
+	mi := &file_quorate_v1_tree_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4727,7 +4054,7 @@ func (x *PrincipalUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalUsage.ProtoReflect.Descriptor instead.
 func (*PrincipalUsage) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{51}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PrincipalUsage) GetName() string {
@@ -4767,10 +4094,10 @@ type PrincipalNode struct {
 	Used map[string]int64 `protobuf:"bytes,2,rep,name=used,proto3" json:"used,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Its running applications there, sorted.
 	Applications []string `protobuf:"bytes,3,rep,name=applications,proto3" json:"applications,omitempty"`
-	// Its limits there, by resource.
-	Limits map[string]int64 `protobuf:"bytes,4,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Most applications it may run there; 0 is no limit.
-	MaxApplications int64 `protobuf:"varint,5,opt,name=max_applications,json=maxApplications,proto3" json:"max_applications,omitempty"`
+	// Its limits there, by resource; what is absent is not limited.
+	Limits map[string]*Limit `protobuf:"bytes,4,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Most applications it may run there; absent for no limit.
+	MaxApplications *Limit `protobuf:"bytes,5,opt,name=max_applications,json=maxApplications,proto3" json:"max_applications,omitempty"`
 	// True if the limits are those of the wildcard.
 	Wildcard bool `protobuf:"varint,6,opt,name=wildcard,proto3" json:"wildcard,omitempty"`
 	// Of a group whose name is in the request: the users who hold something at the node or below it that is counted for
@@ -4784,7 +4111,7 @@ type PrincipalNode struct {
 
 func (x *PrincipalNode) Reset() {
 	*x = PrincipalNode{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[52]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4796,7 +4123,7 @@ func (x *PrincipalNode) String() string {
 func (*PrincipalNode) ProtoMessage() {}
 
 func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[52]
+	mi := &file_quorate_v1_tree_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4809,7 +4136,7 @@ func (x *PrincipalNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrincipalNode.ProtoReflect.Descriptor instead.
 func (*PrincipalNode) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{52}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PrincipalNode) GetNode() string {
@@ -4833,18 +4160,18 @@ func (x *PrincipalNode) GetApplications() []string {
 	return nil
 }
 
-func (x *PrincipalNode) GetLimits() map[string]int64 {
+func (x *PrincipalNode) GetLimits() map[string]*Limit {
 	if x != nil {
 		return x.Limits
 	}
 	return nil
 }
 
-func (x *PrincipalNode) GetMaxApplications() int64 {
+func (x *PrincipalNode) GetMaxApplications() *Limit {
 	if x != nil {
 		return x.MaxApplications
 	}
-	return 0
+	return nil
 }
 
 func (x *PrincipalNode) GetWildcard() bool {
@@ -4883,7 +4210,7 @@ type GroupMember struct {
 
 func (x *GroupMember) Reset() {
 	*x = GroupMember{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[53]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4895,7 +4222,7 @@ func (x *GroupMember) String() string {
 func (*GroupMember) ProtoMessage() {}
 
 func (x *GroupMember) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[53]
+	mi := &file_quorate_v1_tree_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4908,7 +4235,7 @@ func (x *GroupMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupMember.ProtoReflect.Descriptor instead.
 func (*GroupMember) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{53}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GroupMember) GetUser() string {
@@ -4948,7 +4275,7 @@ type ScheduleLimitsRequest struct {
 	// Civil time at which it ends, at least a second later. Required unless the limit recurs; a recurring limit without it
 	// has no end.
 	EndsAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=ends_at,json=endsAt,proto3" json:"ends_at,omitempty"`
-	// The actor, compared with the admins of the tree. Up to 128 bytes. A guarded cluster enters the caller.
+	// The actor of the change, kept in the history. Up to 128 bytes. A guarded cluster enters the caller.
 	Actor string `protobuf:"bytes,7,opt,name=actor,proto3" json:"actor,omitempty"`
 	// The reason. Required if the tree has require_reason. Up to 1,024 bytes.
 	Reason string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -4964,7 +4291,7 @@ type ScheduleLimitsRequest struct {
 
 func (x *ScheduleLimitsRequest) Reset() {
 	*x = ScheduleLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[54]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4976,7 +4303,7 @@ func (x *ScheduleLimitsRequest) String() string {
 func (*ScheduleLimitsRequest) ProtoMessage() {}
 
 func (x *ScheduleLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[54]
+	mi := &file_quorate_v1_tree_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4989,7 +4316,7 @@ func (x *ScheduleLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ScheduleLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{54}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ScheduleLimitsRequest) GetId() string {
@@ -5075,7 +4402,7 @@ type ScheduleLimitsResponse struct {
 
 func (x *ScheduleLimitsResponse) Reset() {
 	*x = ScheduleLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[55]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5087,7 +4414,7 @@ func (x *ScheduleLimitsResponse) String() string {
 func (*ScheduleLimitsResponse) ProtoMessage() {}
 
 func (x *ScheduleLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[55]
+	mi := &file_quorate_v1_tree_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5100,7 +4427,7 @@ func (x *ScheduleLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ScheduleLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{55}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ScheduleLimitsResponse) GetLimit() *ScheduledLimit {
@@ -5134,7 +4461,7 @@ type CancelScheduledLimitRequest struct {
 
 func (x *CancelScheduledLimitRequest) Reset() {
 	*x = CancelScheduledLimitRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[56]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5146,7 +4473,7 @@ func (x *CancelScheduledLimitRequest) String() string {
 func (*CancelScheduledLimitRequest) ProtoMessage() {}
 
 func (x *CancelScheduledLimitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[56]
+	mi := &file_quorate_v1_tree_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5159,7 +4486,7 @@ func (x *CancelScheduledLimitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduledLimitRequest.ProtoReflect.Descriptor instead.
 func (*CancelScheduledLimitRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{56}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CancelScheduledLimitRequest) GetId() string {
@@ -5203,7 +4530,7 @@ type CancelScheduledLimitResponse struct {
 
 func (x *CancelScheduledLimitResponse) Reset() {
 	*x = CancelScheduledLimitResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[57]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5215,7 +4542,7 @@ func (x *CancelScheduledLimitResponse) String() string {
 func (*CancelScheduledLimitResponse) ProtoMessage() {}
 
 func (x *CancelScheduledLimitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[57]
+	mi := &file_quorate_v1_tree_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5228,7 +4555,7 @@ func (x *CancelScheduledLimitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduledLimitResponse.ProtoReflect.Descriptor instead.
 func (*CancelScheduledLimitResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{57}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CancelScheduledLimitResponse) GetLimit() *ScheduledLimit {
@@ -5252,15 +4579,19 @@ type ListScheduledLimitsRequest struct {
 	Tree string `protobuf:"bytes,1,opt,name=tree,proto3" json:"tree,omitempty"`
 	// With tree: only those at this node and below; empty for the whole tree.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// How to read; the default is an exact read.
-	Read          *ReadOptions `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	// At most this many; 0 means 1,000.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The next_page_token of the previous page; empty for the first page.
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Freshness of the answer; linearizable by default.
+	Read          *ReadOptions `protobuf:"bytes,5,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListScheduledLimitsRequest) Reset() {
 	*x = ListScheduledLimitsRequest{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[58]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5272,7 +4603,7 @@ func (x *ListScheduledLimitsRequest) String() string {
 func (*ListScheduledLimitsRequest) ProtoMessage() {}
 
 func (x *ListScheduledLimitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[58]
+	mi := &file_quorate_v1_tree_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5285,7 +4616,7 @@ func (x *ListScheduledLimitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListScheduledLimitsRequest.ProtoReflect.Descriptor instead.
 func (*ListScheduledLimitsRequest) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{58}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ListScheduledLimitsRequest) GetTree() string {
@@ -5302,6 +4633,20 @@ func (x *ListScheduledLimitsRequest) GetNode() string {
 	return ""
 }
 
+func (x *ListScheduledLimitsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListScheduledLimitsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 func (x *ListScheduledLimitsRequest) GetRead() *ReadOptions {
 	if x != nil {
 		return x.Read
@@ -5312,19 +4657,21 @@ func (x *ListScheduledLimitsRequest) GetRead() *ReadOptions {
 // ListScheduledLimitsResponse has scheduled limits.
 type ListScheduledLimitsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 1,000.
+	// By id. There are at most 1,000.
 	Limits []*ScheduledLimit `protobuf:"bytes,1,rep,name=limits,proto3" json:"limits,omitempty"`
+	// Pass as page_token to continue; empty on the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// Civil time of the cluster; left out while the members have not agreed on it.
-	CivilAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=civil_at,json=civilAt,proto3" json:"civil_at,omitempty"`
-	// What the answer is based on.
-	Read          *ReadInfo `protobuf:"bytes,3,opt,name=read,proto3" json:"read,omitempty"`
+	CivilAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=civil_at,json=civilAt,proto3" json:"civil_at,omitempty"`
+	// The log position and consistency of the page. Pages of one list may have different positions.
+	Read          *ReadInfo `protobuf:"bytes,4,opt,name=read,proto3" json:"read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListScheduledLimitsResponse) Reset() {
 	*x = ListScheduledLimitsResponse{}
-	mi := &file_quorate_v1_tree_proto_msgTypes[59]
+	mi := &file_quorate_v1_tree_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5336,7 +4683,7 @@ func (x *ListScheduledLimitsResponse) String() string {
 func (*ListScheduledLimitsResponse) ProtoMessage() {}
 
 func (x *ListScheduledLimitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_v1_tree_proto_msgTypes[59]
+	mi := &file_quorate_v1_tree_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5349,7 +4696,7 @@ func (x *ListScheduledLimitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListScheduledLimitsResponse.ProtoReflect.Descriptor instead.
 func (*ListScheduledLimitsResponse) Descriptor() ([]byte, []int) {
-	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{59}
+	return file_quorate_v1_tree_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListScheduledLimitsResponse) GetLimits() []*ScheduledLimit {
@@ -5357,6 +4704,13 @@ func (x *ListScheduledLimitsResponse) GetLimits() []*ScheduledLimit {
 		return x.Limits
 	}
 	return nil
+}
+
+func (x *ListScheduledLimitsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 func (x *ListScheduledLimitsResponse) GetCivilAt() *timestamppb.Timestamp {
@@ -5404,7 +4758,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bResource\x12>\n" +
 	"\x04name\x18\x01 \x01(\tB*\xbaH'r%2#^[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}$R\x04name\x12.\n" +
 	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04unit\x12*\n" +
-	"\x05items\x18\x03 \x01(\v2\x14.quorate.v1.ItemSpecR\x05items\"\x88\t\n" +
+	"\x05items\x18\x03 \x01(\v2\x14.quorate.v1.ItemSpecR\x05items\"\x80\t\n" +
 	"\x04Node\x12\x1e\n" +
 	"\x04path\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\bR\x04path\x12?\n" +
@@ -5417,14 +4771,15 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"principals\x12E\n" +
 	"\bdefaults\x18\a \x03(\v2\x1e.quorate.v1.Node.DefaultsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\bdefaults\x12?\n" +
 	"\x06borrow\x18\b \x03(\v2\x1c.quorate.v1.Node.BorrowEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\x06borrow\x129\n" +
-	"\x04lend\x18\t \x03(\v2\x1a.quorate.v1.Node.LendEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\x04lend\x12+\n" +
+	"\x04lend\x18\t \x03(\v2\x1a.quorate.v1.Node.LendEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\x04lend\x125\n" +
 	"\fapplications\x18\n" +
-	" \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12 \n" +
-	"\x06admins\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x12:\n" +
-	"\bqueueing\x18\f \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x129\n" +
-	"\bbindings\x18\r \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x12:\n" +
-	"\fauto_approve\x18\x0e \x01(\v2\x17.quorate.v1.AutoApproveR\vautoApprove\x12+\n" +
-	"\awarn_at\x18\x0f \x01(\v2\x12.quorate.v1.WarnAtR\x06warnAt\x1aL\n" +
+	" \x01(\v2\x11.quorate.v1.LimitR\fapplications\x12:\n" +
+	"\bqueueing\x18\v \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x129\n" +
+	"\bbindings\x18\f \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x12:\n" +
+	"\fauto_approve\x18\r \x01(\v2\x17.quorate.v1.AutoApproveR\vautoApprove\x12;\n" +
+	"\n" +
+	"thresholds\x18\x0e \x01(\v2\x1b.quorate.v1.LimitThresholdsR\n" +
+	"thresholds\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -5439,43 +4794,42 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1aJ\n" +
 	"\tLendEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
-	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"o\n" +
-	"\x06WarnAt\x12-\n" +
-	"\bpercents\x18\x01 \x03(\x05B\x11\xbaH\x0e\x92\x01\v\x10\x04\"\a\x1a\x05\x18\xc8\x01(\x01R\bpercents\x12\"\n" +
-	"\x06margin\x18\x02 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xc7\x01(\x00R\x06margin\x12\x12\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\x87\x01\n" +
+	"\x0fLimitThresholds\x12-\n" +
+	"\bpercents\x18\x01 \x03(\x05B\x11\xbaH\x0e\x92\x01\v\x10\x04\"\a\x1a\x05\x18\xc8\x01(\x01R\bpercents\x121\n" +
+	"\x0emargin_percent\x18\x02 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xc7\x01(\x00R\rmarginPercent\x12\x12\n" +
 	"\x04none\x18\x03 \x01(\bR\x04none\"\x96\x01\n" +
 	"\vAutoApprove\x121\n" +
 	"\x0fat_most_percent\x18\x01 \x01(\x05B\t\xbaH\x06\x1a\x04\x18d(\x01R\ratMostPercent\x12+\n" +
 	"\bevery_ms\x18\x02 \x01(\x03B\x10\xbaH\r\"\v\x18\x80\x90\xde\xe6u(\x80\xdd\xdb\x01R\aeveryMs\x12'\n" +
-	"\x0fwithin_headroom\x18\x03 \x01(\bR\x0ewithinHeadroom\"\xb3\x02\n" +
+	"\x0fwithin_headroom\x18\x03 \x01(\bR\x0ewithinHeadroom\"\xd0\x02\n" +
 	"\x0ePrincipalLimit\x12\x1f\n" +
 	"\x05users\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05users\x12!\n" +
 	"\x06groups\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x06groups\x12I\n" +
-	"\x06limits\x18\x03 \x03(\v2&.quorate.v1.PrincipalLimit.LimitsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\x06limits\x12+\n" +
-	"\fapplications\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12*\n" +
-	"\vdescription\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vdescription\x1a9\n" +
+	"\x06limits\x18\x03 \x03(\v2&.quorate.v1.PrincipalLimit.LimitsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\x06limits\x125\n" +
+	"\fapplications\x18\x04 \x01(\v2\x11.quorate.v1.LimitR\fapplications\x12*\n" +
+	"\vdescription\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\vdescription\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x91\x03\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\xb2\x04\n" +
 	"\x06Policy\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1b\n" +
-	"\x04base\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x04base\x12\x1d\n" +
-	"\x05unset\x18\x03 \x01(\tB\a\xbaH\x04r\x02(?R\x05unset\x12\x19\n" +
-	"\x03sum\x18\x04 \x01(\tB\a\xbaH\x04r\x02(?R\x03sum\x12(\n" +
-	"\vchild_limit\x18\x05 \x01(\tB\a\xbaH\x04r\x02(?R\n" +
-	"childLimit\x12,\n" +
-	"\runknown_nodes\x18\x06 \x01(\tB\a\xbaH\x04r\x02(?R\funknownNodes\x12$\n" +
-	"\tclaims_at\x18\a \x01(\tB\a\xbaH\x04r\x02(?R\bclaimsAt\x12%\n" +
-	"\tborrowing\x18\b \x01(\tB\a\xbaH\x04r\x02(?R\tborrowing\x12'\n" +
+	"\x04base\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x04base\x125\n" +
+	"\x05unset\x18\x03 \x01(\x0e2\x15.quorate.v1.UnsetRuleB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05unset\x12/\n" +
+	"\x03sum\x18\x04 \x01(\x0e2\x13.quorate.v1.SumRuleB\b\xbaH\x05\x82\x01\x02\x10\x01R\x03sum\x12E\n" +
+	"\vchild_limit\x18\x05 \x01(\x0e2\x1a.quorate.v1.ChildLimitRuleB\b\xbaH\x05\x82\x01\x02\x10\x01R\n" +
+	"childLimit\x12K\n" +
+	"\runknown_nodes\x18\x06 \x01(\x0e2\x1c.quorate.v1.UnknownNodesRuleB\b\xbaH\x05\x82\x01\x02\x10\x01R\funknownNodes\x12E\n" +
+	"\vclaim_nodes\x18\a \x01(\x0e2\x1a.quorate.v1.ClaimNodesRuleB\b\xbaH\x05\x82\x01\x02\x10\x01R\n" +
+	"claimNodes\x12A\n" +
+	"\tborrowing\x18\b \x01(\x0e2\x19.quorate.v1.BorrowingRuleB\b\xbaH\x05\x82\x01\x02\x10\x01R\tborrowing\x12D\n" +
 	"\n" +
-	"preemption\x18\t \x01(\tB\a\xbaH\x04r\x02(?R\n" +
-	"preemption\x12!\n" +
-	"\asetters\x18\n" +
-	" \x01(\tB\a\xbaH\x04r\x02(?R\asetters\"9\n" +
+	"preemption\x18\t \x01(\x0e2\x1a.quorate.v1.PreemptionRuleB\b\xbaH\x05\x82\x01\x02\x10\x01R\n" +
+	"preemption\"9\n" +
 	"\bNodeMove\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x19\n" +
-	"\bnew_node\x18\x02 \x01(\tR\anewNode\"\xed\n" +
+	"\bnew_node\x18\x02 \x01(\tR\anewNode\"\xe5\n" +
 	"\n" +
 	"\x04Tree\x12?\n" +
 	"\x04name\x18\x01 \x01(\tB+\xbaH(r&2$^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,62}$R\x04name\x12\x1f\n" +
@@ -5491,23 +4845,24 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"principals\x18\t \x03(\v2\x1a.quorate.v1.PrincipalLimitB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\n" +
 	"principals\x12E\n" +
 	"\bdefaults\x18\n" +
-	" \x03(\v2\x1e.quorate.v1.Tree.DefaultsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\bdefaults\x12+\n" +
-	"\fapplications\x18\v \x01(\x03B\a\xbaH\x04\"\x02(\x00R\fapplications\x12 \n" +
-	"\x06admins\x18\f \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\x06admins\x125\n" +
-	"\x05moves\x18\r \x03(\v2\x14.quorate.v1.NodeMoveB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05moves\x121\n" +
-	"\x06leases\x18\x0e \x01(\v2\x19.quorate.v1.LeaseSettingsR\x06leases\x12:\n" +
-	"\bqueueing\x18\x0f \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12.\n" +
-	"\vovertake_ms\x18\x10 \x01(\x03B\r\xbaH\n" +
+	" \x03(\v2\x1e.quorate.v1.Tree.DefaultsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\x04R\bdefaults\x125\n" +
+	"\fapplications\x18\v \x01(\v2\x11.quorate.v1.LimitR\fapplications\x125\n" +
+	"\x05moves\x18\f \x03(\v2\x14.quorate.v1.NodeMoveB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05moves\x121\n" +
+	"\x06leases\x18\r \x01(\v2\x19.quorate.v1.LeaseSettingsR\x06leases\x12:\n" +
+	"\bqueueing\x18\x0e \x01(\x0e2\x14.quorate.v1.QueueingB\b\xbaH\x05\x82\x01\x02\x10\x01R\bqueueing\x12.\n" +
+	"\vovertake_ms\x18\x0f \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\n" +
 	"overtakeMs\x129\n" +
-	"\bbindings\x18\x11 \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x12A\n" +
-	"\vtenants_see\x18\x12 \x01(\x0e2\x16.quorate.v1.TenantsSeeB\b\xbaH\x05\x82\x01\x02\x10\x01R\n" +
+	"\bbindings\x18\x10 \x03(\v2\x13.quorate.v1.BindingB\b\xbaH\x05\x92\x01\x02\x10dR\bbindings\x12A\n" +
+	"\vtenants_see\x18\x11 \x01(\x0e2\x16.quorate.v1.TenantsSeeB\b\xbaH\x05\x82\x01\x02\x10\x01R\n" +
 	"tenantsSee\x12'\n" +
-	"\tapprovals\x18\x13 \x01(\x05B\t\xbaH\x06\x1a\x04\x18\n" +
+	"\tapprovals\x18\x12 \x01(\x05B\t\xbaH\x06\x1a\x04\x18\n" +
 	"(\x00R\tapprovals\x12:\n" +
-	"\fauto_approve\x18\x14 \x01(\v2\x17.quorate.v1.AutoApproveR\vautoApprove\x12+\n" +
-	"\x11require_principal\x18\x15 \x01(\bR\x10requirePrincipal\x12+\n" +
-	"\awarn_at\x18\x16 \x01(\v2\x12.quorate.v1.WarnAtR\x06warnAt\x1aL\n" +
+	"\fauto_approve\x18\x13 \x01(\v2\x17.quorate.v1.AutoApproveR\vautoApprove\x12+\n" +
+	"\x11require_principal\x18\x14 \x01(\bR\x10requirePrincipal\x12;\n" +
+	"\n" +
+	"thresholds\x18\x15 \x01(\v2\x1b.quorate.v1.LimitThresholdsR\n" +
+	"thresholds\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
 	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\x1a9\n" +
@@ -5523,7 +4878,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\n" +
 	"max_ttl_ms\x18\x02 \x01(\x03B\r\xbaH\n" +
 	"\"\b\x18\x80\x88\xb2\xa0\x02(\x00R\bmaxTtlMs\x12'\n" +
-	"\bgrace_ms\x18\x03 \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\agraceMs\"\xe4\x04\n" +
+	"\bgrace_ms\x18\x03 \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\agraceMs\"\xb0\x04\n" +
 	"\x11ApplyTreesRequest\x120\n" +
 	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeB\b\xbaH\x05\x92\x01\x02\x10dR\x05trees\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
@@ -5537,13 +4892,15 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x0fremove_policies\x18\t \x03(\tB\x10\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01(?R\x0eremovePolicies\x121\n" +
 	"\x06access\x18\n" +
-	" \x01(\v2\x19.quorate.v1.AccessSectionR\x06access\x12\x1b\n" +
-	"\x04tree\x18\v \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\f \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12*\n" +
-	"\asubtree\x18\r \x01(\v2\x10.quorate.v1.TreeR\asubtree\x12\x1f\n" +
-	"\vkeep_access\x18\x0e \x01(\bR\n" +
+	" \x01(\v2\x19.quorate.v1.AccessSectionR\x06access\x121\n" +
+	"\asubtree\x18\v \x01(\v2\x17.quorate.v1.SubtreeTextR\asubtree\x12\x1f\n" +
+	"\vkeep_access\x18\f \x01(\bR\n" +
 	"keepAccessB\x14\n" +
-	"\x12_expected_revision\"z\n" +
+	"\x12_expected_revision\"x\n" +
+	"\vSubtreeText\x12\x1d\n" +
+	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12,\n" +
+	"\x04text\x18\x03 \x01(\v2\x10.quorate.v1.TreeB\x06\xbaH\x03\xc8\x01\x01R\x04text\"z\n" +
 	"\x12ApplyTreesResponse\x127\n" +
 	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
 	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xd5\x02\n" +
@@ -5614,10 +4971,14 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x04tree\x18\x01 \x01(\v2\x10.quorate.v1.TreeR\x04tree\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
-	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\"f\n" +
-	"\x10ListTreesRequest\x12+\n" +
-	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12%\n" +
-	"\x0ecount_requests\x18\x02 \x01(\bR\rcountRequests\"\xb8\x02\n" +
+	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\"\xb8\x01\n" +
+	"\x10ListTreesRequest\x12'\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\tpageToken\x12+\n" +
+	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12%\n" +
+	"\x0ecount_requests\x18\x04 \x01(\bR\rcountRequests\"\xb8\x02\n" +
 	"\vTreeSummary\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x122\n" +
@@ -5628,13 +4989,14 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"claimCount\x12)\n" +
 	"\x10waiting_requests\x18\x06 \x01(\x03R\x0fwaitingRequests\x125\n" +
 	"\x17waiting_since_ledger_ms\x18\a \x01(\x03R\x14waitingSinceLedgerMs\x12'\n" +
-	"\x0fdenied_requests\x18\b \x01(\x03R\x0edeniedRequests\"\xd4\x01\n" +
+	"\x0fdenied_requests\x18\b \x01(\x03R\x0edeniedRequests\"\xfc\x01\n" +
 	"\x11ListTreesResponse\x12-\n" +
-	"\x05trees\x18\x01 \x03(\v2\x17.quorate.v1.TreeSummaryR\x05trees\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
-	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\x12\x1a\n" +
-	"\bfiltered\x18\x05 \x01(\bR\bfiltered\"\xbd\x03\n" +
+	"\x05trees\x18\x01 \x03(\v2\x17.quorate.v1.TreeSummaryR\x05trees\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x04R\brevision\x12(\n" +
+	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
+	"\bpolicies\x18\x05 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\x12\x1a\n" +
+	"\bfiltered\x18\x06 \x01(\bR\bfiltered\"\xbd\x03\n" +
 	"\x0fGetUsageRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
 	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x18\n" +
@@ -5650,19 +5012,20 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\rfullest_first\x18\t \x01(\bR\ffullestFirst\x12#\n" +
 	"\rcount_waiting\x18\n" +
 	" \x01(\bR\fcountWaiting\x12,\n" +
-	"\rname_contains\x18\v \x01(\tB\a\xbaH\x04r\x02(?R\fnameContains\"\xfb\x02\n" +
+	"\rname_contains\x18\v \x01(\tB\a\xbaH\x04r\x02(?R\fnameContains\"\x94\x03\n" +
 	"\tNodeUsage\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x127\n" +
 	"\tresources\x18\x03 \x03(\v2\x19.quorate.v1.ResourceUsageR\tresources\x121\n" +
-	"\x14running_applications\x18\x04 \x01(\x03R\x13runningApplications\x12)\n" +
-	"\x10max_applications\x18\x05 \x01(\x03R\x0fmaxApplications\x12(\n" +
-	"\x04hold\x18\x06 \x01(\v2\x14.quorate.v1.NodeHoldR\x04hold\x12\x1f\n" +
+	"\x14running_applications\x18\x04 \x01(\x03R\x13runningApplications\x12<\n" +
+	"\x10max_applications\x18\x05 \x01(\v2\x11.quorate.v1.LimitR\x0fmaxApplications\x12.\n" +
+	"\x06cordon\x18\x06 \x01(\v2\x16.quorate.v1.NodeCordonR\x06cordon\x12\x1f\n" +
 	"\vchild_count\x18\a \x01(\x03R\n" +
 	"childCount\x12)\n" +
 	"\x10waiting_requests\x18\b \x01(\x03R\x0fwaitingRequests\x125\n" +
-	"\x17waiting_since_ledger_ms\x18\t \x01(\x03R\x14waitingSinceLedgerMs\"\xe6\x03\n" +
-	"\bNodeHold\x12\x12\n" +
+	"\x17waiting_since_ledger_ms\x18\t \x01(\x03R\x14waitingSinceLedgerMs\"\xea\x03\n" +
+	"\n" +
+	"NodeCordon\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
 	"\x04deny\x18\x03 \x01(\bR\x04deny\x12$\n" +
@@ -5674,43 +5037,36 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bbegan_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\abeganAt\x12\x14\n" +
 	"\x05actor\x18\n" +
 	" \x01(\tR\x05actor\x12\x16\n" +
-	"\x06reason\x18\v \x01(\tR\x06reason\x122\n" +
-	"\x04used\x18\f \x03(\v2\x1e.quorate.v1.NodeHold.UsedEntryR\x04used\x12\x17\n" +
+	"\x06reason\x18\v \x01(\tR\x06reason\x124\n" +
+	"\x04used\x18\f \x03(\v2 .quorate.v1.NodeCordon.UsedEntryR\x04used\x12\x17\n" +
 	"\ais_used\x18\r \x01(\bR\x06isUsed\x12\x1a\n" +
 	"\brevoking\x18\x0e \x01(\bR\brevoking\x1a7\n" +
 	"\tUsedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x91\x03\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xeb\x03\n" +
 	"\rResourceUsage\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12$\n" +
 	"\x04unit\x18\x02 \x01(\x0e2\x10.quorate.v1.UnitR\x04unit\x12'\n" +
 	"\x05limit\x18\x03 \x01(\v2\x11.quorate.v1.LimitR\x05limit\x12/\n" +
-	"\teffective\x18\x04 \x01(\v2\x11.quorate.v1.LimitR\teffective\x12\x10\n" +
-	"\x03own\x18\x05 \x01(\x03R\x03own\x12\x18\n" +
-	"\asubtree\x18\x06 \x01(\x03R\asubtree\x12\x1f\n" +
-	"\bheadroom\x18\a \x01(\x03H\x00R\bheadroom\x88\x01\x01\x12\x12\n" +
-	"\x04over\x18\b \x01(\x03R\x04over\x12D\n" +
-	"\x10limit_changes_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0elimitChangesAt\x12\x1a\n" +
-	"\bborrowed\x18\n" +
-	" \x01(\x03R\bborrowed\x12\x14\n" +
-	"\x05lends\x18\v \x01(\x03R\x05lendsB\v\n" +
+	"\teffective\x18\x04 \x01(\v2\x11.quorate.v1.LimitR\teffective\x12\x1f\n" +
+	"\vhas_default\x18\x05 \x01(\bR\n" +
+	"hasDefault\x12&\n" +
+	"\fdefault_node\x18\x06 \x01(\tH\x00R\vdefaultNode\x88\x01\x01\x12\x10\n" +
+	"\x03own\x18\a \x01(\x03R\x03own\x12\x18\n" +
+	"\asubtree\x18\b \x01(\x03R\asubtree\x12\x1f\n" +
+	"\bheadroom\x18\t \x01(\x03H\x01R\bheadroom\x88\x01\x01\x12\x12\n" +
+	"\x04over\x18\n" +
+	" \x01(\x03R\x04over\x12D\n" +
+	"\x10limit_changes_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x0elimitChangesAt\x12\x1a\n" +
+	"\bborrowed\x18\f \x01(\x03R\bborrowed\x12\x14\n" +
+	"\x05lends\x18\r \x01(\x03R\x05lendsB\x0f\n" +
+	"\r_default_nodeB\v\n" +
 	"\t_headroom\"\xad\x01\n" +
 	"\x10GetUsageResponse\x12+\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x15.quorate.v1.NodeUsageR\x05nodes\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
 	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\xbf\x01\n" +
-	"\x14ListRevisionsRequest\x12'\n" +
-	"\tpage_size\x18\x01 \x01(\x05B\n" +
-	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x16\n" +
-	"\x06before\x18\x02 \x01(\x04R\x06before\x12+\n" +
-	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1b\n" +
-	"\x04tree\x18\x04 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\"\x91\x01\n" +
-	"\x15ListRevisionsResponse\x122\n" +
-	"\trevisions\x18\x01 \x03(\v2\x14.quorate.v1.RevisionR\trevisions\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x03 \x01(\bR\bfiltered\"\xd0\x02\n" +
+	"\bfiltered\x18\x04 \x01(\bR\bfiltered\"\xd0\x02\n" +
 	"\x0fMoveNodeRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1e\n" +
 	"\x04node\x18\x02 \x01(\tB\n" +
@@ -5726,82 +5082,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x12_expected_revision\"x\n" +
 	"\x10MoveNodeResponse\x127\n" +
 	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
-	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xa0\x03\n" +
-	"\x0fHoldNodeRequest\x12\x1d\n" +
-	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x17\n" +
-	"\adry_run\x18\x03 \x01(\bR\x06dryRun\x120\n" +
-	"\x11expected_revision\x18\x04 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01\x12\x1e\n" +
-	"\x05actor\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
-	"\x06reason\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
-	"\n" +
-	"request_id\x18\a \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestId\x12\x12\n" +
-	"\x04deny\x18\b \x01(\bR\x04deny\x12$\n" +
-	"\x06for_ms\x18\t \x01(\x03B\r\xbaH\n" +
-	"\"\b\x18\x80\x90\xde\xe6u(\x00R\x05forMs\x12\x14\n" +
-	"\x05drain\x18\n" +
-	" \x01(\bR\x05drain\x12'\n" +
-	"\bgrace_ms\x18\v \x01(\x03B\f\xbaH\t\"\a\x18\x80\xdd\xdb\x01(\x00R\agraceMsB\x14\n" +
-	"\x12_expected_revision\"x\n" +
-	"\x10HoldNodeResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
-	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xa9\x02\n" +
-	"\x11ResumeNodeRequest\x12\x1d\n" +
-	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x17\n" +
-	"\adry_run\x18\x03 \x01(\bR\x06dryRun\x120\n" +
-	"\x11expected_revision\x18\x04 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01\x12\x1e\n" +
-	"\x05actor\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
-	"\x06reason\x18\x06 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
-	"\n" +
-	"request_id\x18\a \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
-	"\x12_expected_revision\"z\n" +
-	"\x12ResumeNodeResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
-	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"z\n" +
-	"\x10ListHoldsRequest\x12\x1b\n" +
-	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12+\n" +
-	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\x85\x01\n" +
-	"\x11ListHoldsResponse\x12*\n" +
-	"\x05holds\x18\x01 \x03(\v2\x14.quorate.v1.NodeHoldR\x05holds\x12(\n" +
-	"\x04read\x18\x02 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12\x1a\n" +
-	"\bfiltered\x18\x03 \x01(\bR\bfiltered\"\x86\x02\n" +
-	"\x0fRollBackRequest\x12\x1a\n" +
-	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x17\n" +
-	"\adry_run\x18\x02 \x01(\bR\x06dryRun\x120\n" +
-	"\x11expected_revision\x18\x03 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01\x12\x1e\n" +
-	"\x05actor\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\x05actor\x12 \n" +
-	"\x06reason\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06reason\x124\n" +
-	"\n" +
-	"request_id\x18\x06 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,128}$R\trequestIdB\x14\n" +
-	"\x12_expected_revision\"x\n" +
-	"\x10RollBackResponse\x127\n" +
-	"\x06result\x18\x01 \x01(\v2\x1f.quorate.v1.ConfigurationResultR\x06result\x12+\n" +
-	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xb9\x01\n" +
-	"\x17GetConfigurationRequest\x12+\n" +
-	"\x04read\x18\x01 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\x12\x1b\n" +
-	"\x04tree\x18\x02 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\x04R\brevision\x12\x1a\n" +
-	"\bmanifest\x18\x05 \x01(\bR\bmanifest\"\x87\x02\n" +
-	"\x18GetConfigurationResponse\x12&\n" +
-	"\x05trees\x18\x01 \x03(\v2\x10.quorate.v1.TreeR\x05trees\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x04R\brevision\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read\x12.\n" +
-	"\bpolicies\x18\x04 \x03(\v2\x12.quorate.v1.PolicyR\bpolicies\x121\n" +
-	"\x06access\x18\x05 \x01(\v2\x19.quorate.v1.AccessSectionR\x06access\x12\x1a\n" +
-	"\bmanifest\x18\x06 \x01(\tR\bmanifest\"*\n" +
-	"\x14ParseManifestRequest\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text\"\xc2\x01\n" +
-	"\x15ParseManifestResponse\x127\n" +
-	"\arequest\x18\x01 \x01(\v2\x1d.quorate.v1.ApplyTreesRequestR\arequest\x127\n" +
-	"\bproblems\x18\x02 \x03(\v2\x1b.quorate.v1.ManifestProblemR\bproblems\x127\n" +
-	"\bwarnings\x18\x03 \x03(\v2\x1b.quorate.v1.ManifestProblemR\bwarnings\"W\n" +
-	"\x0fManifestProblem\x12\x12\n" +
-	"\x04line\x18\x01 \x01(\x05R\x04line\x12\x16\n" +
-	"\x06column\x18\x02 \x01(\x05R\x06column\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"\x8b\x02\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x8b\x02\n" +
 	"\x15ListPrincipalsRequest\x12\x1d\n" +
 	"\x04tree\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01(?R\x04tree\x126\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.quorate.v1.HolderKindB\n" +
@@ -5825,22 +5106,22 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\x05users\x18\x04 \x03(\tR\x05users\x1a9\n" +
 	"\vGroupsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd0\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf6\x03\n" +
 	"\rPrincipalNode\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x127\n" +
 	"\x04used\x18\x02 \x03(\v2#.quorate.v1.PrincipalNode.UsedEntryR\x04used\x12\"\n" +
 	"\fapplications\x18\x03 \x03(\tR\fapplications\x12=\n" +
-	"\x06limits\x18\x04 \x03(\v2%.quorate.v1.PrincipalNode.LimitsEntryR\x06limits\x12)\n" +
-	"\x10max_applications\x18\x05 \x01(\x03R\x0fmaxApplications\x12\x1a\n" +
+	"\x06limits\x18\x04 \x03(\v2%.quorate.v1.PrincipalNode.LimitsEntryR\x06limits\x12<\n" +
+	"\x10max_applications\x18\x05 \x01(\v2\x11.quorate.v1.LimitR\x0fmaxApplications\x12\x1a\n" +
 	"\bwildcard\x18\x06 \x01(\bR\bwildcard\x121\n" +
 	"\amembers\x18\a \x03(\v2\x17.quorate.v1.GroupMemberR\amembers\x12!\n" +
 	"\fmore_members\x18\b \x01(\x03R\vmoreMembers\x1a7\n" +
 	"\tUsedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a9\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1aL\n" +
 	"\vLimitsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xb5\x01\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.quorate.v1.LimitR\x05value:\x028\x01\"\xb5\x01\n" +
 	"\vGroupMember\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x125\n" +
 	"\x04used\x18\x02 \x03(\v2!.quorate.v1.GroupMember.UsedEntryR\x04used\x12\"\n" +
@@ -5874,15 +5155,20 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"}\n" +
 	"\x1cCancelScheduledLimitResponse\x120\n" +
 	"\x05limit\x18\x01 \x01(\v2\x1a.quorate.v1.ScheduledLimitR\x05limit\x12+\n" +
-	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\x84\x01\n" +
+	"\x05write\x18\x02 \x01(\v2\x15.quorate.v1.WriteInfoR\x05write\"\xd6\x01\n" +
 	"\x1aListScheduledLimitsRequest\x12\x1b\n" +
 	"\x04tree\x18\x01 \x01(\tB\a\xbaH\x04r\x02(?R\x04tree\x12\x1c\n" +
-	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12+\n" +
-	"\x04read\x18\x03 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xb2\x01\n" +
+	"\x04node\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04node\x12'\n" +
+	"\tpage_size\x18\x03 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\x04R\tpageToken\x12+\n" +
+	"\x04read\x18\x05 \x01(\v2\x17.quorate.v1.ReadOptionsR\x04read\"\xda\x01\n" +
 	"\x1bListScheduledLimitsResponse\x122\n" +
-	"\x06limits\x18\x01 \x03(\v2\x1a.quorate.v1.ScheduledLimitR\x06limits\x125\n" +
-	"\bcivil_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\acivilAt\x12(\n" +
-	"\x04read\x18\x03 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read*\\\n" +
+	"\x06limits\x18\x01 \x03(\v2\x1a.quorate.v1.ScheduledLimitR\x06limits\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x125\n" +
+	"\bcivil_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\acivilAt\x12(\n" +
+	"\x04read\x18\x04 \x01(\v2\x14.quorate.v1.ReadInfoR\x04read*\\\n" +
 	"\x04Unit\x12\x14\n" +
 	"\x10UNIT_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -5896,19 +5182,45 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bQueueing\x12\x18\n" +
 	"\x14QUEUEING_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fQUEUEING_STRICT\x10\x01\x12\x18\n" +
-	"\x14QUEUEING_BEST_EFFORT\x10\x022\xef\v\n" +
+	"\x14QUEUEING_BEST_EFFORT\x10\x02*V\n" +
+	"\tUnsetRule\x12\x1a\n" +
+	"\x16UNSET_RULE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14UNSET_RULE_UNLIMITED\x10\x01\x12\x13\n" +
+	"\x0fUNSET_RULE_ZERO\x10\x02*z\n" +
+	"\aSumRule\x12\x18\n" +
+	"\x14SUM_RULE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12SUM_RULE_UNCHECKED\x10\x01\x12\x19\n" +
+	"\x15SUM_RULE_WITHIN_LIMIT\x10\x02\x12\"\n" +
+	"\x1eSUM_RULE_WITHIN_LIMIT_LESS_OWN\x10\x03*v\n" +
+	"\x0eChildLimitRule\x12 \n" +
+	"\x1cCHILD_LIMIT_RULE_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aCHILD_LIMIT_RULE_UNCHECKED\x10\x01\x12\"\n" +
+	"\x1eCHILD_LIMIT_RULE_WITHIN_PARENT\x10\x02*\x9e\x01\n" +
+	"\x10UnknownNodesRule\x12\"\n" +
+	"\x1eUNKNOWN_NODES_RULE_UNSPECIFIED\x10\x00\x12\x1d\n" +
+	"\x19UNKNOWN_NODES_RULE_REFUSE\x10\x01\x12(\n" +
+	"$UNKNOWN_NODES_RULE_COUNT_AT_ANCESTOR\x10\x02\x12\x1d\n" +
+	"\x19UNKNOWN_NODES_RULE_CREATE\x10\x03*n\n" +
+	"\x0eClaimNodesRule\x12 \n" +
+	"\x1cCLAIM_NODES_RULE_UNSPECIFIED\x10\x00\x12\x1d\n" +
+	"\x19CLAIM_NODES_RULE_ANY_NODE\x10\x01\x12\x1b\n" +
+	"\x17CLAIM_NODES_RULE_LEAVES\x10\x02*}\n" +
+	"\rBorrowingRule\x12\x1e\n" +
+	"\x1aBORROWING_RULE_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13BORROWING_RULE_NONE\x10\x01\x12\x17\n" +
+	"\x13BORROWING_RULE_SOFT\x10\x02\x12\x1a\n" +
+	"\x16BORROWING_RULE_BOUNDED\x10\x03*\xa7\x01\n" +
+	"\x0ePreemptionRule\x12\x1f\n" +
+	"\x1bPREEMPTION_RULE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14PREEMPTION_RULE_NONE\x10\x01\x12\"\n" +
+	"\x1ePREEMPTION_RULE_LOWER_PRIORITY\x10\x02\x12\x1d\n" +
+	"\x19PREEMPTION_RULE_BORROWERS\x10\x03\x12\x17\n" +
+	"\x13PREEMPTION_RULE_ALL\x10\x042\xab\a\n" +
 	"\vTreeService\x12K\n" +
 	"\n" +
 	"ApplyTrees\x12\x1d.quorate.v1.ApplyTreesRequest\x1a\x1e.quorate.v1.ApplyTreesResponse\x12H\n" +
 	"\tSetLimits\x12\x1c.quorate.v1.SetLimitsRequest\x1a\x1d.quorate.v1.SetLimitsResponse\x12E\n" +
-	"\bMoveNode\x12\x1b.quorate.v1.MoveNodeRequest\x1a\x1c.quorate.v1.MoveNodeResponse\x12E\n" +
-	"\bHoldNode\x12\x1b.quorate.v1.HoldNodeRequest\x1a\x1c.quorate.v1.HoldNodeResponse\x12K\n" +
-	"\n" +
-	"ResumeNode\x12\x1d.quorate.v1.ResumeNodeRequest\x1a\x1e.quorate.v1.ResumeNodeResponse\x12M\n" +
-	"\tListHolds\x12\x1c.quorate.v1.ListHoldsRequest\x1a\x1d.quorate.v1.ListHoldsResponse\"\x03\x90\x02\x01\x12E\n" +
-	"\bRollBack\x12\x1b.quorate.v1.RollBackRequest\x1a\x1c.quorate.v1.RollBackResponse\x12b\n" +
-	"\x10GetConfiguration\x12#.quorate.v1.GetConfigurationRequest\x1a$.quorate.v1.GetConfigurationResponse\"\x03\x90\x02\x01\x12Y\n" +
-	"\rParseManifest\x12 .quorate.v1.ParseManifestRequest\x1a!.quorate.v1.ParseManifestResponse\"\x03\x90\x02\x01\x12\\\n" +
+	"\bMoveNode\x12\x1b.quorate.v1.MoveNodeRequest\x1a\x1c.quorate.v1.MoveNodeResponse\x12\\\n" +
 	"\x0eListPrincipals\x12!.quorate.v1.ListPrincipalsRequest\x1a\".quorate.v1.ListPrincipalsResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\n" +
 	"DeleteTree\x12\x1d.quorate.v1.DeleteTreeRequest\x1a\x1e.quorate.v1.DeleteTreeResponse\x12G\n" +
@@ -5917,8 +5229,7 @@ const file_quorate_v1_tree_proto_rawDesc = "" +
 	"\bGetUsage\x12\x1b.quorate.v1.GetUsageRequest\x1a\x1c.quorate.v1.GetUsageResponse\"\x03\x90\x02\x01\x12W\n" +
 	"\x0eScheduleLimits\x12!.quorate.v1.ScheduleLimitsRequest\x1a\".quorate.v1.ScheduleLimitsResponse\x12i\n" +
 	"\x14CancelScheduledLimit\x12'.quorate.v1.CancelScheduledLimitRequest\x1a(.quorate.v1.CancelScheduledLimitResponse\x12k\n" +
-	"\x13ListScheduledLimits\x12&.quorate.v1.ListScheduledLimitsRequest\x1a'.quorate.v1.ListScheduledLimitsResponse\"\x03\x90\x02\x01\x12Y\n" +
-	"\rListRevisions\x12 .quorate.v1.ListRevisionsRequest\x1a!.quorate.v1.ListRevisionsResponse\"\x03\x90\x02\x01B\xa0\x01\n" +
+	"\x13ListScheduledLimits\x12&.quorate.v1.ListScheduledLimitsRequest\x1a'.quorate.v1.ListScheduledLimitsResponse\"\x03\x90\x02\x01B\xa0\x01\n" +
 	"\x0ecom.quorate.v1B\tTreeProtoP\x01Z:github.com/quorate/quorate/client/gen/quorate/v1;quoratev1\xa2\x02\x03QXX\xaa\x02\n" +
 	"Quorate.V1\xca\x02\n" +
 	"Quorate\\V1\xe2\x02\x16Quorate\\V1\\GPBMetadata\xea\x02\vQuorate::V1b\x06proto3"
@@ -5935,267 +5246,240 @@ func file_quorate_v1_tree_proto_rawDescGZIP() []byte {
 	return file_quorate_v1_tree_proto_rawDescData
 }
 
-var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
+var file_quorate_v1_tree_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_quorate_v1_tree_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_quorate_v1_tree_proto_goTypes = []any{
 	(Unit)(0),                            // 0: quorate.v1.Unit
 	(Queueing)(0),                        // 1: quorate.v1.Queueing
-	(*ItemSpec)(nil),                     // 2: quorate.v1.ItemSpec
-	(*ItemTurn)(nil),                     // 3: quorate.v1.ItemTurn
-	(*Resource)(nil),                     // 4: quorate.v1.Resource
-	(*Node)(nil),                         // 5: quorate.v1.Node
-	(*WarnAt)(nil),                       // 6: quorate.v1.WarnAt
-	(*AutoApprove)(nil),                  // 7: quorate.v1.AutoApprove
-	(*PrincipalLimit)(nil),               // 8: quorate.v1.PrincipalLimit
-	(*Policy)(nil),                       // 9: quorate.v1.Policy
-	(*NodeMove)(nil),                     // 10: quorate.v1.NodeMove
-	(*Tree)(nil),                         // 11: quorate.v1.Tree
-	(*LeaseSettings)(nil),                // 12: quorate.v1.LeaseSettings
-	(*ApplyTreesRequest)(nil),            // 13: quorate.v1.ApplyTreesRequest
-	(*ApplyTreesResponse)(nil),           // 14: quorate.v1.ApplyTreesResponse
-	(*ConfigurationResult)(nil),          // 15: quorate.v1.ConfigurationResult
-	(*QueueEffects)(nil),                 // 16: quorate.v1.QueueEffects
-	(*AffectedRequests)(nil),             // 17: quorate.v1.AffectedRequests
-	(*AffectedRequest)(nil),              // 18: quorate.v1.AffectedRequest
-	(*RoomChange)(nil),                   // 19: quorate.v1.RoomChange
-	(*SetLimitsRequest)(nil),             // 20: quorate.v1.SetLimitsRequest
-	(*SetLimitsResponse)(nil),            // 21: quorate.v1.SetLimitsResponse
-	(*DeleteTreeRequest)(nil),            // 22: quorate.v1.DeleteTreeRequest
-	(*DeleteTreeResponse)(nil),           // 23: quorate.v1.DeleteTreeResponse
-	(*GetTreeRequest)(nil),               // 24: quorate.v1.GetTreeRequest
-	(*GetTreeResponse)(nil),              // 25: quorate.v1.GetTreeResponse
-	(*ListTreesRequest)(nil),             // 26: quorate.v1.ListTreesRequest
-	(*TreeSummary)(nil),                  // 27: quorate.v1.TreeSummary
-	(*ListTreesResponse)(nil),            // 28: quorate.v1.ListTreesResponse
-	(*GetUsageRequest)(nil),              // 29: quorate.v1.GetUsageRequest
-	(*NodeUsage)(nil),                    // 30: quorate.v1.NodeUsage
-	(*NodeHold)(nil),                     // 31: quorate.v1.NodeHold
-	(*ResourceUsage)(nil),                // 32: quorate.v1.ResourceUsage
-	(*GetUsageResponse)(nil),             // 33: quorate.v1.GetUsageResponse
-	(*ListRevisionsRequest)(nil),         // 34: quorate.v1.ListRevisionsRequest
-	(*ListRevisionsResponse)(nil),        // 35: quorate.v1.ListRevisionsResponse
-	(*MoveNodeRequest)(nil),              // 36: quorate.v1.MoveNodeRequest
-	(*MoveNodeResponse)(nil),             // 37: quorate.v1.MoveNodeResponse
-	(*HoldNodeRequest)(nil),              // 38: quorate.v1.HoldNodeRequest
-	(*HoldNodeResponse)(nil),             // 39: quorate.v1.HoldNodeResponse
-	(*ResumeNodeRequest)(nil),            // 40: quorate.v1.ResumeNodeRequest
-	(*ResumeNodeResponse)(nil),           // 41: quorate.v1.ResumeNodeResponse
-	(*ListHoldsRequest)(nil),             // 42: quorate.v1.ListHoldsRequest
-	(*ListHoldsResponse)(nil),            // 43: quorate.v1.ListHoldsResponse
-	(*RollBackRequest)(nil),              // 44: quorate.v1.RollBackRequest
-	(*RollBackResponse)(nil),             // 45: quorate.v1.RollBackResponse
-	(*GetConfigurationRequest)(nil),      // 46: quorate.v1.GetConfigurationRequest
-	(*GetConfigurationResponse)(nil),     // 47: quorate.v1.GetConfigurationResponse
-	(*ParseManifestRequest)(nil),         // 48: quorate.v1.ParseManifestRequest
-	(*ParseManifestResponse)(nil),        // 49: quorate.v1.ParseManifestResponse
-	(*ManifestProblem)(nil),              // 50: quorate.v1.ManifestProblem
-	(*ListPrincipalsRequest)(nil),        // 51: quorate.v1.ListPrincipalsRequest
-	(*ListPrincipalsResponse)(nil),       // 52: quorate.v1.ListPrincipalsResponse
-	(*PrincipalUsage)(nil),               // 53: quorate.v1.PrincipalUsage
-	(*PrincipalNode)(nil),                // 54: quorate.v1.PrincipalNode
-	(*GroupMember)(nil),                  // 55: quorate.v1.GroupMember
-	(*ScheduleLimitsRequest)(nil),        // 56: quorate.v1.ScheduleLimitsRequest
-	(*ScheduleLimitsResponse)(nil),       // 57: quorate.v1.ScheduleLimitsResponse
-	(*CancelScheduledLimitRequest)(nil),  // 58: quorate.v1.CancelScheduledLimitRequest
-	(*CancelScheduledLimitResponse)(nil), // 59: quorate.v1.CancelScheduledLimitResponse
-	(*ListScheduledLimitsRequest)(nil),   // 60: quorate.v1.ListScheduledLimitsRequest
-	(*ListScheduledLimitsResponse)(nil),  // 61: quorate.v1.ListScheduledLimitsResponse
-	nil,                                  // 62: quorate.v1.Node.LimitsEntry
-	nil,                                  // 63: quorate.v1.Node.LabelsEntry
-	nil,                                  // 64: quorate.v1.Node.DefaultsEntry
-	nil,                                  // 65: quorate.v1.Node.BorrowEntry
-	nil,                                  // 66: quorate.v1.Node.LendEntry
-	nil,                                  // 67: quorate.v1.PrincipalLimit.LimitsEntry
-	nil,                                  // 68: quorate.v1.Tree.LimitsEntry
-	nil,                                  // 69: quorate.v1.Tree.LabelsEntry
-	nil,                                  // 70: quorate.v1.Tree.DefaultsEntry
-	nil,                                  // 71: quorate.v1.SetLimitsRequest.LimitsEntry
-	nil,                                  // 72: quorate.v1.NodeHold.UsedEntry
-	nil,                                  // 73: quorate.v1.PrincipalUsage.GroupsEntry
-	nil,                                  // 74: quorate.v1.PrincipalNode.UsedEntry
-	nil,                                  // 75: quorate.v1.PrincipalNode.LimitsEntry
-	nil,                                  // 76: quorate.v1.GroupMember.UsedEntry
-	nil,                                  // 77: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
-	(*Binding)(nil),                      // 78: quorate.v1.Binding
-	(TenantsSee)(0),                      // 79: quorate.v1.TenantsSee
-	(*AccessSection)(nil),                // 80: quorate.v1.AccessSection
-	(*WriteInfo)(nil),                    // 81: quorate.v1.WriteInfo
-	(*Change)(nil),                       // 82: quorate.v1.Change
-	(*Overuse)(nil),                      // 83: quorate.v1.Overuse
-	(*AllocationRef)(nil),                // 84: quorate.v1.AllocationRef
-	(*ReadOptions)(nil),                  // 85: quorate.v1.ReadOptions
-	(*ReadInfo)(nil),                     // 86: quorate.v1.ReadInfo
-	(*timestamppb.Timestamp)(nil),        // 87: google.protobuf.Timestamp
-	(*Limit)(nil),                        // 88: quorate.v1.Limit
-	(*Revision)(nil),                     // 89: quorate.v1.Revision
-	(HolderKind)(0),                      // 90: quorate.v1.HolderKind
-	(*ScheduledLimit)(nil),               // 91: quorate.v1.ScheduledLimit
-	(*LimitAdjustment)(nil),              // 92: quorate.v1.LimitAdjustment
+	(UnsetRule)(0),                       // 2: quorate.v1.UnsetRule
+	(SumRule)(0),                         // 3: quorate.v1.SumRule
+	(ChildLimitRule)(0),                  // 4: quorate.v1.ChildLimitRule
+	(UnknownNodesRule)(0),                // 5: quorate.v1.UnknownNodesRule
+	(ClaimNodesRule)(0),                  // 6: quorate.v1.ClaimNodesRule
+	(BorrowingRule)(0),                   // 7: quorate.v1.BorrowingRule
+	(PreemptionRule)(0),                  // 8: quorate.v1.PreemptionRule
+	(*ItemSpec)(nil),                     // 9: quorate.v1.ItemSpec
+	(*ItemTurn)(nil),                     // 10: quorate.v1.ItemTurn
+	(*Resource)(nil),                     // 11: quorate.v1.Resource
+	(*Node)(nil),                         // 12: quorate.v1.Node
+	(*LimitThresholds)(nil),              // 13: quorate.v1.LimitThresholds
+	(*AutoApprove)(nil),                  // 14: quorate.v1.AutoApprove
+	(*PrincipalLimit)(nil),               // 15: quorate.v1.PrincipalLimit
+	(*Policy)(nil),                       // 16: quorate.v1.Policy
+	(*NodeMove)(nil),                     // 17: quorate.v1.NodeMove
+	(*Tree)(nil),                         // 18: quorate.v1.Tree
+	(*LeaseSettings)(nil),                // 19: quorate.v1.LeaseSettings
+	(*ApplyTreesRequest)(nil),            // 20: quorate.v1.ApplyTreesRequest
+	(*SubtreeText)(nil),                  // 21: quorate.v1.SubtreeText
+	(*ApplyTreesResponse)(nil),           // 22: quorate.v1.ApplyTreesResponse
+	(*ConfigurationResult)(nil),          // 23: quorate.v1.ConfigurationResult
+	(*QueueEffects)(nil),                 // 24: quorate.v1.QueueEffects
+	(*AffectedRequests)(nil),             // 25: quorate.v1.AffectedRequests
+	(*AffectedRequest)(nil),              // 26: quorate.v1.AffectedRequest
+	(*RoomChange)(nil),                   // 27: quorate.v1.RoomChange
+	(*SetLimitsRequest)(nil),             // 28: quorate.v1.SetLimitsRequest
+	(*SetLimitsResponse)(nil),            // 29: quorate.v1.SetLimitsResponse
+	(*DeleteTreeRequest)(nil),            // 30: quorate.v1.DeleteTreeRequest
+	(*DeleteTreeResponse)(nil),           // 31: quorate.v1.DeleteTreeResponse
+	(*GetTreeRequest)(nil),               // 32: quorate.v1.GetTreeRequest
+	(*GetTreeResponse)(nil),              // 33: quorate.v1.GetTreeResponse
+	(*ListTreesRequest)(nil),             // 34: quorate.v1.ListTreesRequest
+	(*TreeSummary)(nil),                  // 35: quorate.v1.TreeSummary
+	(*ListTreesResponse)(nil),            // 36: quorate.v1.ListTreesResponse
+	(*GetUsageRequest)(nil),              // 37: quorate.v1.GetUsageRequest
+	(*NodeUsage)(nil),                    // 38: quorate.v1.NodeUsage
+	(*NodeCordon)(nil),                   // 39: quorate.v1.NodeCordon
+	(*ResourceUsage)(nil),                // 40: quorate.v1.ResourceUsage
+	(*GetUsageResponse)(nil),             // 41: quorate.v1.GetUsageResponse
+	(*MoveNodeRequest)(nil),              // 42: quorate.v1.MoveNodeRequest
+	(*MoveNodeResponse)(nil),             // 43: quorate.v1.MoveNodeResponse
+	(*ListPrincipalsRequest)(nil),        // 44: quorate.v1.ListPrincipalsRequest
+	(*ListPrincipalsResponse)(nil),       // 45: quorate.v1.ListPrincipalsResponse
+	(*PrincipalUsage)(nil),               // 46: quorate.v1.PrincipalUsage
+	(*PrincipalNode)(nil),                // 47: quorate.v1.PrincipalNode
+	(*GroupMember)(nil),                  // 48: quorate.v1.GroupMember
+	(*ScheduleLimitsRequest)(nil),        // 49: quorate.v1.ScheduleLimitsRequest
+	(*ScheduleLimitsResponse)(nil),       // 50: quorate.v1.ScheduleLimitsResponse
+	(*CancelScheduledLimitRequest)(nil),  // 51: quorate.v1.CancelScheduledLimitRequest
+	(*CancelScheduledLimitResponse)(nil), // 52: quorate.v1.CancelScheduledLimitResponse
+	(*ListScheduledLimitsRequest)(nil),   // 53: quorate.v1.ListScheduledLimitsRequest
+	(*ListScheduledLimitsResponse)(nil),  // 54: quorate.v1.ListScheduledLimitsResponse
+	nil,                                  // 55: quorate.v1.Node.LimitsEntry
+	nil,                                  // 56: quorate.v1.Node.LabelsEntry
+	nil,                                  // 57: quorate.v1.Node.DefaultsEntry
+	nil,                                  // 58: quorate.v1.Node.BorrowEntry
+	nil,                                  // 59: quorate.v1.Node.LendEntry
+	nil,                                  // 60: quorate.v1.PrincipalLimit.LimitsEntry
+	nil,                                  // 61: quorate.v1.Tree.LimitsEntry
+	nil,                                  // 62: quorate.v1.Tree.LabelsEntry
+	nil,                                  // 63: quorate.v1.Tree.DefaultsEntry
+	nil,                                  // 64: quorate.v1.SetLimitsRequest.LimitsEntry
+	nil,                                  // 65: quorate.v1.NodeCordon.UsedEntry
+	nil,                                  // 66: quorate.v1.PrincipalUsage.GroupsEntry
+	nil,                                  // 67: quorate.v1.PrincipalNode.UsedEntry
+	nil,                                  // 68: quorate.v1.PrincipalNode.LimitsEntry
+	nil,                                  // 69: quorate.v1.GroupMember.UsedEntry
+	nil,                                  // 70: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
+	(*Limit)(nil),                        // 71: quorate.v1.Limit
+	(*Binding)(nil),                      // 72: quorate.v1.Binding
+	(TenantsSee)(0),                      // 73: quorate.v1.TenantsSee
+	(*AccessSection)(nil),                // 74: quorate.v1.AccessSection
+	(*WriteInfo)(nil),                    // 75: quorate.v1.WriteInfo
+	(*Change)(nil),                       // 76: quorate.v1.Change
+	(*Overuse)(nil),                      // 77: quorate.v1.Overuse
+	(*AllocationRef)(nil),                // 78: quorate.v1.AllocationRef
+	(*ReadOptions)(nil),                  // 79: quorate.v1.ReadOptions
+	(*ReadInfo)(nil),                     // 80: quorate.v1.ReadInfo
+	(*timestamppb.Timestamp)(nil),        // 81: google.protobuf.Timestamp
+	(HolderKind)(0),                      // 82: quorate.v1.HolderKind
+	(*ScheduledLimit)(nil),               // 83: quorate.v1.ScheduledLimit
+	(*LimitAdjustment)(nil),              // 84: quorate.v1.LimitAdjustment
 }
 var file_quorate_v1_tree_proto_depIdxs = []int32{
-	3,   // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.ItemTurn
+	10,  // 0: quorate.v1.ItemSpec.turns:type_name -> quorate.v1.ItemTurn
 	1,   // 1: quorate.v1.ItemSpec.queueing:type_name -> quorate.v1.Queueing
 	0,   // 2: quorate.v1.Resource.unit:type_name -> quorate.v1.Unit
-	2,   // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
-	62,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
-	63,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
-	8,   // 6: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
-	64,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
-	65,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
-	66,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
-	1,   // 10: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
-	78,  // 11: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
-	7,   // 12: quorate.v1.Node.auto_approve:type_name -> quorate.v1.AutoApprove
-	6,   // 13: quorate.v1.Node.warn_at:type_name -> quorate.v1.WarnAt
-	67,  // 14: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
-	4,   // 15: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
-	68,  // 16: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
-	5,   // 17: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
-	69,  // 18: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
-	8,   // 19: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
-	70,  // 20: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
-	10,  // 21: quorate.v1.Tree.moves:type_name -> quorate.v1.NodeMove
-	12,  // 22: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
-	1,   // 23: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
-	78,  // 24: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
-	79,  // 25: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
-	7,   // 26: quorate.v1.Tree.auto_approve:type_name -> quorate.v1.AutoApprove
-	6,   // 27: quorate.v1.Tree.warn_at:type_name -> quorate.v1.WarnAt
-	11,  // 28: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
-	9,   // 29: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
-	80,  // 30: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
-	11,  // 31: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.Tree
-	15,  // 32: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
-	81,  // 33: quorate.v1.ApplyTreesResponse.write:type_name -> quorate.v1.WriteInfo
-	82,  // 34: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
-	83,  // 35: quorate.v1.ConfigurationResult.overuses:type_name -> quorate.v1.Overuse
-	19,  // 36: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
-	84,  // 37: quorate.v1.ConfigurationResult.admitted:type_name -> quorate.v1.AllocationRef
-	16,  // 38: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
-	17,  // 39: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
-	17,  // 40: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
-	17,  // 41: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
-	17,  // 42: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
-	17,  // 43: quorate.v1.QueueEffects.set_aside:type_name -> quorate.v1.AffectedRequests
-	18,  // 44: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
-	84,  // 45: quorate.v1.AffectedRequest.by:type_name -> quorate.v1.AllocationRef
-	71,  // 46: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
-	15,  // 47: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
-	81,  // 48: quorate.v1.SetLimitsResponse.write:type_name -> quorate.v1.WriteInfo
-	15,  // 49: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	81,  // 50: quorate.v1.DeleteTreeResponse.write:type_name -> quorate.v1.WriteInfo
-	85,  // 51: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
-	11,  // 52: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
-	86,  // 53: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 54: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
-	85,  // 55: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
-	4,   // 56: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
-	27,  // 57: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
-	86,  // 58: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 59: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
-	85,  // 60: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
-	32,  // 61: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
-	31,  // 62: quorate.v1.NodeUsage.hold:type_name -> quorate.v1.NodeHold
-	87,  // 63: quorate.v1.NodeHold.began_at:type_name -> google.protobuf.Timestamp
-	72,  // 64: quorate.v1.NodeHold.used:type_name -> quorate.v1.NodeHold.UsedEntry
-	0,   // 65: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
-	88,  // 66: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
-	88,  // 67: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
-	87,  // 68: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
-	30,  // 69: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
-	86,  // 70: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
-	85,  // 71: quorate.v1.ListRevisionsRequest.read:type_name -> quorate.v1.ReadOptions
-	89,  // 72: quorate.v1.ListRevisionsResponse.revisions:type_name -> quorate.v1.Revision
-	86,  // 73: quorate.v1.ListRevisionsResponse.read:type_name -> quorate.v1.ReadInfo
-	15,  // 74: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	81,  // 75: quorate.v1.MoveNodeResponse.write:type_name -> quorate.v1.WriteInfo
-	15,  // 76: quorate.v1.HoldNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	81,  // 77: quorate.v1.HoldNodeResponse.write:type_name -> quorate.v1.WriteInfo
-	15,  // 78: quorate.v1.ResumeNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
-	81,  // 79: quorate.v1.ResumeNodeResponse.write:type_name -> quorate.v1.WriteInfo
-	85,  // 80: quorate.v1.ListHoldsRequest.read:type_name -> quorate.v1.ReadOptions
-	31,  // 81: quorate.v1.ListHoldsResponse.holds:type_name -> quorate.v1.NodeHold
-	86,  // 82: quorate.v1.ListHoldsResponse.read:type_name -> quorate.v1.ReadInfo
-	15,  // 83: quorate.v1.RollBackResponse.result:type_name -> quorate.v1.ConfigurationResult
-	81,  // 84: quorate.v1.RollBackResponse.write:type_name -> quorate.v1.WriteInfo
-	85,  // 85: quorate.v1.GetConfigurationRequest.read:type_name -> quorate.v1.ReadOptions
-	11,  // 86: quorate.v1.GetConfigurationResponse.trees:type_name -> quorate.v1.Tree
-	86,  // 87: quorate.v1.GetConfigurationResponse.read:type_name -> quorate.v1.ReadInfo
-	9,   // 88: quorate.v1.GetConfigurationResponse.policies:type_name -> quorate.v1.Policy
-	80,  // 89: quorate.v1.GetConfigurationResponse.access:type_name -> quorate.v1.AccessSection
-	13,  // 90: quorate.v1.ParseManifestResponse.request:type_name -> quorate.v1.ApplyTreesRequest
-	50,  // 91: quorate.v1.ParseManifestResponse.problems:type_name -> quorate.v1.ManifestProblem
-	50,  // 92: quorate.v1.ParseManifestResponse.warnings:type_name -> quorate.v1.ManifestProblem
-	90,  // 93: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
-	85,  // 94: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
-	53,  // 95: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
-	86,  // 96: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
-	73,  // 97: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
-	54,  // 98: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
-	74,  // 99: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
-	75,  // 100: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
-	55,  // 101: quorate.v1.PrincipalNode.members:type_name -> quorate.v1.GroupMember
-	76,  // 102: quorate.v1.GroupMember.used:type_name -> quorate.v1.GroupMember.UsedEntry
-	77,  // 103: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
-	87,  // 104: quorate.v1.ScheduleLimitsRequest.begins_at:type_name -> google.protobuf.Timestamp
-	87,  // 105: quorate.v1.ScheduleLimitsRequest.ends_at:type_name -> google.protobuf.Timestamp
-	91,  // 106: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
-	81,  // 107: quorate.v1.ScheduleLimitsResponse.write:type_name -> quorate.v1.WriteInfo
-	91,  // 108: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
-	81,  // 109: quorate.v1.CancelScheduledLimitResponse.write:type_name -> quorate.v1.WriteInfo
-	85,  // 110: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
-	91,  // 111: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
-	87,  // 112: quorate.v1.ListScheduledLimitsResponse.civil_at:type_name -> google.protobuf.Timestamp
-	86,  // 113: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
-	88,  // 114: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
-	88,  // 115: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	88,  // 116: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
-	88,  // 117: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
-	88,  // 118: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
-	88,  // 119: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
-	88,  // 120: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
-	92,  // 121: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
-	13,  // 122: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
-	20,  // 123: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
-	36,  // 124: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
-	38,  // 125: quorate.v1.TreeService.HoldNode:input_type -> quorate.v1.HoldNodeRequest
-	40,  // 126: quorate.v1.TreeService.ResumeNode:input_type -> quorate.v1.ResumeNodeRequest
-	42,  // 127: quorate.v1.TreeService.ListHolds:input_type -> quorate.v1.ListHoldsRequest
-	44,  // 128: quorate.v1.TreeService.RollBack:input_type -> quorate.v1.RollBackRequest
-	46,  // 129: quorate.v1.TreeService.GetConfiguration:input_type -> quorate.v1.GetConfigurationRequest
-	48,  // 130: quorate.v1.TreeService.ParseManifest:input_type -> quorate.v1.ParseManifestRequest
-	51,  // 131: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
-	22,  // 132: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
-	24,  // 133: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
-	26,  // 134: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
-	29,  // 135: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
-	56,  // 136: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
-	58,  // 137: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
-	60,  // 138: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
-	34,  // 139: quorate.v1.TreeService.ListRevisions:input_type -> quorate.v1.ListRevisionsRequest
-	14,  // 140: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
-	21,  // 141: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
-	37,  // 142: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
-	39,  // 143: quorate.v1.TreeService.HoldNode:output_type -> quorate.v1.HoldNodeResponse
-	41,  // 144: quorate.v1.TreeService.ResumeNode:output_type -> quorate.v1.ResumeNodeResponse
-	43,  // 145: quorate.v1.TreeService.ListHolds:output_type -> quorate.v1.ListHoldsResponse
-	45,  // 146: quorate.v1.TreeService.RollBack:output_type -> quorate.v1.RollBackResponse
-	47,  // 147: quorate.v1.TreeService.GetConfiguration:output_type -> quorate.v1.GetConfigurationResponse
-	49,  // 148: quorate.v1.TreeService.ParseManifest:output_type -> quorate.v1.ParseManifestResponse
-	52,  // 149: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
-	23,  // 150: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
-	25,  // 151: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
-	28,  // 152: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
-	33,  // 153: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
-	57,  // 154: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
-	59,  // 155: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
-	61,  // 156: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
-	35,  // 157: quorate.v1.TreeService.ListRevisions:output_type -> quorate.v1.ListRevisionsResponse
-	140, // [140:158] is the sub-list for method output_type
-	122, // [122:140] is the sub-list for method input_type
-	122, // [122:122] is the sub-list for extension type_name
-	122, // [122:122] is the sub-list for extension extendee
-	0,   // [0:122] is the sub-list for field type_name
+	9,   // 3: quorate.v1.Resource.items:type_name -> quorate.v1.ItemSpec
+	55,  // 4: quorate.v1.Node.limits:type_name -> quorate.v1.Node.LimitsEntry
+	56,  // 5: quorate.v1.Node.labels:type_name -> quorate.v1.Node.LabelsEntry
+	15,  // 6: quorate.v1.Node.principals:type_name -> quorate.v1.PrincipalLimit
+	57,  // 7: quorate.v1.Node.defaults:type_name -> quorate.v1.Node.DefaultsEntry
+	58,  // 8: quorate.v1.Node.borrow:type_name -> quorate.v1.Node.BorrowEntry
+	59,  // 9: quorate.v1.Node.lend:type_name -> quorate.v1.Node.LendEntry
+	71,  // 10: quorate.v1.Node.applications:type_name -> quorate.v1.Limit
+	1,   // 11: quorate.v1.Node.queueing:type_name -> quorate.v1.Queueing
+	72,  // 12: quorate.v1.Node.bindings:type_name -> quorate.v1.Binding
+	14,  // 13: quorate.v1.Node.auto_approve:type_name -> quorate.v1.AutoApprove
+	13,  // 14: quorate.v1.Node.thresholds:type_name -> quorate.v1.LimitThresholds
+	60,  // 15: quorate.v1.PrincipalLimit.limits:type_name -> quorate.v1.PrincipalLimit.LimitsEntry
+	71,  // 16: quorate.v1.PrincipalLimit.applications:type_name -> quorate.v1.Limit
+	2,   // 17: quorate.v1.Policy.unset:type_name -> quorate.v1.UnsetRule
+	3,   // 18: quorate.v1.Policy.sum:type_name -> quorate.v1.SumRule
+	4,   // 19: quorate.v1.Policy.child_limit:type_name -> quorate.v1.ChildLimitRule
+	5,   // 20: quorate.v1.Policy.unknown_nodes:type_name -> quorate.v1.UnknownNodesRule
+	6,   // 21: quorate.v1.Policy.claim_nodes:type_name -> quorate.v1.ClaimNodesRule
+	7,   // 22: quorate.v1.Policy.borrowing:type_name -> quorate.v1.BorrowingRule
+	8,   // 23: quorate.v1.Policy.preemption:type_name -> quorate.v1.PreemptionRule
+	11,  // 24: quorate.v1.Tree.resources:type_name -> quorate.v1.Resource
+	61,  // 25: quorate.v1.Tree.limits:type_name -> quorate.v1.Tree.LimitsEntry
+	12,  // 26: quorate.v1.Tree.nodes:type_name -> quorate.v1.Node
+	62,  // 27: quorate.v1.Tree.labels:type_name -> quorate.v1.Tree.LabelsEntry
+	15,  // 28: quorate.v1.Tree.principals:type_name -> quorate.v1.PrincipalLimit
+	63,  // 29: quorate.v1.Tree.defaults:type_name -> quorate.v1.Tree.DefaultsEntry
+	71,  // 30: quorate.v1.Tree.applications:type_name -> quorate.v1.Limit
+	17,  // 31: quorate.v1.Tree.moves:type_name -> quorate.v1.NodeMove
+	19,  // 32: quorate.v1.Tree.leases:type_name -> quorate.v1.LeaseSettings
+	1,   // 33: quorate.v1.Tree.queueing:type_name -> quorate.v1.Queueing
+	72,  // 34: quorate.v1.Tree.bindings:type_name -> quorate.v1.Binding
+	73,  // 35: quorate.v1.Tree.tenants_see:type_name -> quorate.v1.TenantsSee
+	14,  // 36: quorate.v1.Tree.auto_approve:type_name -> quorate.v1.AutoApprove
+	13,  // 37: quorate.v1.Tree.thresholds:type_name -> quorate.v1.LimitThresholds
+	18,  // 38: quorate.v1.ApplyTreesRequest.trees:type_name -> quorate.v1.Tree
+	16,  // 39: quorate.v1.ApplyTreesRequest.policies:type_name -> quorate.v1.Policy
+	74,  // 40: quorate.v1.ApplyTreesRequest.access:type_name -> quorate.v1.AccessSection
+	21,  // 41: quorate.v1.ApplyTreesRequest.subtree:type_name -> quorate.v1.SubtreeText
+	18,  // 42: quorate.v1.SubtreeText.text:type_name -> quorate.v1.Tree
+	23,  // 43: quorate.v1.ApplyTreesResponse.result:type_name -> quorate.v1.ConfigurationResult
+	75,  // 44: quorate.v1.ApplyTreesResponse.write:type_name -> quorate.v1.WriteInfo
+	76,  // 45: quorate.v1.ConfigurationResult.changes:type_name -> quorate.v1.Change
+	77,  // 46: quorate.v1.ConfigurationResult.overuses:type_name -> quorate.v1.Overuse
+	27,  // 47: quorate.v1.ConfigurationResult.rooms:type_name -> quorate.v1.RoomChange
+	78,  // 48: quorate.v1.ConfigurationResult.admitted:type_name -> quorate.v1.AllocationRef
+	24,  // 49: quorate.v1.ConfigurationResult.queue:type_name -> quorate.v1.QueueEffects
+	25,  // 50: quorate.v1.QueueEffects.granted:type_name -> quorate.v1.AffectedRequests
+	25,  // 51: quorate.v1.QueueEffects.preempted:type_name -> quorate.v1.AffectedRequests
+	25,  // 52: quorate.v1.QueueEffects.revoked:type_name -> quorate.v1.AffectedRequests
+	25,  // 53: quorate.v1.QueueEffects.cancelled:type_name -> quorate.v1.AffectedRequests
+	25,  // 54: quorate.v1.QueueEffects.set_aside:type_name -> quorate.v1.AffectedRequests
+	26,  // 55: quorate.v1.AffectedRequests.requests:type_name -> quorate.v1.AffectedRequest
+	78,  // 56: quorate.v1.AffectedRequest.by:type_name -> quorate.v1.AllocationRef
+	64,  // 57: quorate.v1.SetLimitsRequest.limits:type_name -> quorate.v1.SetLimitsRequest.LimitsEntry
+	23,  // 58: quorate.v1.SetLimitsResponse.result:type_name -> quorate.v1.ConfigurationResult
+	75,  // 59: quorate.v1.SetLimitsResponse.write:type_name -> quorate.v1.WriteInfo
+	23,  // 60: quorate.v1.DeleteTreeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	75,  // 61: quorate.v1.DeleteTreeResponse.write:type_name -> quorate.v1.WriteInfo
+	79,  // 62: quorate.v1.GetTreeRequest.read:type_name -> quorate.v1.ReadOptions
+	18,  // 63: quorate.v1.GetTreeResponse.tree:type_name -> quorate.v1.Tree
+	80,  // 64: quorate.v1.GetTreeResponse.read:type_name -> quorate.v1.ReadInfo
+	16,  // 65: quorate.v1.GetTreeResponse.policies:type_name -> quorate.v1.Policy
+	79,  // 66: quorate.v1.ListTreesRequest.read:type_name -> quorate.v1.ReadOptions
+	11,  // 67: quorate.v1.TreeSummary.resources:type_name -> quorate.v1.Resource
+	35,  // 68: quorate.v1.ListTreesResponse.trees:type_name -> quorate.v1.TreeSummary
+	80,  // 69: quorate.v1.ListTreesResponse.read:type_name -> quorate.v1.ReadInfo
+	16,  // 70: quorate.v1.ListTreesResponse.policies:type_name -> quorate.v1.Policy
+	79,  // 71: quorate.v1.GetUsageRequest.read:type_name -> quorate.v1.ReadOptions
+	40,  // 72: quorate.v1.NodeUsage.resources:type_name -> quorate.v1.ResourceUsage
+	71,  // 73: quorate.v1.NodeUsage.max_applications:type_name -> quorate.v1.Limit
+	39,  // 74: quorate.v1.NodeUsage.cordon:type_name -> quorate.v1.NodeCordon
+	81,  // 75: quorate.v1.NodeCordon.began_at:type_name -> google.protobuf.Timestamp
+	65,  // 76: quorate.v1.NodeCordon.used:type_name -> quorate.v1.NodeCordon.UsedEntry
+	0,   // 77: quorate.v1.ResourceUsage.unit:type_name -> quorate.v1.Unit
+	71,  // 78: quorate.v1.ResourceUsage.limit:type_name -> quorate.v1.Limit
+	71,  // 79: quorate.v1.ResourceUsage.effective:type_name -> quorate.v1.Limit
+	81,  // 80: quorate.v1.ResourceUsage.limit_changes_at:type_name -> google.protobuf.Timestamp
+	38,  // 81: quorate.v1.GetUsageResponse.nodes:type_name -> quorate.v1.NodeUsage
+	80,  // 82: quorate.v1.GetUsageResponse.read:type_name -> quorate.v1.ReadInfo
+	23,  // 83: quorate.v1.MoveNodeResponse.result:type_name -> quorate.v1.ConfigurationResult
+	75,  // 84: quorate.v1.MoveNodeResponse.write:type_name -> quorate.v1.WriteInfo
+	82,  // 85: quorate.v1.ListPrincipalsRequest.kind:type_name -> quorate.v1.HolderKind
+	79,  // 86: quorate.v1.ListPrincipalsRequest.read:type_name -> quorate.v1.ReadOptions
+	46,  // 87: quorate.v1.ListPrincipalsResponse.principals:type_name -> quorate.v1.PrincipalUsage
+	80,  // 88: quorate.v1.ListPrincipalsResponse.read:type_name -> quorate.v1.ReadInfo
+	66,  // 89: quorate.v1.PrincipalUsage.groups:type_name -> quorate.v1.PrincipalUsage.GroupsEntry
+	47,  // 90: quorate.v1.PrincipalUsage.nodes:type_name -> quorate.v1.PrincipalNode
+	67,  // 91: quorate.v1.PrincipalNode.used:type_name -> quorate.v1.PrincipalNode.UsedEntry
+	68,  // 92: quorate.v1.PrincipalNode.limits:type_name -> quorate.v1.PrincipalNode.LimitsEntry
+	71,  // 93: quorate.v1.PrincipalNode.max_applications:type_name -> quorate.v1.Limit
+	48,  // 94: quorate.v1.PrincipalNode.members:type_name -> quorate.v1.GroupMember
+	69,  // 95: quorate.v1.GroupMember.used:type_name -> quorate.v1.GroupMember.UsedEntry
+	70,  // 96: quorate.v1.ScheduleLimitsRequest.adjustments:type_name -> quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry
+	81,  // 97: quorate.v1.ScheduleLimitsRequest.begins_at:type_name -> google.protobuf.Timestamp
+	81,  // 98: quorate.v1.ScheduleLimitsRequest.ends_at:type_name -> google.protobuf.Timestamp
+	83,  // 99: quorate.v1.ScheduleLimitsResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	75,  // 100: quorate.v1.ScheduleLimitsResponse.write:type_name -> quorate.v1.WriteInfo
+	83,  // 101: quorate.v1.CancelScheduledLimitResponse.limit:type_name -> quorate.v1.ScheduledLimit
+	75,  // 102: quorate.v1.CancelScheduledLimitResponse.write:type_name -> quorate.v1.WriteInfo
+	79,  // 103: quorate.v1.ListScheduledLimitsRequest.read:type_name -> quorate.v1.ReadOptions
+	83,  // 104: quorate.v1.ListScheduledLimitsResponse.limits:type_name -> quorate.v1.ScheduledLimit
+	81,  // 105: quorate.v1.ListScheduledLimitsResponse.civil_at:type_name -> google.protobuf.Timestamp
+	80,  // 106: quorate.v1.ListScheduledLimitsResponse.read:type_name -> quorate.v1.ReadInfo
+	71,  // 107: quorate.v1.Node.LimitsEntry.value:type_name -> quorate.v1.Limit
+	71,  // 108: quorate.v1.Node.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	71,  // 109: quorate.v1.Node.BorrowEntry.value:type_name -> quorate.v1.Limit
+	71,  // 110: quorate.v1.Node.LendEntry.value:type_name -> quorate.v1.Limit
+	71,  // 111: quorate.v1.PrincipalLimit.LimitsEntry.value:type_name -> quorate.v1.Limit
+	71,  // 112: quorate.v1.Tree.LimitsEntry.value:type_name -> quorate.v1.Limit
+	71,  // 113: quorate.v1.Tree.DefaultsEntry.value:type_name -> quorate.v1.Limit
+	71,  // 114: quorate.v1.SetLimitsRequest.LimitsEntry.value:type_name -> quorate.v1.Limit
+	71,  // 115: quorate.v1.PrincipalNode.LimitsEntry.value:type_name -> quorate.v1.Limit
+	84,  // 116: quorate.v1.ScheduleLimitsRequest.AdjustmentsEntry.value:type_name -> quorate.v1.LimitAdjustment
+	20,  // 117: quorate.v1.TreeService.ApplyTrees:input_type -> quorate.v1.ApplyTreesRequest
+	28,  // 118: quorate.v1.TreeService.SetLimits:input_type -> quorate.v1.SetLimitsRequest
+	42,  // 119: quorate.v1.TreeService.MoveNode:input_type -> quorate.v1.MoveNodeRequest
+	44,  // 120: quorate.v1.TreeService.ListPrincipals:input_type -> quorate.v1.ListPrincipalsRequest
+	30,  // 121: quorate.v1.TreeService.DeleteTree:input_type -> quorate.v1.DeleteTreeRequest
+	32,  // 122: quorate.v1.TreeService.GetTree:input_type -> quorate.v1.GetTreeRequest
+	34,  // 123: quorate.v1.TreeService.ListTrees:input_type -> quorate.v1.ListTreesRequest
+	37,  // 124: quorate.v1.TreeService.GetUsage:input_type -> quorate.v1.GetUsageRequest
+	49,  // 125: quorate.v1.TreeService.ScheduleLimits:input_type -> quorate.v1.ScheduleLimitsRequest
+	51,  // 126: quorate.v1.TreeService.CancelScheduledLimit:input_type -> quorate.v1.CancelScheduledLimitRequest
+	53,  // 127: quorate.v1.TreeService.ListScheduledLimits:input_type -> quorate.v1.ListScheduledLimitsRequest
+	22,  // 128: quorate.v1.TreeService.ApplyTrees:output_type -> quorate.v1.ApplyTreesResponse
+	29,  // 129: quorate.v1.TreeService.SetLimits:output_type -> quorate.v1.SetLimitsResponse
+	43,  // 130: quorate.v1.TreeService.MoveNode:output_type -> quorate.v1.MoveNodeResponse
+	45,  // 131: quorate.v1.TreeService.ListPrincipals:output_type -> quorate.v1.ListPrincipalsResponse
+	31,  // 132: quorate.v1.TreeService.DeleteTree:output_type -> quorate.v1.DeleteTreeResponse
+	33,  // 133: quorate.v1.TreeService.GetTree:output_type -> quorate.v1.GetTreeResponse
+	36,  // 134: quorate.v1.TreeService.ListTrees:output_type -> quorate.v1.ListTreesResponse
+	41,  // 135: quorate.v1.TreeService.GetUsage:output_type -> quorate.v1.GetUsageResponse
+	50,  // 136: quorate.v1.TreeService.ScheduleLimits:output_type -> quorate.v1.ScheduleLimitsResponse
+	52,  // 137: quorate.v1.TreeService.CancelScheduledLimit:output_type -> quorate.v1.CancelScheduledLimitResponse
+	54,  // 138: quorate.v1.TreeService.ListScheduledLimits:output_type -> quorate.v1.ListScheduledLimitsResponse
+	128, // [128:139] is the sub-list for method output_type
+	117, // [117:128] is the sub-list for method input_type
+	117, // [117:117] is the sub-list for extension type_name
+	117, // [117:117] is the sub-list for extension extendee
+	0,   // [0:117] is the sub-list for field type_name
 }
 
 func init() { file_quorate_v1_tree_proto_init() }
@@ -6209,21 +5493,18 @@ func file_quorate_v1_tree_proto_init() {
 	file_quorate_v1_revision_proto_init()
 	file_quorate_v1_scheduled_limit_proto_init()
 	file_quorate_v1_tree_proto_msgTypes[11].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[17].OneofWrappers = []any{}
 	file_quorate_v1_tree_proto_msgTypes[18].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[20].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[30].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[34].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[36].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[38].OneofWrappers = []any{}
-	file_quorate_v1_tree_proto_msgTypes[42].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[19].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[21].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[31].OneofWrappers = []any{}
+	file_quorate_v1_tree_proto_msgTypes[33].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_v1_tree_proto_rawDesc), len(file_quorate_v1_tree_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   76,
+			NumEnums:      9,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

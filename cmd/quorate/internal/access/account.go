@@ -2,12 +2,11 @@ package access
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
@@ -36,8 +35,8 @@ has a token. Adding the same account again changes nothing.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.changeAccount(cmd.Context(), func(ctx context.Context, quorate *client.Client) error {
-				answer, err := quorate.Access.CreateAccount(ctx, &quoratev1.CreateAccountRequest{
-					Account: &quoratev1.Account{
+				answer, err := quorate.Access.CreateAccount(ctx, &adminv1.CreateAccountRequest{
+					Account: &adminv1.Account{
 						Name: args[0], Description: o.description, Groups: o.groups, Disabled: o.disable,
 					},
 					Reason: o.reason,
@@ -84,37 +83,39 @@ leases are not renewed. What it has scheduled, put on hold or asked for stays, a
 	return cmd
 }
 
-// updateAccount sends the account as it is, with what the flags change.
+// updateAccount sends what the flags change, and shows the account afterwards.
 func (o *accountOptions) updateAccount(
 	ctx context.Context, quorate *client.Client, name string, changed func(flag string) bool,
 ) error {
+	request := &adminv1.UpdateAccountRequest{Name: name, Reason: o.reason}
+	if changed("group") {
+		request.Groups = &adminv1.AccountGroups{Names: o.groups}
+	}
+	if changed("description") {
+		request.Description = &o.description
+	}
+	if o.disable || o.enable {
+		request.Disabled = &o.disable
+	}
+	answer, err := quorate.Access.UpdateAccount(ctx, request)
+	if err != nil {
+		return err
+	}
 	all, err := fetchAccounts(ctx, o.Env, quorate)
 	if err != nil {
 		return err
 	}
+	var shown []*adminv1.Account
 	for _, account := range all.GetAccounts() {
 		if account.GetName() != name {
 			continue
 		}
-		if changed("group") {
-			account.Groups = o.groups
-		}
-		if changed("description") {
-			account.Description = o.description
-		}
-		account.Disabled = o.disable || account.GetDisabled() && !o.enable
-		answer, err := quorate.Access.UpdateAccount(ctx, &quoratev1.UpdateAccountRequest{
-			Account: account, Reason: o.reason,
-		})
-		if err != nil {
-			return err
-		}
+		shown = append(shown, account)
 		if account.GetDisabled() {
 			o.ReportStanding(ctx, quorate, "account/"+name)
 		}
-		return o.Print(answer, func(p *cli.Page) error { return p.Table(accountRows([]*quoratev1.Account{account})) })
 	}
-	return fmt.Errorf("there is no account %q; quorate account list shows all", name)
+	return o.Print(answer, func(p *cli.Page) error { return p.Table(accountRows(shown)) })
 }
 
 func newAccountListCmd(c *cli.Env) *cobra.Command {
@@ -153,7 +154,7 @@ open requests for limits that it has made stay, and are named with the commands 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.changeAccount(cmd.Context(), func(ctx context.Context, quorate *client.Client) error {
 				answer, err := quorate.Access.DeleteAccount(ctx,
-					&quoratev1.DeleteAccountRequest{Name: args[0], Reason: o.reason})
+					&adminv1.DeleteAccountRequest{Name: args[0], Reason: o.reason})
 				if err != nil {
 					return err
 				}
@@ -186,23 +187,11 @@ func lineOf(format string, args ...any) func(*cli.Page) error {
 
 func fetchAccounts(
 	ctx context.Context, c *cli.Env, quorate *client.Client,
-) (*quoratev1.ListAccountsResponse, error) {
-	all := &quoratev1.ListAccountsResponse{}
-	request := &quoratev1.ListAccountsRequest{Read: c.ReadOptions()}
-	for {
-		page, err := quorate.Access.ListAccounts(ctx, request)
-		if err != nil {
-			return nil, err
-		}
-		all.Accounts = append(all.Accounts, page.GetAccounts()...)
-		all.Read = page.GetRead()
-		if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
-			return all, nil
-		}
-	}
+) (*adminv1.ListAccountsResponse, error) {
+	return cli.AllPages(ctx, quorate.Access.ListAccounts, &adminv1.ListAccountsRequest{Read: c.ReadOptions()})
 }
 
-func accountRows(accounts []*quoratev1.Account) [][]string {
+func accountRows(accounts []*adminv1.Account) [][]string {
 	rows := [][]string{{"ACCOUNT", "STATE", "GROUPS", "DESCRIPTION"}}
 	for _, a := range accounts {
 		state := "enabled"

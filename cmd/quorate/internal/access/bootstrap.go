@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
@@ -31,8 +31,8 @@ func (o *tokenOptions) runBootstrap(ctx context.Context, account string) error {
 		return err
 	}
 	defer cancel()
-	_, err = makeToken(o.Env, o.out, false, func() (*quoratev1.BootstrapResponse, error) {
-		return quorate.Access.Bootstrap(ctx, &quoratev1.BootstrapRequest{Secret: secret, Account: cmp.Or(account, "admin")})
+	_, err = makeToken(o.Env, o.out, false, func() (*adminv1.BootstrapResponse, error) {
+		return quorate.Access.Bootstrap(ctx, &adminv1.BootstrapRequest{Secret: secret, Account: cmp.Or(account, "admin")})
 	})
 	if err == nil && o.out != "" {
 		o.Messagef("to use it:          export QUORATE_TOKEN_FILE=%s", cli.ShellWord(o.out))

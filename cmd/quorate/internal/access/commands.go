@@ -11,13 +11,12 @@ import (
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	"github.com/quorate/quorate/cmd/quorate/internal/config"
 	rights "github.com/quorate/quorate/internal/access"
 )
 
 // AddCommands adds the commands about access.
 func AddCommands(to *cli.Nouns) {
-	to.Add("access", newStatusCmd, newWhoAmICmd, newCheckCmd, newSetModeCmd, config.NewAdoptAdminsCmd)
+	to.Add("access", newStatusCmd, newWhoAmICmd, newCheckCmd, newSetModeCmd)
 	to.Add("access", localCommands()...)
 	to.Add("account", newAccountCreateCmd, newAccountSetCmd, newAccountListCmd, newAccountDeleteCmd)
 	to.Add("token", newTokenCreateCmd, newTokenRotateCmd, newTokenDeleteCmd, newTokenListCmd, newTokenCheckCmd)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
@@ -87,7 +88,7 @@ func (o *guardOptions) runGuard(ctx context.Context) error {
 }
 
 func (o *guardOptions) findHindrances(ctx context.Context, quorate *client.Client) ([]string, error) {
-	identity, err := quorate.Access.WhoAmI(ctx, &quoratev1.WhoAmIRequest{})
+	identity, err := quorate.Identity.WhoAmI(ctx, &quoratev1.WhoAmIRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func (o *guardOptions) findHindrances(ctx context.Context, quorate *client.Clien
 }
 
 func (o *guardOptions) setMode(ctx context.Context, quorate *client.Client, mode quoratev1.AccessMode) error {
-	answer, err := quorate.Access.SetAccessMode(ctx, &quoratev1.SetAccessModeRequest{Mode: mode, Reason: o.reason})
+	answer, err := quorate.Access.SetAccessMode(ctx, &adminv1.SetAccessModeRequest{Mode: mode, Reason: o.reason})
 	if err != nil {
 		return err
 	}

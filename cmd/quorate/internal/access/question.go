@@ -8,9 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	rights "github.com/quorate/quorate/internal/access"
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 func newCheckCmd(c *cli.Env) *cobra.Command {
@@ -66,7 +68,7 @@ func runCanI(ctx context.Context, c *cli.Env, args []string) error {
 func askRight(
 	ctx context.Context, quorate *client.Client, verb string, place cli.Place,
 ) (*quoratev1.CanIResponse, error) {
-	answer, err := quorate.Access.CanI(ctx, &quoratev1.CanIRequest{
+	answer, err := quorate.Identity.CanI(ctx, &quoratev1.CanIRequest{
 		Questions: []*quoratev1.AccessQuestion{{Verb: verb, Tree: place.Tree, Node: place.Node}},
 	})
 	if err == nil && len(answer.GetAllowed()) != 1 {
@@ -100,7 +102,7 @@ func runWhoCan(ctx context.Context, c *cli.Env, args []string) error {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Access.WhoCan(ctx, &quoratev1.WhoCanRequest{
+	answer, err := quorate.Access.WhoCan(ctx, &adminv1.WhoCanRequest{
 		Verb: args[0], Tree: place.Tree, Node: place.Node,
 	})
 	if err != nil {
@@ -110,12 +112,13 @@ func runWhoCan(ctx context.Context, c *cli.Env, args []string) error {
 		c.Messagef("no binding gives %s at %s", args[0], placeText(place))
 	}
 	return c.Print(answer, func(p *cli.Page) error {
-		rows := [][]string{{"AT", "ROLE", "TO", "CEILING", "UNTIL"}}
+		rows := [][]string{{"AT", "ROLE", "SUBJECTS", "CEILING", "ENDS"}}
 		for _, found := range answer.GetBindings() {
 			b := found.GetBinding()
+			subjects := strings.Join(manifest.SubjectTexts(b.GetSubjects()), ", ")
 			rows = append(rows, []string{
-				placeText(cli.PlaceOf(found.GetTree(), found.GetNode())), b.GetRole(), strings.Join(b.GetTo(), ", "),
-				ceilingText(b), cli.FormatTime(b.GetEndsAt()),
+				placeText(cli.PlaceOf(found.GetTree(), found.GetNode())), b.GetRole(), subjects, ceilingText(b),
+				cli.FormatTime(b.GetEndsAt()),
 			})
 		}
 		return p.Table(rows)

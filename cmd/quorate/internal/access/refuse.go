@@ -8,19 +8,19 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
 // refusedKinds are the words for what a refusal names.
 var refusedKinds = []struct {
 	word string
-	kind quoratev1.RefusedKind
+	kind adminv1.RefusedKind
 }{
-	{"token", quoratev1.RefusedKind_REFUSED_KIND_TOKEN},
-	{"user", quoratev1.RefusedKind_REFUSED_KIND_USER},
-	{"certificate", quoratev1.RefusedKind_REFUSED_KIND_CERTIFICATE},
-	{"jti", quoratev1.RefusedKind_REFUSED_KIND_JTI},
+	{"token", adminv1.RefusedKind_REFUSED_KIND_TOKEN},
+	{"user", adminv1.RefusedKind_REFUSED_KIND_USER},
+	{"certificate", adminv1.RefusedKind_REFUSED_KIND_CERTIFICATE},
+	{"jti", adminv1.RefusedKind_REFUSED_KIND_JTI},
 }
 
 func kindWords() []string {
@@ -78,7 +78,7 @@ func completeKinds(_ *cobra.Command, args []string, _ string) ([]string, cobra.S
 }
 
 // parseKind also checks the issuer that belongs to the kind.
-func (o *refuseOptions) parseKind(word string) (quoratev1.RefusedKind, error) {
+func (o *refuseOptions) parseKind(word string) (adminv1.RefusedKind, error) {
 	for _, k := range refusedKinds {
 		if k.word != word {
 			continue
@@ -99,7 +99,7 @@ func (o *refuseOptions) runRefuse(ctx context.Context, args []string) error {
 	if o.until == "" || o.reason == "" {
 		return cli.Usagef("--until and --reason are required: a refusal has an end, and people must know why it is there")
 	}
-	refused := &quoratev1.RefusedCredential{Kind: kind, Issuer: o.issuer, Name: args[1], Reason: o.reason}
+	refused := &adminv1.RefusedCredential{Kind: kind, Issuer: o.issuer, Name: args[1], Reason: o.reason}
 	now := time.Now()
 	until, err := parseTime("--until", o.until, now)
 	if err != nil {
@@ -118,7 +118,7 @@ func (o *refuseOptions) runRefuse(ctx context.Context, args []string) error {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Access.RefuseCredential(ctx, &quoratev1.RefuseCredentialRequest{Refused: refused})
+	answer, err := quorate.Access.RefuseCredential(ctx, &adminv1.RefuseCredentialRequest{Refused: refused})
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ token that was revoked.`,
 				return err
 			}
 			defer cancel()
-			answer, err := quorate.Access.AllowCredential(ctx, &quoratev1.AllowCredentialRequest{
+			answer, err := quorate.Access.AllowCredential(ctx, &adminv1.AllowCredentialRequest{
 				Kind: kind, Issuer: o.issuer, Name: args[1], Reason: o.reason,
 			})
 			if err != nil {
@@ -171,8 +171,8 @@ func newRefusalListCmd(c *cli.Env) *cobra.Command {
 				return err
 			}
 			defer cancel()
-			answer, err := quorate.Access.ListRefusedCredentials(ctx,
-				&quoratev1.ListRefusedCredentialsRequest{Read: c.ReadOptions()})
+			answer, err := cli.AllPages(ctx, quorate.Access.ListRefusedCredentials,
+				&adminv1.ListRefusedCredentialsRequest{Read: c.ReadOptions()})
 			if err != nil {
 				return err
 			}
@@ -182,7 +182,7 @@ func newRefusalListCmd(c *cli.Env) *cobra.Command {
 	}
 }
 
-func refusedRows(refused []*quoratev1.RefusedCredential) [][]string {
+func refusedRows(refused []*adminv1.RefusedCredential) [][]string {
 	rows := [][]string{{"WHAT", "NAME", "ISSUER", "ISSUED BEFORE", "UNTIL", "REASON"}}
 	for _, r := range refused {
 		word := strings.ToLower(strings.TrimPrefix(r.GetKind().String(), "REFUSED_KIND_"))

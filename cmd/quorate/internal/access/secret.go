@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
@@ -64,7 +64,7 @@ func (f *secretFile) discard() {
 type tokenAnswer interface {
 	proto.Message
 	GetSecret() string
-	GetToken() *quoratev1.Token
+	GetToken() *adminv1.Token
 }
 
 // makeToken writes a new token into the file of --out, or to standard output, alone on a line.
@@ -101,7 +101,7 @@ func clearSecret(answer proto.Message) {
 	content.Clear(content.Descriptor().Fields().ByName("secret"))
 }
 
-func tokenText(t *quoratev1.Token) string {
+func tokenText(t *adminv1.Token) string {
 	text := fmt.Sprintf("token %s of account %s", t.GetId(), t.GetAccount())
 	if t.GetEndsAt() != nil {
 		text += ", which ends at " + cli.FormatTime(t.GetEndsAt())

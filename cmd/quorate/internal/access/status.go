@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	rights "github.com/quorate/quorate/internal/access"
@@ -32,7 +33,7 @@ count, the verbs on the cluster, and when the credential ends. No verb is needed
 				return err
 			}
 			defer cancel()
-			answer, err := quorate.Access.WhoAmI(ctx, &quoratev1.WhoAmIRequest{})
+			answer, err := quorate.Identity.WhoAmI(ctx, &quoratev1.WhoAmIRequest{})
 			if err != nil {
 				return err
 			}
@@ -77,7 +78,6 @@ type accessStatus struct {
 
 // guardReport is what stands between a cluster and being guarded.
 type guardReport struct {
-	TreesWithAdmins    []string         `json:"treesWithAdmins"`
 	UnownedAllocations int64            `json:"unownedAllocations"`
 	UnownedIsCut       bool             `json:"unownedIsCut,omitempty"`
 	WouldRefuse        map[string]int64 `json:"wouldRefuse"` // by verb
@@ -88,8 +88,8 @@ func newStatusCmd(c *cli.Env) *cobra.Command {
 		Use:   "status",
 		Short: "Show the mode of the cluster, the number of accounts, and who you are",
 		Long: `Show the mode of the cluster, the number of accounts, and who you are. Before the cluster is guarded, show
-what guarding it would mean: trees with admins, which count for nothing then, allocations without an owner, and how much
-would have been refused while it was watching, by verb. The number of accounts and the latter need the verb access.read.
+what guarding it would mean: allocations without an owner, and how much would have been refused while it was watching,
+by verb. The number of accounts and the latter need the verb access.read.
 
 open      every caller may do everything
 watching  every caller may do everything, and what guarded would refuse is counted and logged
@@ -106,7 +106,7 @@ func runStatus(ctx context.Context, c *cli.Env) error {
 		return err
 	}
 	defer cancel()
-	identity, err := quorate.Access.WhoAmI(ctx, &quoratev1.WhoAmIRequest{})
+	identity, err := quorate.Identity.WhoAmI(ctx, &quoratev1.WhoAmIRequest{})
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func fetchReport(ctx context.Context, quorate *client.Client, mode quoratev1.Acc
 	if mode == quoratev1.AccessMode_ACCESS_MODE_GUARDED {
 		return nil, nil //nolint:nilnil // it is guarded already
 	}
-	answer, err := quorate.Access.GetGuardReport(ctx, &quoratev1.GetGuardReportRequest{})
+	answer, err := quorate.Access.GetGuardReport(ctx, &adminv1.GetGuardReportRequest{})
 	switch connect.CodeOf(err) { //nolint:exhaustive // all other codes are failures
 	case connect.CodePermissionDenied, connect.CodeUnauthenticated, connect.CodeUnimplemented:
 		return nil, nil //nolint:nilnil // not visible, or a server of an earlier version
@@ -157,9 +157,6 @@ func fetchReport(ctx context.Context, quorate *client.Client, mode quoratev1.Acc
 		UnownedAllocations: answer.GetUnownedAllocations(), UnownedIsCut: answer.GetUnownedIsCut(),
 		WouldRefuse: map[string]int64{},
 	}
-	for _, t := range answer.GetTreesWithAdmins() {
-		report.TreesWithAdmins = append(report.TreesWithAdmins, t.GetTree())
-	}
 	for _, w := range answer.GetRefusals() {
 		report.WouldRefuse[w.GetVerb()] = w.GetCalls()
 	}
@@ -171,10 +168,7 @@ func reportRows(r *guardReport) [][]string {
 	if r == nil {
 		return nil
 	}
-	admins, unowned, refused := "none", strconv.FormatInt(r.UnownedAllocations, 10), "none"
-	if len(r.TreesWithAdmins) > 0 {
-		admins = listText(r.TreesWithAdmins) + ": quorate access adopt-admins"
-	}
+	unowned, refused := strconv.FormatInt(r.UnownedAllocations, 10), "none"
 	if r.UnownedIsCut {
 		unowned = "at least " + unowned
 	}
@@ -188,9 +182,7 @@ func reportRows(r *guardReport) [][]string {
 		}
 		refused = strings.Join(parts, ", ") + " (since the leader started)"
 	}
-	return [][]string{
-		{"trees with admins", admins}, {"allocations without owner", unowned}, {"guarded would have refused", refused},
-	}
+	return [][]string{{"allocations without owner", unowned}, {"guarded would have refused", refused}}
 }
 
 func accountsText(s accessStatus) string {

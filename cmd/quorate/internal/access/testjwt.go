@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/internal/authn"
@@ -154,7 +155,7 @@ func (o *jwtOptions) readSection(ctx context.Context) (*quoratev1.AccessSection,
 		return nil, err
 	}
 	defer cancel()
-	answer, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Read: o.ReadOptions()})
+	answer, err := quorate.Configuration.GetConfiguration(ctx, &adminv1.GetConfigurationRequest{Read: o.ReadOptions()})
 	return answer.GetAccess(), err
 }
 
@@ -168,11 +169,11 @@ func (o *jwtOptions) withKeysFile(i authn.Issuer) authn.Issuer {
 func issuerOf(i *quoratev1.Issuer) authn.Issuer {
 	issuer := authn.Issuer{
 		Name: i.GetName(), URL: i.GetUrl(), KeysURL: i.GetKeysUrl(), KeysFile: i.GetKeysFile(), Audience: i.GetAudience(),
-		User: i.GetUser(), Require: claimRules(i.GetRequire()), Algorithms: i.GetAlgorithms(),
+		User: i.GetUser(), Require: claimRules(i.GetClaimRules()), Algorithms: i.GetAlgorithms(),
 		MaxAge: time.Duration(i.GetMaxAgeMs()) * time.Millisecond,
 	}
 	for _, g := range i.GetGroups() {
-		issuer.Groups = append(issuer.Groups, authn.GroupRule{Group: g.GetGroup(), When: claimRules(g.GetWhen())})
+		issuer.Groups = append(issuer.Groups, authn.GroupRule{Group: g.GetGroup(), When: claimRules(g.GetClaimRules())})
 	}
 	return issuer
 }

@@ -6,16 +6,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
+
+// defaultLife is that of a token for which no --life is given.
+const defaultLife = 90 * 24 * time.Hour
 
 type tokenOptions struct {
 	*cli.Env
 	description, reason, out string
 	secretFile               string
 	verbs                    []string
-	life, overlap            string
+	life, overlap            time.Duration
 }
 
 func newTokenCreateCmd(c *cli.Env) *cobra.Command {
@@ -63,21 +66,19 @@ Make accounts and tokens for daily work with this token, and keep it safe or let
 }
 
 func (o *tokenOptions) addLife(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.life, "life", "90d", "how long it lives, such as 12h or 90d, at most 400d")
+	cli.SpanVar(cmd.Flags(), &o.life, "life", defaultLife, "how long it lives, such as 12h or 90d, at most 400d")
 }
 
-// parseLife returns 0 without --life: the servers take that for their default.
-func (o *tokenOptions) parseLife() (time.Duration, error) {
-	life, err := cli.ParseSpan("--life", o.life)
-	if err == nil && life < time.Millisecond {
-		return 0, cli.Usagef("--life must be more than 0")
+// checkLife refuses a token that ends at once.
+func (o *tokenOptions) checkLife() error {
+	if o.life < time.Millisecond {
+		return cli.Usagef("--life must be more than 0")
 	}
-	return life, err
+	return nil
 }
 
 func (o *tokenOptions) runAdd(ctx context.Context, account string) error {
-	life, err := o.parseLife()
-	if err != nil {
+	if err := o.checkLife(); err != nil {
 		return err
 	}
 	if err := o.CheckSecretsAreEncrypted(); err != nil {
@@ -88,9 +89,9 @@ func (o *tokenOptions) runAdd(ctx context.Context, account string) error {
 		return err
 	}
 	defer cancel()
-	_, err = makeToken(o.Env, o.out, false, func() (*quoratev1.CreateTokenResponse, error) {
-		return quorate.Access.CreateToken(ctx, &quoratev1.CreateTokenRequest{
-			Account: account, Description: o.description, LifeMs: life.Milliseconds(), Verbs: o.verbs, Reason: o.reason,
+	_, err = makeToken(o.Env, o.out, false, func() (*adminv1.CreateTokenResponse, error) {
+		return quorate.Access.CreateToken(ctx, &adminv1.CreateTokenRequest{
+			Account: account, Description: o.description, LifeMs: o.life.Milliseconds(), Verbs: o.verbs, Reason: o.reason,
 		})
 	})
 	return err
@@ -114,19 +115,14 @@ and the Go client, need no restart, and leases stay with the account.`,
 		},
 	}
 	o.addLife(cmd)
-	cmd.Flags().StringVar(&o.overlap, "overlap", "24h", "how long the old token stays valid, at most 7d")
+	cli.SpanVar(cmd.Flags(), &o.overlap, "overlap", 24*time.Hour, "how long the old token stays valid, at most 7d")
 	addReason(cmd, &o.reason)
 	addOut(cmd, &o.out, "; a file that exists is replaced")
 	return cmd
 }
 
 func (o *tokenOptions) runRotate(ctx context.Context, id string) error {
-	life, err := o.parseLife()
-	if err != nil {
-		return err
-	}
-	overlap, err := cli.ParseSpan("--overlap", o.overlap)
-	if err != nil {
+	if err := o.checkLife(); err != nil {
 		return err
 	}
 	if err := o.CheckSecretsAreEncrypted(); err != nil {
@@ -137,14 +133,14 @@ func (o *tokenOptions) runRotate(ctx context.Context, id string) error {
 		return err
 	}
 	defer cancel()
-	answer, err := makeToken(o.Env, o.out, true, func() (*quoratev1.RotateTokenResponse, error) {
-		ms := overlap.Milliseconds()
-		return quorate.Access.RotateToken(ctx, &quoratev1.RotateTokenRequest{
-			Id: id, OverlapMs: &ms, LifeMs: life.Milliseconds(), Reason: o.reason,
+	answer, err := makeToken(o.Env, o.out, true, func() (*adminv1.RotateTokenResponse, error) {
+		ms := o.overlap.Milliseconds()
+		return quorate.Access.RotateToken(ctx, &adminv1.RotateTokenRequest{
+			Id: id, OverlapMs: &ms, LifeMs: o.life.Milliseconds(), Reason: o.reason,
 		})
 	})
 	if err == nil {
-		o.Messagef("the old token ends in %s; to see both: quorate token list %s", cli.FormatSpan(overlap),
+		o.Messagef("the old token ends in %s; to see both: quorate token list %s", cli.FormatSpan(o.overlap),
 			answer.GetToken().GetAccount())
 	}
 	return err
@@ -166,7 +162,7 @@ repeated.`,
 			}
 			defer cancel()
 			answer, err := quorate.Access.RevokeToken(ctx,
-				&quoratev1.RevokeTokenRequest{Id: args[0], Reason: o.reason})
+				&adminv1.RevokeTokenRequest{Id: args[0], Reason: o.reason})
 			if err != nil {
 				return err
 			}
@@ -191,7 +187,7 @@ func newTokenListCmd(c *cli.Env) *cobra.Command {
 			}
 			defer cancel()
 			answer, err := quorate.Access.ListTokens(ctx,
-				&quoratev1.ListTokensRequest{Account: args[0], Read: c.ReadOptions()})
+				&adminv1.ListTokensRequest{Account: args[0], Read: c.ReadOptions()})
 			if err != nil {
 				return err
 			}
@@ -201,7 +197,7 @@ func newTokenListCmd(c *cli.Env) *cobra.Command {
 	}
 }
 
-func tokenRows(tokens []*quoratev1.Token, now time.Time) [][]string {
+func tokenRows(tokens []*adminv1.Token, now time.Time) [][]string {
 	rows := [][]string{{"TOKEN", "STATE", "CREATED", "ENDS", "VERBS", "DESCRIPTION"}}
 	for _, t := range tokens {
 		state := "live"

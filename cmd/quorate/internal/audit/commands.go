@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
@@ -60,16 +60,16 @@ Records never have tokens, nor user data of leases.`,
 	return cmd
 }
 
-func (o *listOptions) request() (*quoratev1.ListRecordsRequest, error) {
+func (o *listOptions) request() (*adminv1.ListRecordsRequest, error) {
 	if o.limit < 0 {
 		return nil, cli.Usagef("--limit must not be negative")
 	}
-	r := &quoratev1.ListRecordsRequest{
+	r := &adminv1.ListRecordsRequest{
 		Tree: o.at.Tree, Node: o.at.Node, User: o.user, Action: o.action, Refused: o.denied,
-		Source: quoratev1.AuditSource_AUDIT_SOURCE_LEDGER, PageSize: 1000, Read: o.ReadOptions(),
+		Source: adminv1.AuditSource_AUDIT_SOURCE_LEDGER, PageSize: 1000, Read: o.ReadOptions(),
 	}
 	if o.calls || o.denied {
-		r.Source = quoratev1.AuditSource_AUDIT_SOURCE_SERVER
+		r.Source = adminv1.AuditSource_AUDIT_SOURCE_SERVER
 	}
 	if o.since != "" {
 		at, err := parseSince(o.since, time.Now())
@@ -99,7 +99,7 @@ func (o *listOptions) run(ctx context.Context, files []string) error {
 	if err != nil {
 		return err
 	}
-	all := &quoratev1.ListRecordsResponse{}
+	all := &adminv1.ListRecordsResponse{}
 	if len(files) > 0 {
 		err = o.readFiles(files, request, all)
 	} else {
@@ -111,14 +111,14 @@ func (o *listOptions) run(ctx context.Context, files []string) error {
 	return o.Print(all, func(p *cli.Page) error { return p.Table(recordRows(all.GetRecords())) })
 }
 
-func (o *listOptions) keepNewest(all *quoratev1.ListRecordsResponse) {
+func (o *listOptions) keepNewest(all *adminv1.ListRecordsResponse) {
 	if list := all.GetRecords(); o.limit > 0 && len(list) > o.limit {
 		all.Records = list[len(list)-o.limit:]
 	}
 }
 
 func (o *listOptions) askServer(
-	ctx context.Context, request *quoratev1.ListRecordsRequest, all *quoratev1.ListRecordsResponse,
+	ctx context.Context, request *adminv1.ListRecordsRequest, all *adminv1.ListRecordsResponse,
 ) error {
 	quorate, ctx, cancel, err := o.Connect(ctx)
 	if err != nil {
@@ -133,23 +133,20 @@ func (o *listOptions) askServer(
 }
 
 func joinPages(
-	ctx context.Context, quorate *client.Client, request *quoratev1.ListRecordsRequest, all *quoratev1.ListRecordsResponse,
-	added func(*quoratev1.ListRecordsResponse),
+	ctx context.Context, quorate *client.Client, request *adminv1.ListRecordsRequest, all *adminv1.ListRecordsResponse,
+	added func(*adminv1.ListRecordsResponse),
 ) error {
-	for {
-		page, err := quorate.Audit.ListRecords(ctx, request)
+	for page, err := range client.Pages(ctx, quorate.Audit.ListRecords, request) {
 		if err != nil {
 			return err
 		}
 		all.Records, all.Read = append(all.Records, page.GetRecords()...), page.GetRead()
 		added(all)
-		if request.After = page.GetNext(); request.GetAfter() == 0 {
-			return nil
-		}
 	}
+	return nil
 }
 
-func recordRows(list []*quoratev1.AuditRecord) [][]string {
+func recordRows(list []*adminv1.AuditRecord) [][]string {
 	rows := [][]string{{"NUMBER", "AT", "WHO", "ACTION", "OUTCOME", "WHAT", "REASON"}}
 	for _, r := range list {
 		number := ""
@@ -163,7 +160,7 @@ func recordRows(list []*quoratev1.AuditRecord) [][]string {
 	return rows
 }
 
-func actorText(r *quoratev1.AuditRecord) string {
+func actorText(r *adminv1.AuditRecord) string {
 	text := r.GetActor().GetUser()
 	if text == "" {
 		text = r.GetActor().GetKind()
@@ -180,7 +177,7 @@ func actorText(r *quoratev1.AuditRecord) string {
 // shownChanges is how many changes of a record the table has.
 const shownChanges = 3
 
-func whatText(r *quoratev1.AuditRecord) string {
+func whatText(r *adminv1.AuditRecord) string {
 	var parts []string
 	for _, c := range r.GetChanges()[:min(len(r.GetChanges()), shownChanges)] {
 		part := c.GetField()

@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	records "github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/rpc/wire"
 )
@@ -15,7 +15,7 @@ import (
 // ledger is in the files of all servers, and shown once. Without --calls and --denied the records of both chains are
 // shown.
 func (o *listOptions) readFiles(
-	paths []string, request *quoratev1.ListRecordsRequest, all *quoratev1.ListRecordsResponse,
+	paths []string, request *adminv1.ListRecordsRequest, all *adminv1.ListRecordsResponse,
 ) error {
 	var found merged
 	for _, path := range oldestFirst(paths) {
@@ -33,7 +33,7 @@ func (o *listOptions) readFiles(
 }
 
 // readFile reads the records of one file that match; with --limit not many more than that, the newest.
-func (o *listOptions) readFile(path string, request *quoratev1.ListRecordsRequest) ([]*records.Record, error) {
+func (o *listOptions) readFile(path string, request *adminv1.ListRecordsRequest) ([]*records.Record, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
@@ -74,8 +75,7 @@ func (s *session) listLeft(ctx context.Context) ([]string, error) {
 
 func (s *session) checkUsage(ctx context.Context, ledger *Ledger) error {
 	request := &quoratev1.GetUsageRequest{Tree: s.tree, Subtree: true, PageSize: 1000}
-	for {
-		page, err := s.quorate.Trees.GetUsage(ctx, request)
+	for page, err := range client.Pages(ctx, s.quorate.Trees.GetUsage, request) {
 		if err != nil {
 			return err
 		}
@@ -86,11 +86,9 @@ func (s *session) checkUsage(ctx context.Context, ledger *Ledger) error {
 				}
 			}
 		}
-		if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
-			ledger.UsageIsZero = true
-			return nil
-		}
 	}
+	ledger.UsageIsZero = true
+	return nil
 }
 
 func (s *session) deleteTree(ctx context.Context, ledger *Ledger) error {

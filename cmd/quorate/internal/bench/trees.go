@@ -93,7 +93,7 @@ func (s *session) leafPath(i int) string {
 // principalTree limits users and groups at the root and above the leaves.
 func principalTree(s *session) *quoratev1.Tree {
 	tree := deepTree(s)
-	limits := map[string]int64{resourceCPU: plenty, resourceMemory: plenty}
+	limits := map[string]*quoratev1.Limit{resourceCPU: amountLimit(plenty), resourceMemory: amountLimit(plenty)}
 	principals := []*quoratev1.PrincipalLimit{
 		{Groups: []string{"group-0", "group-1"}, Limits: limits},
 		{Users: []string{"*"}, Limits: limits},

@@ -67,12 +67,12 @@ func (f *fanOut) writeAndRelease(ctx context.Context, it *load.Iteration) error 
 }
 
 func (f *fanOut) watch(ctx context.Context, i int, after uint64) {
-	request := &quoratev1.WatchAllocationsRequest{Tree: f.tree, AfterIndex: after}
-	err := f.quorate.Watch(ctx, request, func(event *quoratev1.WatchAllocationsResponse) error {
-		if event.GetChange() != quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED {
+	request := &quoratev1.WatchEventsRequest{Tree: f.tree, AfterIndex: after}
+	err := f.quorate.Watch(ctx, request, func(event *quoratev1.WatchEventsResponse) error {
+		if event.GetChange().GetKind() != quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_GRANTED {
 			return nil
 		}
-		sent, err := strconv.ParseInt(event.GetAllocation().GetLabels()[sentLabel], 10, 64)
+		sent, err := strconv.ParseInt(event.GetChange().GetAllocation().GetLabels()[sentLabel], 10, 64)
 		if err != nil {
 			return nil //nolint:nilerr // not of this measurement
 		}

@@ -42,8 +42,9 @@ type Env struct {
 	Started bool  // the command line was parsed; later failures are not usage errors
 	Units   Units // of resources known so far, for output and errors
 
-	query        *query // that of JQ; nil for none
-	contextError error  // why the context cannot be used
+	columns      []string // those that a table shows; empty for all
+	query        *query   // that of JQ; nil for none
+	contextError error    // why the context cannot be used
 
 	following bool // the answer is shown again and again, see Following
 }

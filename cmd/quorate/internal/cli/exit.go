@@ -209,7 +209,7 @@ func (c *Env) inUnits(err error, message string) string {
 	for _, v := range decision.GetViolations() {
 		numbers := func(write func(int64) string) string {
 			missing := fmt.Sprintf("%s requested, %s missing", write(v.GetRequested()), write(v.GetMissing()))
-			if v.GetSeen() != quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED {
+			if v.Seen != nil {
 				return fmt.Sprintf("%s %s requested, %s missing", write(v.GetRequested()), v.GetResource(),
 					write(v.GetMissing()))
 			}
@@ -233,9 +233,9 @@ func ErrorText(err error) string {
 	return err.Error()
 }
 
-// messageField matches the path of a field of the request before a message about a claim: a command line has no such
-// field, and the message names the node.
-var messageField = regexp.MustCompile(`^(any_of\[\d+\]\.)?claims\[\d+\]\.(node|tree): `)
+// messageField matches the path of a field of the request before a message about a tree, node or resource: a command
+// line has no such field, and the message names them.
+var messageField = regexp.MustCompile(`^(subtree\.|request\.)?((any_of\[\d+\]\.)?claims\[\d+\]\.)?(node|tree|resource): `)
 
 func (c *Env) printViolations(decision *quoratev1.Decision) {
 	for _, v := range decision.GetViolations() {

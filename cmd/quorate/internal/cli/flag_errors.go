@@ -13,7 +13,7 @@ import (
 // allowedValues says what flags of the types of package pflag take. Our own types say it themselves.
 var allowedValues = map[string]string{
 	"bool":     "is neither true nor false",
-	"duration": "is not a time: write hours, minutes and seconds, such as 12h, 1h30m, 90s or 250ms",
+	"duration": "is not a time: write days, hours, minutes and seconds, such as 7d, 12h, 1h30m, 90s or 250ms",
 	"float64":  "is not a number, such as 2.5",
 	"int":      "is not a whole number",
 	"int32":    "is not a whole number",
@@ -30,7 +30,7 @@ func explainFlagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &invalid):
 		return invalidValue(invalid)
 	case errors.As(err, &missing):
-		name, _ := pflag.UnquoteUsage(missing.GetFlag())
+		name := PlaceholderOf(missing.GetFlag())
 		return Usagef("--%s is without a value: write --%[1]s=%[2]s", missing.GetFlag().Name,
 			strings.ToUpper(orText(name, "value")))
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":

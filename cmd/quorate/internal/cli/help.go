@@ -3,17 +3,23 @@ package cli
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 )
+
+// addTemplateFunctions adds to the functions of cobra, which all commands of this process share.
+var addTemplateFunctions = sync.OnceFunc(func() { cobra.AddTemplateFunc("flagUsages", flagUsages) })
 
 // SetHelp makes help pages name the flags of all commands in one line, and "help" suggest what is spelled similarly.
 func SetHelp(root *cobra.Command) {
 	nameArguments(root)
 	const inherited = "Global Flags:\n{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}"
 	const aliases = "{{if gt (len .Aliases) 0}}\n\nAliases:\n  {{.NameAndAliases}}{{end}}"
+	addTemplateFunctions()
 	root.SetUsageTemplate(strings.NewReplacer(
 		inherited, `Use "quorate options" for the flags that all commands have.`, aliases, "",
+		".LocalFlags.FlagUsages", "flagUsages .LocalFlags",
 	).Replace(root.UsageTemplate()))
 	root.AddCommand(newOptionsTopic())
 	root.SetFlagErrorFunc(explainFlagError)
@@ -25,7 +31,7 @@ func newOptionsTopic() *cobra.Command {
 	topic := &cobra.Command{Use: "options", Short: "The flags that all commands have"}
 	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "All commands have these flags:\n\n%s",
-			cmd.Root().PersistentFlags().FlagUsages()) // a failure cannot be reported
+			flagUsages(cmd.Root().PersistentFlags())) // a failure cannot be reported
 	})
 	return topic
 }

@@ -27,10 +27,19 @@ const (
 // OutputFormats are the values of -o.
 var OutputFormats = []string{OutputTable, OutputWide, OutputName, OutputJSON, OutputJSONL, OutputYAML, OutputCSV}
 
-// CheckOutput refuses values of -o that do not exist, and a --jq that is not a query or has no JSON.
+// CheckOutput refuses values of -o that do not exist, and a --jq that is not a query or has no JSON. It takes the
+// columns from -o table=COLUMN,...
 func (c *Env) CheckOutput() error {
+	names, isChosen := strings.CutPrefix(c.Output, OutputTable+"=")
+	switch {
+	case isChosen && c.JQ != "":
+		return fmt.Errorf("--jq reads the answer as JSON: leave out -o %s", c.Output)
+	case isChosen:
+		c.Output, c.columns = OutputWide, strings.Split(names, ",")
+	}
 	if !slices.Contains(OutputFormats, c.Output) {
-		return fmt.Errorf("unknown output %q: write -o %s", c.Output, strings.Join(OutputFormats, ", -o "))
+		return fmt.Errorf("unknown output %q: write -o %s, or -o table=COLUMN,... for these columns", c.Output,
+			strings.Join(OutputFormats, ", -o "))
 	}
 	if c.JQ == "" {
 		return nil
@@ -104,9 +113,14 @@ func (c *Env) printAs(answer printed) error {
 func (c *Env) format(answer printed) ([]byte, error) {
 	switch c.Output {
 	case OutputTable, OutputWide:
-		page := &Page{colours: c.hasColours()}
-		err := answer.draw(page)
-		return TrimLines(page.Bytes()), printError(err)
+		page := &Page{colours: c.hasColours(), chosen: c.columns}
+		if err := answer.draw(page); err != nil {
+			return nil, printError(err)
+		}
+		if err := page.checkChosen(); err != nil {
+			return nil, err
+		}
+		return TrimLines(page.Bytes()), nil
 	case OutputCSV:
 		page := &Page{}
 		if err := answer.draw(page); err != nil {

@@ -17,6 +17,8 @@ type Page struct {
 	tables [][][]string
 	// colours is true for a terminal that shows them.
 	colours bool
+	// chosen are the columns to show, in this order; all if there are none.
+	chosen []string
 }
 
 // Linef adds a line, with unprintable characters in its arguments escaped.
@@ -40,6 +42,9 @@ const columnGap = "  "
 // the cells that a terminal uses, which are two for most East Asian characters.
 func (p *Page) Table(rows [][]string) error {
 	p.tables = append(p.tables, rows)
+	if len(p.chosen) > 0 {
+		rows = chooseColumns(rows, p.chosen)
+	}
 	shown := make([][]string, len(rows))
 	var widths []int
 	for i, row := range rows {

@@ -12,6 +12,9 @@ type Place struct {
 	Tree, Node string
 }
 
+// PlacePlaceholder is how help writes a place.
+const PlacePlaceholder = "TREE[:node/path]"
+
 // PlaceOf is a node of a tree.
 func PlaceOf(tree, node string) Place { return Place{Tree: tree, Node: node} }
 
@@ -33,7 +36,7 @@ func ParsePlace(text string) (Place, error) {
 
 // PlaceVar adds --at, which limits a command to a node. What says what is limited, such as "only changes".
 func PlaceVar(flags *pflag.FlagSet, at *Place, what string) {
-	flags.Var(at, "at", what+" at this `NODE` or below it: TREE or TREE:node/path")
+	flags.Var(at, "at", what+" at this node or below it")
 }
 
 // AddReasonFlag adds --reason, which says for people why something is done.
@@ -53,7 +56,7 @@ func (p *Place) Set(text string) (err error) {
 }
 
 // Type names the value of a flag.
-func (p *Place) Type() string { return "NODE" }
+func (p *Place) Type() string { return PlacePlaceholder }
 
 // String writes the place as it is parsed.
 func (p Place) String() string {

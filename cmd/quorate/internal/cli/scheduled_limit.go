@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/internal/manifest"
+	"github.com/quorate/quorate/client/quantity"
 )
 
 // ScheduledText writes what a scheduled limit does, and when.
@@ -61,15 +61,15 @@ func (u Units) AdjustmentsText(s *quoratev1.ScheduledLimit) string {
 		text := resource + "="
 		switch value := s.GetAdjustments()[resource].GetValue().(type) {
 		case *quoratev1.LimitAdjustment_Set:
-			text += manifest.FormatQuantity(value.Set, unit)
+			text += quantity.Format(value.Set, unit)
 		case *quoratev1.LimitAdjustment_Add:
 			sign := "+"
 			if value.Add < 0 {
 				sign = "-"
 			}
-			text += sign + manifest.FormatQuantity(max(value.Add, -value.Add), unit)
+			text += sign + quantity.Format(max(value.Add, -value.Add), unit)
 		case *quoratev1.LimitAdjustment_Cap:
-			text += "cap:" + manifest.FormatQuantity(value.Cap, unit)
+			text += "cap:" + quantity.Format(value.Cap, unit)
 		}
 		list = append(list, text)
 	}

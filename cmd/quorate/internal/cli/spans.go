@@ -2,6 +2,7 @@ package cli
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,8 +25,17 @@ func RoundSpan(ms int64) string {
 	return FormatSpan((d + step - 1).Truncate(step))
 }
 
-// FormatSpan writes a duration without trailing zeros: 48h, not 48h0m0s.
+// FormatSpan writes a duration as [ParseSpan] reads it, without trailing zeros: 24h, not 24h0m0s, and from two days on
+// with days: 7d, 2d12h.
 func FormatSpan(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d >= 2*day {
+		days, rest := strconv.Itoa(int(d/day))+"d", d%day
+		if rest == 0 {
+			return days
+		}
+		return days + FormatSpan(rest)
+	}
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")

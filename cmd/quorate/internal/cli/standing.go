@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
 )
 
 // maxStanding bounds the lines of [Env.ReportStanding].
@@ -94,11 +96,11 @@ func standingOf(ctx context.Context, quorate *client.Client, users []string) (li
 				"quorate schedule delete %s", s.GetId(), PlaceOf(s.GetTree(), s.GetNode()), s.GetActor(), s.GetId()))
 		}
 	}
-	holds, err := quorate.Trees.ListHolds(ctx, &quoratev1.ListHoldsRequest{})
+	holds, err := quorate.Cordons.ListCordons(ctx, &adminv1.ListCordonsRequest{})
 	if err != nil {
 		return lines, err
 	}
-	for _, h := range holds.GetHolds() {
+	for _, h := range holds.GetCordons() {
 		if slices.Contains(users, h.GetActor()) {
 			at := PlaceOf(h.GetTree(), h.GetNode())
 			lines = append(lines, fmt.Sprintf("the hold of %s, made by %s, stays; to end it: quorate node uncordon %s", at,
@@ -110,11 +112,10 @@ func standingOf(ctx context.Context, quorate *client.Client, users []string) (li
 }
 
 func openRequestsOf(ctx context.Context, quorate *client.Client, users []string) (lines []string, err error) {
-	request := &quoratev1.ListRequestsRequest{
-		State: quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN, PageSize: 1000,
+	request := &quoratev1beta1.ListRequestsRequest{
+		State: quoratev1beta1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN, PageSize: 1000,
 	}
-	for {
-		page, err := quorate.Requests.ListRequests(ctx, request)
+	for page, err := range client.Pages(ctx, quorate.Requests.ListRequests, request) {
 		if err != nil {
 			return lines, err
 		}
@@ -125,8 +126,6 @@ func openRequestsOf(ctx context.Context, quorate *client.Client, users []string)
 					PlaceOf(r.GetTree(), r.GetNode()), r.GetId()))
 			}
 		}
-		if request.After = page.GetNext(); request.GetAfter() == 0 {
-			return lines, nil
-		}
 	}
+	return lines, nil
 }

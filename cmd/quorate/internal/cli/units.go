@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/internal/manifest"
+	"github.com/quorate/quorate/client/quantity"
 )
 
 // Units are the units of resources, by tree and resource: people read and write 16Gi where the API counts bytes.
@@ -38,7 +38,7 @@ func (u Units) UnitOf(tree, resource string) (quoratev1.Unit, error) {
 
 // FormatAmount writes an amount; in base units if the resource is unknown.
 func (u Units) FormatAmount(tree, resource string, amount int64) string {
-	return manifest.FormatQuantity(amount, u[tree][resource])
+	return quantity.Format(amount, u[tree][resource])
 }
 
 // FormatAmounts writes the amounts of a claim, sorted by resource.

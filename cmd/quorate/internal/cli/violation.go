@@ -24,10 +24,10 @@ func (u Units) blockerText(v *quoratev1.Violation) string {
 	if v.GetSeen() == quoratev1.TenantsSee_TENANTS_SEE_NOTHING {
 		at = "a level above in " + v.GetTree()
 	}
-	if v.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_HOLD {
+	if v.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_CORDON {
 		return at + "  on hold" + reasonClause(v.GetReason()) + ": nothing new is admitted there and below"
 	}
-	isWhole := v.GetSeen() == quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED
+	isWhole := v.Seen == nil
 	if v.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_QUEUE {
 		ahead := "1 request comes first"
 		switch {
@@ -63,7 +63,7 @@ func LimitText(l limitOf) string {
 		what = "borrowed " + what
 	case quoratev1.ViolationKind_VIOLATION_KIND_UNSPECIFIED, quoratev1.ViolationKind_VIOLATION_KIND_RESOURCE,
 		quoratev1.ViolationKind_VIOLATION_KIND_ITEMS,
-		quoratev1.ViolationKind_VIOLATION_KIND_QUEUE, quoratev1.ViolationKind_VIOLATION_KIND_HOLD:
+		quoratev1.ViolationKind_VIOLATION_KIND_QUEUE, quoratev1.ViolationKind_VIOLATION_KIND_CORDON:
 	}
 	switch l.GetHolderKind() {
 	case quoratev1.HolderKind_HOLDER_KIND_USER:

@@ -83,7 +83,7 @@ func (o *applyOptions) runApply(ctx context.Context) error {
 	err = o.runChange(ctx, learn, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
 		request := m.ApplyRequest()
 		request.Prune, request.Actor, request.Reason = o.source.prune, o.actor, o.reason
-		request.KeepAccess = o.source.from != "" && request.GetTree() == ""
+		request.KeepAccess = o.source.from != "" && request.GetSubtree() == nil
 		call := func(ctx context.Context, dry bool) (changeAnswer, error) {
 			request.DryRun, request.ExpectedRevision, request.RequestId = dry, o.expected.value, ""
 			return applyTrees(ctx, quorate, request)

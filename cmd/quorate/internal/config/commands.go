@@ -6,7 +6,7 @@ import "github.com/quorate/quorate/cmd/quorate/internal/cli"
 
 // AddCommands adds the commands that read and change the configuration.
 func AddCommands(to *cli.Nouns) {
-	to.Add("manifest", newPlanCmd, newApplyCmd, newExportCmd, newConvertCmd)
+	to.Add("manifest", newPlanCmd, newApplyCmd, newManifestCreateCmd, newExportCmd, newConvertCmd)
 	to.Add("revision", newRevisionListCmd, newRollbackCmd)
 	to.Add("tree", newTreeDeleteCmd)
 	to.Add("policy", newPolicyListCmd, newPolicyDeleteCmd)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/internal/manifest"
@@ -63,11 +64,11 @@ func (o *exportOptions) runExport(ctx context.Context) error {
 		return err
 	}
 	defer cancel()
-	request := &quoratev1.GetConfigurationRequest{Read: o.ReadOptions(), Revision: o.revision}
+	request := &adminv1.GetConfigurationRequest{Read: o.ReadOptions(), Revision: o.revision}
 	if at := o.at.value; at != nil {
 		request.Tree, request.Node = at.Tree, at.Node
 	}
-	answer, err := quorate.Trees.GetConfiguration(ctx, request)
+	answer, err := quorate.Configuration.GetConfiguration(ctx, request)
 	if err != nil {
 		return err
 	}

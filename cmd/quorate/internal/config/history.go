@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
@@ -42,7 +43,7 @@ func newRevisionListCmd(c *cli.Env) *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many, the newest (default: all)")
 	flags.Uint64Var(&o.before, "before", 0, "only those before this revision")
-	flags.Var(&o.at, "at", "only changes of this `NODE` itself: TREE or TREE:node/path")
+	flags.Var(&o.at, "at", "only changes of this node itself")
 	flags.StringVar(&o.actor, "by", "", "only what this user did, such as account/anna")
 	flags.BoolVar(&o.oneLine, "one-line", false, "show each revision on one line, without its changes")
 	return cmd
@@ -93,16 +94,17 @@ func (o *historyOptions) runHistory(ctx context.Context, args []string) error {
 // fetchRevisions asks for the newest revisions, all of them without --limit or with --by.
 func (o *historyOptions) fetchRevisions(
 	ctx context.Context, quorate *client.Client,
-) (*quoratev1.ListRevisionsResponse, error) {
+) (*adminv1.ListRevisionsResponse, error) {
 	limit := cmp.Or(o.limit, revisionPage)
-	request := &quoratev1.ListRevisionsRequest{
-		Tree: o.at.Tree, Node: o.at.Node, PageSize: int32(min(limit, revisionPage)), Before: o.before, Read: o.ReadOptions(),
+	request := &adminv1.ListRevisionsRequest{
+		Tree: o.at.Tree, Node: o.at.Node, PageSize: int32(min(limit, revisionPage)),
+		BeforeRevision: o.before, Read: o.ReadOptions(),
 	}
 	if o.actor == "" {
-		return quorate.Trees.ListRevisions(ctx, request)
+		return quorate.Configuration.ListRevisions(ctx, request)
 	}
 	request.PageSize = revisionPage
-	answer, err := quorate.Trees.ListRevisions(ctx, request)
+	answer, err := quorate.Configuration.ListRevisions(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +135,7 @@ func completeRevisions(c *cli.Env) cobra.CompletionFunc {
 		c.Stale = true
 		return c.CompleteNames(cmd, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder,
 			func(ctx context.Context, quorate *client.Client) ([]string, error) {
-				answer, err := quorate.Trees.ListRevisions(ctx, &quoratev1.ListRevisionsRequest{Read: c.ReadOptions()})
+				answer, err := quorate.Configuration.ListRevisions(ctx, &adminv1.ListRevisionsRequest{Read: c.ReadOptions()})
 				var names []string
 				for _, r := range answer.GetRevisions() {
 					name := strconv.FormatUint(r.GetRevision(), 10)

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/quota"
 )
@@ -18,7 +18,8 @@ type holdOptions struct {
 	at                string
 	deny, drain, wait bool
 	span              time.Duration // until the hold ends; 0 without an end, or with until
-	until, grace      string
+	grace             time.Duration // of the leases at a node that is drained
+	until             string
 }
 
 func newCordonCmd(c *cli.Env) *cobra.Command {
@@ -63,7 +64,7 @@ is the grace and two minutes otherwise. "quorate node uncordon" ends the hold, b
 		},
 	}
 	o.addHoldFlags(cmd)
-	cmd.Flags().StringVar(&o.grace, "grace", "0s", "how long leases last at most, up to 1h")
+	cli.SpanVar(cmd.Flags(), &o.grace, "grace", 0, "how long leases last at most, up to 1h (default: not at all)")
 	cmd.Flags().BoolVar(&o.wait, "until-empty", false, "wait until nothing is held at the node and below it")
 	return cmd
 }
@@ -94,7 +95,7 @@ that a drain has revoked stay revoked.`,
 	return cmd
 }
 
-func (o *holdOptions) newRequest() (*quoratev1.HoldNodeRequest, error) {
+func (o *holdOptions) newRequest() (*adminv1.CordonNodeRequest, error) {
 	if o.span != 0 && o.until != "" {
 		return nil, cli.Usagef("--for and --until exclude each other: say how long the hold lasts, or when it ends")
 	}
@@ -102,23 +103,12 @@ func (o *holdOptions) newRequest() (*quoratev1.HoldNodeRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &quoratev1.HoldNodeRequest{
+	r := &adminv1.CordonNodeRequest{
 		Tree: at.Tree, Node: at.Node, Deny: o.deny, Drain: o.drain, ForMs: o.span.Milliseconds(),
 		DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
-	}
-	if r.GraceMs, err = parseMillis("--grace", o.grace); err != nil {
-		return nil, err
+		GraceMs: o.grace.Milliseconds(),
 	}
 	return r, nil
-}
-
-// parseMillis returns 0 for an empty text.
-func parseMillis(flag, text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	span, err := cli.ParseSpan(flag, text)
-	return span.Milliseconds(), err
 }
 
 func (o *holdOptions) runHold(ctx context.Context) error {
@@ -136,14 +126,14 @@ func (o *holdOptions) runHold(ctx context.Context) error {
 				return nil, err
 			}
 		}
-		return quorate.Trees.HoldNode(ctx, request)
+		return quorate.Cordons.CordonNode(ctx, request)
 	})
 }
 
 // spanUntil is the time from now until an instant, by the civil time of the cluster and not by the clock of this
 // machine, in milliseconds, rounded up to a second.
 func spanUntil(ctx context.Context, quorate *client.Client, until time.Time) (int64, error) {
-	status, err := quorate.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{Local: true})
+	status, err := quorate.Cluster.GetStatus(ctx, &adminv1.GetStatusRequest{})
 	if err != nil {
 		return 0, err
 	}
@@ -172,7 +162,7 @@ func (o *holdOptions) runResume(ctx context.Context) error {
 		return err
 	}
 	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
-		return quorate.Trees.ResumeNode(ctx, &quoratev1.ResumeNodeRequest{
+		return quorate.Cordons.UncordonNode(ctx, &adminv1.UncordonNodeRequest{
 			Tree: at.Tree, Node: at.Node,
 			DryRun: o.dryRun, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
 		})
@@ -184,11 +174,7 @@ func (o *holdOptions) runDrain(ctx context.Context, hasTimeout bool) error {
 		return err
 	}
 	if !hasTimeout {
-		grace, err := parseMillis("--grace", o.grace)
-		if err != nil {
-			return err
-		}
-		o.Timeout = time.Duration(grace)*time.Millisecond + drainTimeout
+		o.Timeout = o.grace + drainTimeout
 	}
 	return o.waitDrained(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
@@ -19,7 +20,7 @@ const (
 
 // ListCordoned prints the nodes on hold: all, or those at a node and below it.
 func ListCordoned(ctx context.Context, c *cli.Env, at string) error {
-	request := &quoratev1.ListHoldsRequest{Read: c.ReadOptions()}
+	request := &adminv1.ListCordonsRequest{Read: c.ReadOptions()}
 	if at != "" {
 		place, err := cli.ParsePlace(at)
 		if err != nil {
@@ -32,7 +33,7 @@ func ListCordoned(ctx context.Context, c *cli.Env, at string) error {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Trees.ListHolds(ctx, request)
+	answer, err := quorate.Cordons.ListCordons(ctx, request)
 	if err != nil {
 		return err
 	}
@@ -42,9 +43,9 @@ func ListCordoned(ctx context.Context, c *cli.Env, at string) error {
 	return c.Print(answer, func(p *cli.Page) error { return p.Table(holdRows(c.Units, answer)) })
 }
 
-func holdRows(u cli.Units, answer *quoratev1.ListHoldsResponse) [][]string {
+func holdRows(u cli.Units, answer *adminv1.ListCordonsResponse) [][]string {
 	rows := [][]string{{"NODE", "REQUESTS", "DRAIN", "SINCE", "ENDS", "USED", "ACTOR", "REASON"}}
-	for _, h := range answer.GetHolds() {
+	for _, h := range answer.GetCordons() {
 		requests, ends := "wait", "with uncordon"
 		if h.GetDeny() {
 			requests = "denied"
@@ -60,7 +61,7 @@ func holdRows(u cli.Units, answer *quoratev1.ListHoldsResponse) [][]string {
 	return rows
 }
 
-func drainText(h *quoratev1.NodeHold) string {
+func drainText(h *quoratev1.NodeCordon) string {
 	switch {
 	case h.GetDrained():
 		return "drained"
@@ -102,11 +103,11 @@ func (o *holdOptions) waitDrained(ctx context.Context) error {
 
 // leftAt returns an empty text if nothing is left at a node on hold.
 func (o *holdOptions) leftAt(ctx context.Context, quorate *client.Client, at cli.Place) (string, error) {
-	answer, err := quorate.Trees.ListHolds(ctx, &quoratev1.ListHoldsRequest{Tree: at.Tree, Node: at.Node})
+	answer, err := quorate.Cordons.ListCordons(ctx, &adminv1.ListCordonsRequest{Tree: at.Tree, Node: at.Node})
 	if err != nil {
 		return "", err
 	}
-	for _, h := range answer.GetHolds() {
+	for _, h := range answer.GetCordons() {
 		if h.GetNode() != at.Node {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/rpc/procedures"
 )
@@ -17,11 +18,11 @@ func applyTrees(
 	ctx context.Context, quorate *client.Client, request *quoratev1.ApplyTreesRequest,
 ) (*quoratev1.ApplyTreesResponse, error) {
 	if needed := procedures.LevelOf(request); needed > 0 {
-		status, err := quorate.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{})
+		list, err := quorate.Cluster.ListMembers(ctx, &adminv1.ListMembersRequest{})
 		if err != nil {
 			return nil, err
 		}
-		if err := checkLevel(status.GetMembers(), needed); err != nil {
+		if err := checkLevel(list.GetMembers(), needed); err != nil {
 			return nil, err
 		}
 	}
@@ -31,7 +32,7 @@ func applyTrees(
 // checkLevel refuses what needs a feature level that a member is known not to have. A server of this version refuses it
 // too, but one of an earlier version cannot: it does not know the fields. Members that have not said anything do not
 // count, so that a server that is down does not keep a cluster that has the level from being configured.
-func checkLevel(members []*quoratev1.Member, needed uint32) error {
+func checkLevel(members []*adminv1.Member, needed uint32) error {
 	var behind []string
 	for _, m := range members {
 		if level := m.GetFeatureLevel(); level > 0 && level < needed {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/internal/manifest"
 )
@@ -67,7 +68,7 @@ func (o *limitRequestOptions) request(ctx context.Context, place string, pairs [
 		if err != nil {
 			return err
 		}
-		answer, err := quorate.Requests.RequestLimits(ctx, &quoratev1.RequestLimitsRequest{
+		answer, err := quorate.Requests.RequestLimits(ctx, &quoratev1beta1.RequestLimitsRequest{
 			Tree: at.Tree, Node: at.Node, Limits: limits, Reason: o.reason,
 			OpenMs: open.Milliseconds(),
 		})
@@ -120,20 +121,13 @@ requests, and why. 1,000 closed requests are remembered; of the user with most o
 }
 
 func (o *limitRequestOptions) list(ctx context.Context, at cli.Place, asker string, all bool) error {
-	request := &quoratev1.ListRequestsRequest{
+	request := &quoratev1beta1.ListRequestsRequest{
 		Tree: at.Tree, Node: at.Node, Asker: asker, PageSize: 1000, Read: o.ReadOptions(),
 	}
 	return o.connected(ctx, func(ctx context.Context, quorate *client.Client) error {
-		found := &quoratev1.ListRequestsResponse{}
-		for {
-			page, err := quorate.Requests.ListRequests(ctx, request)
-			if err != nil {
-				return err
-			}
-			found.Requests, found.Read = append(found.Requests, page.GetRequests()...), page.GetRead()
-			if request.After = page.GetNext(); request.GetAfter() == 0 {
-				break
-			}
+		found, err := cli.AllPages(ctx, quorate.Requests.ListRequests, request)
+		if err != nil {
+			return err
 		}
 		o.ReportAge(found.GetRead())
 		if !all {
@@ -151,10 +145,10 @@ func (o *limitRequestOptions) list(ctx context.Context, at cli.Place, asker stri
 
 // hideClosed leaves only open requests, and tells people that there are others: a user whose request is not listed
 // any more would not know that it was decided.
-func (o *limitRequestOptions) hideClosed(found *quoratev1.ListRequestsResponse) {
+func (o *limitRequestOptions) hideClosed(found *quoratev1beta1.ListRequestsResponse) {
 	all := len(found.GetRequests())
-	found.Requests = slices.DeleteFunc(found.GetRequests(), func(r *quoratev1.LimitRequest) bool {
-		return r.GetState() != quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN
+	found.Requests = slices.DeleteFunc(found.GetRequests(), func(r *quoratev1beta1.LimitRequest) bool {
+		return r.GetState() != quoratev1beta1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN
 	})
 	if closed := all - len(found.GetRequests()); closed > 0 && o.IsTable() {
 		o.Messagef("closed requests: %d; to see who closed them and why: quorate request list --all", closed)
@@ -197,7 +191,7 @@ func (o *limitRequestOptions) approve(ctx context.Context, id, digest string, dr
 				return err
 			}
 		}
-		answer, err := quorate.Requests.ApproveRequest(ctx, &quoratev1.ApproveRequestRequest{
+		answer, err := quorate.Requests.ApproveRequest(ctx, &quoratev1beta1.ApproveRequestRequest{
 			Id: number, Digest: digest, DryRun: dry,
 		})
 		if err != nil {
@@ -220,7 +214,7 @@ func (o *limitRequestOptions) approve(ctx context.Context, id, digest string, dr
 func (o *limitRequestOptions) shownDigest(
 	ctx context.Context, quorate *client.Client, number uint64,
 ) (string, error) {
-	page, err := quorate.Requests.ListRequests(ctx, &quoratev1.ListRequestsRequest{Id: number})
+	page, err := quorate.Requests.ListRequests(ctx, &quoratev1beta1.ListRequestsRequest{Id: number})
 	if err != nil {
 		return "", err
 	}
@@ -271,13 +265,13 @@ func (o *limitRequestOptions) closeRequest(ctx context.Context, id string, rejec
 	return o.connected(ctx, func(ctx context.Context, quorate *client.Client) error {
 		var answer interface {
 			proto.Message
-			GetRequest() *quoratev1.LimitRequest
+			GetRequest() *quoratev1beta1.LimitRequest
 		}
 		if reject {
 			answer, err = quorate.Requests.RejectRequest(ctx,
-				&quoratev1.RejectRequestRequest{Id: number, Reason: o.reason})
+				&quoratev1beta1.RejectRequestRequest{Id: number, Reason: o.reason})
 		} else {
-			answer, err = quorate.Requests.WithdrawRequest(ctx, &quoratev1.WithdrawRequestRequest{Id: number})
+			answer, err = quorate.Requests.WithdrawRequest(ctx, &quoratev1beta1.WithdrawRequestRequest{Id: number})
 		}
 		if err != nil {
 			return err
@@ -298,7 +292,7 @@ func parseRequestID(text string) (uint64, error) {
 	return number, nil
 }
 
-func (o *limitRequestOptions) drawRequest(p *cli.Page, r *quoratev1.LimitRequest) {
+func (o *limitRequestOptions) drawRequest(p *cli.Page, r *quoratev1beta1.LimitRequest) {
 	at := cli.PlaceOf(r.GetTree(), r.GetNode())
 	state := strings.ToLower(strings.TrimPrefix(r.GetState().String(), "LIMIT_REQUEST_STATE_"))
 	p.Linef("request %d  %s  %s  by %s: %s", r.GetId(), state, at, r.GetAsker(), r.GetReason())
@@ -310,7 +304,7 @@ func (o *limitRequestOptions) drawRequest(p *cli.Page, r *quoratev1.LimitRequest
 		}
 		p.Linef("  %s%s", text, limitText(r.GetLimits()[resource], unit))
 	}
-	if r.GetState() == quoratev1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN {
+	if r.GetState() == quoratev1beta1.LimitRequestState_LIMIT_REQUEST_STATE_OPEN {
 		p.Linef("  approvals: %d of %d%s; ends %s", len(r.GetApprovals()), r.GetApprovalsNeeded(), approvers(r),
 			cli.FormatTime(r.GetEndsAt()))
 		return
@@ -336,7 +330,7 @@ func limitText(limit *quoratev1.Limit, unit quoratev1.Unit) string {
 	return manifest.FormatLimit(limit, unit)
 }
 
-func approvers(r *quoratev1.LimitRequest) string {
+func approvers(r *quoratev1beta1.LimitRequest) string {
 	var names []string
 	for _, a := range r.GetApprovals() {
 		names = append(names, a.GetUser())

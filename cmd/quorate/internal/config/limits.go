@@ -3,7 +3,7 @@ package config
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -144,20 +144,17 @@ func (e *limitEdit) checkAdvisory() error {
 	return nil
 }
 
-// parseMostApplications returns nil for no number, and 0 for no limit.
-func parseMostApplications(text string) (*int64, error) {
-	switch text {
-	case "":
+// parseMostApplications returns nil for no text.
+func parseMostApplications(text string) (*quoratev1.Limit, error) {
+	if text == "" {
 		return nil, nil
-	case "unset", unlimitedText:
-		return new(int64), nil
 	}
-	most, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || most < 1 || most > int64(quota.MaxAmount) {
-		return nil, cli.Usagef("--applications: %q is not a number from 1 to %d; write unset for no limit", text,
+	limit, err := manifest.ParseLimit(text, quoratev1.Unit_UNIT_COUNT)
+	if err != nil || strings.HasPrefix(text, quota.AdvisoryWord) {
+		return nil, cli.Usagef("--applications: %q is not a number from 0 to %d; write unset for no limit", text,
 			quota.MaxAmount)
 	}
-	return &most, nil
+	return limit, nil
 }
 
 func parseLimits(units cli.Units, at cli.Place, pairs []string) (map[string]*quoratev1.Limit, error) {

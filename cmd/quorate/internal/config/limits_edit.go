@@ -9,15 +9,17 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 // limitEdit is what "limit set" changes at one node.
 type limitEdit struct {
 	holder       holderName
 	limits       map[string]*quoratev1.Limit
-	applications *int64 // 0 removes the limit
+	applications *quoratev1.Limit // unset and unlimited remove the limit
 }
 
 // needsText is true for limits that the call SetLimits does not have. They are set by applying the text of the subtree.
@@ -58,7 +60,8 @@ func (o *limitsSetOptions) setByText(
 func (o *limitsSetOptions) editedText(
 	ctx context.Context, quorate *client.Client, at cli.Place, edit *limitEdit,
 ) (*quoratev1.ApplyTreesRequest, string, error) {
-	response, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{Tree: at.Tree, Node: at.Node})
+	response, err := quorate.Configuration.GetConfiguration(ctx,
+		&adminv1.GetConfigurationRequest{Tree: at.Tree, Node: at.Node})
 	if err != nil {
 		return nil, "", err
 	}
@@ -71,11 +74,8 @@ func (o *limitsSetOptions) editedText(
 		return nil, "", err
 	}
 	request := &quoratev1.ApplyTreesRequest{
-		Tree: at.Tree, Node: at.Node, Subtree: text, DryRun: o.dryRun, ExpectedRevision: o.expected.value,
-		Actor: o.actor, Reason: o.reason,
-	}
-	if at.Node == "" {
-		request.Trees, request.Subtree = []*quoratev1.Tree{text}, nil
+		Subtree: &quoratev1.SubtreeText{Tree: at.Tree, Node: at.Node, Text: text}, DryRun: o.dryRun,
+		ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
 	}
 	if request.ExpectedRevision == nil {
 		request.ExpectedRevision = new(response.GetRevision())
@@ -86,7 +86,7 @@ func (o *limitsSetOptions) editedText(
 // nodeLimits are the fields of a node in a text. Those of the root are in the tree itself.
 type nodeLimits struct {
 	limits, defaults *map[string]*quoratev1.Limit
-	applications     *int64
+	applications     **quoratev1.Limit
 	principals       *[]*quoratev1.PrincipalLimit
 }
 
@@ -114,7 +114,7 @@ func (e *limitEdit) edit(text *quoratev1.Tree, at cli.Place, units cli.Units) (n
 		return note, err
 	}
 	if e.applications != nil {
-		*n.applications = *e.applications
+		*n.applications = boundOrNil(e.applications)
 	}
 	for resource, limit := range e.limits {
 		if *n.limits == nil {
@@ -144,7 +144,7 @@ func (e *limitEdit) editPrincipals(entries []*quoratev1.PrincipalLimit) ([]*quor
 	}
 	entry, note := e.startingEntry(entries, own, wildcard)
 	e.setLimits(entry)
-	switch isEmpty := len(entry.GetLimits()) == 0 && entry.GetApplications() == 0; {
+	switch isEmpty := len(entry.GetLimits()) == 0 && entry.GetApplications() == nil; {
 	case !isEmpty && own.isFound():
 		return e.holder.replace(entries, own, entry), "", nil
 	case !isEmpty:
@@ -175,7 +175,7 @@ func (e *limitEdit) startingEntry(
 	}
 	entry = proto.CloneOf(entries[wildcard.entry])
 	entry.Description = ""
-	isKept := entry.GetApplications() > 0 && e.applications == nil
+	isKept := entry.GetApplications() != nil && e.applications == nil
 	for resource := range entry.GetLimits() {
 		isKept = isKept || e.limits[resource] == nil
 	}
@@ -189,18 +189,17 @@ func (e *limitEdit) startingEntry(
 // setLimits changes an entry. A limit that is absent is none.
 func (e *limitEdit) setLimits(own *quoratev1.PrincipalLimit) {
 	if e.applications != nil {
-		own.Applications = *e.applications
+		own.Applications = boundOrNil(e.applications)
 	}
 	for resource, limit := range e.limits {
-		amount, isAmount := limit.GetValue().(*quoratev1.Limit_Amount)
-		if !isAmount {
+		if boundOrNil(limit) == nil {
 			delete(own.GetLimits(), resource)
 			continue
 		}
 		if own.Limits == nil {
-			own.Limits = map[string]int64{}
+			own.Limits = map[string]*quoratev1.Limit{}
 		}
-		own.Limits[resource] = amount.Amount
+		own.Limits[resource] = limit
 	}
 }
 
@@ -211,5 +210,13 @@ func (e *limitEdit) onlyRemoves() bool {
 			return false
 		}
 	}
-	return e.applications == nil || *e.applications == 0
+	return boundOrNil(e.applications) == nil
+}
+
+// boundOrNil is nil for every limit that is not an amount.
+func boundOrNil(limit *quoratev1.Limit) *quoratev1.Limit {
+	if _, isLimited := manifest.Bound(limit); !isLimited {
+		return nil
+	}
+	return limit
 }

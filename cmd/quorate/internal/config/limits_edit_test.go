@@ -10,6 +10,7 @@ import (
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 func amount(n int64) *quoratev1.Limit {
@@ -39,7 +40,7 @@ func entriesText(entries []*quoratev1.PrincipalLimit) string {
 }
 
 func ruleText(e *quoratev1.PrincipalLimit) string {
-	text := fmt.Sprintf("%v %d", e.GetLimits(), e.GetApplications())
+	text := fmt.Sprintf("%v %d", manifest.Bounds(e.GetLimits()), e.GetApplications().GetAmount())
 	return strings.TrimSpace(text + " " + e.GetDescription())
 }
 
@@ -48,7 +49,8 @@ func TestEditPrincipals(t *testing.T) {
 	t.Parallel()
 	entry := func(users, groups string, cores int64) *quoratev1.PrincipalLimit {
 		return &quoratev1.PrincipalLimit{
-			Users: strings.Fields(users), Groups: strings.Fields(groups), Limits: map[string]int64{"cores": cores},
+			Users: strings.Fields(users), Groups: strings.Fields(groups),
+			Limits: map[string]*quoratev1.Limit{"cores": amount(cores)},
 		}
 	}
 	five := map[string]*quoratev1.Limit{"cores": amount(5)}
@@ -58,7 +60,7 @@ func TestEditPrincipals(t *testing.T) {
 		want, note string
 	}{
 		"the first entry": {
-			edit: limitEdit{holder: holderName{userHolder, "ada"}, limits: five, applications: new(int64(2))},
+			edit: limitEdit{holder: holderName{userHolder, "ada"}, limits: five, applications: amount(2)},
 			want: "users ada: map[cores:5] 2",
 		},
 		"its own entry": {
@@ -83,7 +85,10 @@ func TestEditPrincipals(t *testing.T) {
 		},
 		"a new user starts with the other limits of the wildcard": {
 			entries: []*quoratev1.PrincipalLimit{
-				{Users: []string{"*"}, Limits: map[string]int64{"gpus": 2, "cores": 1}, Applications: 3, Description: "all"},
+				{
+					Users: []string{"*"}, Limits: map[string]*quoratev1.Limit{"gpus": amount(2), "cores": amount(1)},
+					Applications: amount(3), Description: "all",
+				},
 			},
 			edit: limitEdit{holder: holderName{userHolder, "ada"}, limits: five},
 			want: "users ada: map[cores:5 gpus:2] 3; users *: map[cores:1 gpus:2] 3 all",
@@ -139,7 +144,7 @@ func TestEditPrincipals(t *testing.T) {
 // which is the opposite of what is wanted.
 func TestUnlimitedBesideWildcard(t *testing.T) {
 	t.Parallel()
-	entries := []*quoratev1.PrincipalLimit{{Users: []string{"*"}, Limits: map[string]int64{"cores": 1}}}
+	entries := []*quoratev1.PrincipalLimit{{Users: []string{"*"}, Limits: map[string]*quoratev1.Limit{"cores": amount(1)}}}
 	edit := limitEdit{
 		holder: holderName{userHolder, "ada"}, limits: map[string]*quoratev1.Limit{"cores": unlimited()},
 	}
@@ -196,7 +201,7 @@ func drawEntries(t *rapid.T) []*quoratev1.PrincipalLimit {
 		n, m := rapid.IntRange(0, len(users)).Draw(t, "n"), rapid.IntRange(0, len(groups)).Draw(t, "m")
 		if n+m > 0 {
 			entries = append(entries, &quoratev1.PrincipalLimit{
-				Users: users[:n], Groups: groups[:m], Limits: map[string]int64{"cores": int64(i)},
+				Users: users[:n], Groups: groups[:m], Limits: map[string]*quoratev1.Limit{"cores": amount(int64(i))},
 			})
 		}
 		users, groups = users[n:], groups[m:]
@@ -235,14 +240,14 @@ func TestEditText(t *testing.T) {
 		Name: "t", Resources: []*quoratev1.Resource{{Name: "cores"}}, Nodes: []*quoratev1.Node{{Path: "a"}},
 	}
 	edit := limitEdit{
-		limits: map[string]*quoratev1.Limit{"ram": amount(5), "cores": unset()}, applications: new(int64(3)),
+		limits: map[string]*quoratev1.Limit{"ram": amount(5), "cores": unset()}, applications: amount(3),
 	}
 	for _, at := range []cli.Place{cli.PlaceOf("t", ""), cli.PlaceOf("t", "a")} {
 		if _, err := edit.edit(text, at, units); err != nil {
 			t.Fatal(err)
 		}
 		n, err := limitsAt(text, at)
-		if err != nil || *n.applications != 3 || len(*n.limits) != 1 || (*n.limits)["ram"].GetAmount() != 5 {
+		if err != nil || (*n.applications).GetAmount() != 3 || len(*n.limits) != 1 || (*n.limits)["ram"].GetAmount() != 5 {
 			t.Errorf("%s has %v, %v", at, text, err)
 		}
 	}

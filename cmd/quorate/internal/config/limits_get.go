@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/quantity"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/internal/manifest"
 	"github.com/quorate/quorate/quota"
@@ -24,8 +26,8 @@ func newLimitShowCmd(c *cli.Env) *cobra.Command {
 		Long: `Show the limits that are configured at one node, and what is used of each:
 
   OF     the node itself, a user or a group in its subtree, or below: what an unset limit of the nodes below is
-  LIMIT  (n) is what the policy of the node makes of unset; (*) is the limit of the user *, which applies to every user
-         that the node does not name
+  LIMIT  what is set, or for an unset limit what stands for it: "0 by policy", "20 by default of NODE"; (*) is the limit
+         of the user *, which applies to every user that the node does not name
   USED   held in the subtree of the node
   OVER   how far that is above the limit, after the limit was lowered
 
@@ -85,9 +87,11 @@ type shownLimit struct {
 	// Resource is empty for a number of applications.
 	Resource     string `json:"resource,omitempty"`
 	Applications bool   `json:"applications,omitempty"`
-	// Limit is an amount, advisory: and an amount, unlimited or unset; Effective is what applies instead of unset.
-	Limit     string `json:"limit"`
-	Effective string `json:"effective,omitempty"`
+	// Limit is an amount, advisory: and an amount, unlimited or unset; Effective is what applies instead of unset,
+	// and EffectiveBy what it comes from.
+	Limit       string `json:"limit"`
+	Effective   string `json:"effective,omitempty"`
+	EffectiveBy string `json:"effectiveBy,omitempty"`
 	// Used is nil if it may not be read, or if nothing is counted.
 	Used *int64 `json:"used,string,omitempty"`
 	Over int64  `json:"over,string,omitempty"`
@@ -109,7 +113,7 @@ func (o *limitsGetOptions) run(ctx context.Context, place string) error {
 		return err
 	}
 	defer cancel()
-	response, err := quorate.Trees.GetConfiguration(ctx, &quoratev1.GetConfigurationRequest{
+	response, err := quorate.Configuration.GetConfiguration(ctx, &adminv1.GetConfigurationRequest{
 		Read: o.ReadOptions(), Tree: o.at.Tree, Node: o.at.Node,
 	})
 	if err != nil {
@@ -151,7 +155,7 @@ func (o *limitsGetOptions) run(ctx context.Context, place string) error {
 }
 
 func (o *limitsGetOptions) collect(
-	ctx context.Context, quorate *client.Client, response *quoratev1.GetConfigurationResponse,
+	ctx context.Context, quorate *client.Client, response *adminv1.GetConfigurationResponse,
 	usage *quoratev1.GetUsageResponse,
 ) (*shownLimits, error) {
 	shown := &shownLimits{Tree: o.at.Tree, Node: o.at.Node, Revision: response.GetRevision(), Limits: []shownLimit{}}
@@ -216,8 +220,7 @@ func (o *limitsGetOptions) readKind(
 	request := &quoratev1.ListPrincipalsRequest{
 		Tree: o.at.Tree, Kind: kind, PageSize: 1000, Read: o.ReadOptions(),
 	}
-	for {
-		page, err := quorate.Trees.ListPrincipals(ctx, request)
+	for page, err := range client.Pages(ctx, quorate.Trees.ListPrincipals, request) {
 		if err != nil {
 			return nil, err
 		}
@@ -228,10 +231,8 @@ func (o *limitsGetOptions) readKind(
 				}
 			}
 		}
-		if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
-			return used, nil
-		}
 	}
+	return used, nil
 }
 
 // replacedLimits are the resources that scheduled limits in force are about.
@@ -256,16 +257,17 @@ func (o *limitsGetOptions) nodeLimitsOf(n *quoratev1.NodeUsage) []shownLimit {
 			Over: r.GetOver(),
 		}
 		if r.GetLimit() == nil {
-			limit.Effective = limitNumber(r.GetEffective())
+			limit.Effective, limit.EffectiveBy = limitNumber(r.GetEffective()), cli.GiverOf(r)
 		}
 		if o.replaced[r.GetResource()] {
 			limit.InForce, limit.InForceUntil = limitNumber(r.GetEffective()), cli.FormatTime(r.GetLimitChangesAt())
 		}
 		list = append(list, limit)
 	}
-	most, running := n.GetMaxApplications(), n.GetRunningApplications()
+	most, isLimited := manifest.Bound(n.GetMaxApplications())
+	running := n.GetRunningApplications()
 	switch {
-	case most > 0:
+	case isLimited:
 		list = append(list, shownLimit{
 			Of: "node", Applications: true, Limit: strconv.FormatInt(most, 10), Used: &running, Over: overOf(most, running),
 		})
@@ -313,10 +315,11 @@ func limitsOf(kind, name string, n *quoratev1.PrincipalNode, counts bool) []show
 		}
 		list = append(list, limit)
 	}
-	for _, resource := range slices.Sorted(maps.Keys(n.GetLimits())) {
-		add(shownLimit{Resource: resource}, n.GetLimits()[resource], n.GetUsed()[resource])
+	limits := manifest.Bounds(n.GetLimits())
+	for _, resource := range slices.Sorted(maps.Keys(limits)) {
+		add(shownLimit{Resource: resource}, limits[resource], n.GetUsed()[resource])
 	}
-	if most := n.GetMaxApplications(); most > 0 {
+	if most, isLimited := manifest.Bound(n.GetMaxApplications()); isLimited {
 		add(shownLimit{Applications: true}, most, int64(len(n.GetApplications())))
 	}
 	return list
@@ -357,7 +360,10 @@ func (o *limitsGetOptions) rows(limits []shownLimit) [][]string {
 func (o *limitsGetOptions) limitText(l shownLimit) string {
 	text := o.numberText(l, l.Limit)
 	if l.Effective != "" {
-		text += " (" + o.numberText(l, l.Effective) + ")"
+		text = o.numberText(l, l.Effective) + " by " + l.EffectiveBy
+		if l.InForce != "" { // a schedule replaces it now
+			text = "unset (" + o.numberText(l, l.Effective) + ")"
+		}
 	}
 	if l.Wildcard {
 		text += " (*)"
@@ -376,7 +382,7 @@ func (o *limitsGetOptions) number(l shownLimit, n int64) string {
 	if l.Applications {
 		return strconv.FormatInt(n, 10)
 	}
-	return manifest.RoundQuantity(n, o.Units[o.at.Tree][l.Resource])
+	return quantity.Round(n, o.Units[o.at.Tree][l.Resource])
 }
 
 // limitNumber writes a limit in base units.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/quantity"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	"github.com/quorate/quorate/internal/manifest"
 )
 
 // scheduleFlags are those that make "limit set" schedule limits.
@@ -126,7 +126,7 @@ func parseAdjustments(
 
 func parseAdjustment(text string, unit quoratev1.Unit) (*quoratev1.LimitAdjustment, error) {
 	number := strings.TrimPrefix(strings.TrimLeft(text, "+-"), capWord)
-	amount, err := manifest.ParseQuantity(number, unit)
+	amount, err := quantity.Parse(number, unit)
 	if err != nil {
 		return nil, fmt.Errorf("%w; write an amount, +AMOUNT, -AMOUNT or %sAMOUNT", err, capWord)
 	}

@@ -155,7 +155,7 @@ func countFromText(request *quoratev1.ApplyTreesRequest) nodeCounter {
 	return func(tree string, added, removed int) (int, error) {
 		texts := slices.Clone(request.GetTrees())
 		if request.GetSubtree() != nil {
-			texts = append(texts, request.GetSubtree())
+			texts = append(texts, request.GetSubtree().GetText())
 		}
 		for _, t := range texts {
 			if t.GetName() == tree {

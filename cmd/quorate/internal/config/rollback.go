@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
@@ -49,7 +49,7 @@ func (o *rollbackOptions) runRollback(ctx context.Context) error {
 	}
 	return o.runChange(ctx, o.unitsForTable, func(ctx context.Context, quorate *client.Client) (changeAnswer, error) {
 		call := func(ctx context.Context, dry bool) (changeAnswer, error) {
-			return quorate.Trees.RollBack(ctx, &quoratev1.RollBackRequest{
+			return quorate.Configuration.RollBack(ctx, &adminv1.RollBackRequest{
 				Revision: *o.to.value,
 				DryRun:   dry, ExpectedRevision: o.expected.value, Actor: o.actor, Reason: o.reason,
 			})

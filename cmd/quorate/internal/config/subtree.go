@@ -28,7 +28,7 @@ func (f *subtreeFlag) String() string {
 }
 
 // Type is shown in help texts.
-func (f *subtreeFlag) Type() string { return "NODE" }
+func (f *subtreeFlag) Type() string { return cli.PlacePlaceholder }
 
 func subtreeText(s *manifest.Subtree) string { return cli.PlaceOf(s.Tree, s.Node).String() }
 

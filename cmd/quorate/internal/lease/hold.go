@@ -42,7 +42,7 @@ type leaseHoldOptions struct {
 func newLeaseHoldCmd(c *cli.Env) *cobra.Command {
 	o := &leaseHoldOptions{jobLeaseOptions: jobLeaseOptions{Env: c}}
 	cmd := &cobra.Command{
-		Use:   "hold {--resource RESOURCE | --at TREE:node/path --item RESOURCE}... {--parent PID | --deadline TIME}",
+		Use:   "hold {--resource RESOURCE | --at TREE[:node/path] --item RESOURCE}... {--parent PID | --deadline TIME}",
 		Short: "Hold a lease in the background until quorate lease end",
 		Long: `Wait for a lease, start a process that keeps it (the keeper), and return: for jobs of several steps, of which
 none runs for as long as the job. "quorate lease end" releases the lease and ends the keeper.

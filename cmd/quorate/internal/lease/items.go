@@ -114,23 +114,8 @@ func compareItems(a, b *quoratev1.Item) int {
 func (o *itemsOptions) fetchItems(
 	ctx context.Context, quorate *client.Client, query *quoratev1.ListItemsRequest,
 ) (*quoratev1.ListItemsResponse, error) {
-	const pageSize = 1000
-	all := &quoratev1.ListItemsResponse{}
-	for query.PageSize = pageSize; ; {
-		if o.limit > 0 {
-			query.PageSize = int32(min(o.limit-len(all.GetItems()), pageSize))
-		}
-		page, err := quorate.Items.ListItems(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		all.Items = append(all.Items, page.GetItems()...)
-		all.Read, all.NextPageToken = page.GetRead(), page.GetNextPageToken()
-		query.PageToken = page.GetNextPageToken()
-		if query.GetPageToken() == "" || len(all.GetItems()) == o.limit {
-			return all, nil
-		}
-	}
+	return cli.FirstPages(ctx, quorate.Items.ListItems, query, o.limit,
+		func(page *quoratev1.ListItemsResponse) int { return len(page.GetItems()) })
 }
 
 // itemRows is the table of items at a moment of ledger time, if that is known.

@@ -32,7 +32,7 @@ the same step. An allocated item belongs to its holder: renewing or releasing ch
 	}
 	cli.NameVar(cmd.Flags(), &o.state, "new-state", "the new state, for example free or dirty")
 	cmd.Flags().StringArrayVar(&o.data, "data", nil,
-		"`name=value` to change in their data; an empty value removes the name")
+		"`NAME=VALUE` to change in their data; an empty value removes the name")
 	return cmd
 }
 

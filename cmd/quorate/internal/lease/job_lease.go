@@ -57,7 +57,7 @@ func (o *jobLeaseOptions) checkFlags() error {
 	case o.killAfter <= 0 || o.TTL > 0 && o.TTL < shortestRunTTL:
 		return cli.Usagef("--kill-after must be more than 0, and --ttl %v or more", shortestRunTTL)
 	case len(o.Claims.List)+len(o.resources.unplaced) == 0:
-		return cli.Usagef("name what the command needs: --resource RESOURCE, or --at TREE:node/path --item RESOURCE")
+		return cli.Usagef("name what the command needs: --resource RESOURCE, or --at TREE[:node/path] --item RESOURCE")
 	case o.Force && o.Wait > 0:
 		return cli.Usagef("--wait cannot be combined with --force")
 	}

@@ -169,7 +169,7 @@ func treeOf(u cli.Units, resource string) (string, error) {
 	case 0:
 		return "", fmt.Errorf("no tree has items of %q; there are: %s", resource, cli.JoinNames(itemized))
 	}
-	return "", cli.Usagef("the trees %s have items of %q: put --at TREE:node/path before --resource",
+	return "", cli.Usagef("the trees %s have items of %q: put --at TREE[:node/path] before --resource",
 		strings.Join(trees, ", "), resource)
 }
 

@@ -47,7 +47,7 @@ type leaseRunOptions struct {
 func newLeaseRunCmd(c *cli.Env) *cobra.Command {
 	o := &leaseRunOptions{jobLeaseOptions: jobLeaseOptions{Env: c}}
 	cmd := &cobra.Command{
-		Use:   "run {--resource RESOURCE | --at TREE:node/path --item RESOURCE}... -- COMMAND [ARG...]",
+		Use:   "run {--resource RESOURCE | --at TREE[:node/path] --item RESOURCE}... -- COMMAND [ARG...]",
 		Short: "Run a command while holding a lease",
 		Long: `Run a command while holding a lease: wait for the lease, start the command, renew the lease while it
 runs, and release it at the end, however the command ends.

@@ -90,27 +90,12 @@ func (o *queueOptions) showQueue(ctx context.Context, quorate *client.Client, at
 func (o *queueOptions) fetchQueue(
 	ctx context.Context, quorate *client.Client, at cli.Place,
 ) (*quoratev1.ListWaitingResponse, error) {
-	const pageSize = 1000
-	all := &quoratev1.ListWaitingResponse{}
 	query := &quoratev1.ListWaitingRequest{
-		Tree: at.Tree, Node: at.Node, Resource: o.resource, PageSize: pageSize, Read: o.ReadOptions(),
+		Tree: at.Tree, Node: at.Node, Resource: o.resource, Read: o.ReadOptions(),
 		CertainBy: o.certainBy, Owner: o.owner, Namespace: o.Namespace, NameBlockers: o.blockers,
 	}
-	for {
-		if o.limit > 0 {
-			query.PageSize = int32(min(o.limit-len(all.GetRequests()), pageSize))
-		}
-		page, err := quorate.Allocations.ListWaiting(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		all.Requests = append(all.Requests, page.GetRequests()...)
-		all.Read, all.NextPageToken, all.Filtered = page.GetRead(), page.GetNextPageToken(), page.GetFiltered()
-		query.PageToken = page.GetNextPageToken()
-		if query.GetPageToken() == "" || len(all.GetRequests()) == o.limit {
-			return all, nil
-		}
-	}
+	return cli.FirstPages(ctx, quorate.Allocations.ListWaiting, query, o.limit,
+		func(page *quoratev1.ListWaitingResponse) int { return len(page.GetRequests()) })
 }
 
 func (o *queueOptions) drawQueue(p *cli.Page, all *quoratev1.ListWaitingResponse) error {

@@ -34,7 +34,7 @@ fence, which protects a lease that was granted to another holder meanwhile. "quo
 	flags := cmd.Flags()
 	flags.Uint64Var(&o.fence, "fence", 0, "fence that it must have (default: any)")
 	cli.SpanVar(flags, &o.ttl, "ttl", 0, "new TTL (default: unchanged)")
-	flags.StringArrayVar(&o.data, "data", nil, "`name=value` to change in its data; an empty value removes the name")
+	flags.StringArrayVar(&o.data, "data", nil, "`NAME=VALUE` to change in its data; an empty value removes the name")
 	return cmd
 }
 

@@ -34,7 +34,7 @@ func newWatchCmd(c *cli.Env) *cobra.Command {
 end, one line per change, or with -o json one line of JSON. The first column is the position: after an interruption,
 --after continues from it, at any server. The servers keep the last 65,536 changes.
 
-With --topic thresholds it shows thresholds of limits (warn-at in a manifest) that are crossed and cleared, and with
+With --topic thresholds it shows thresholds of limits that are crossed and cleared, and with
 --topic configuration changes of the configuration with their actor and reason, where you may read it. With
 --topic nodes it shows scheduled limits that are made, begin, end soon, have ended or skip windows, and nodes that are
 drained.`,
@@ -65,7 +65,7 @@ var watchTopics = map[string]quoratev1.WatchTopic{
 var errEnough = errors.New("enough")
 
 func (o *watchOptions) runWatch(ctx context.Context) error {
-	request := &quoratev1.WatchAllocationsRequest{Tree: o.at.Tree, Node: o.at.Node, Namespace: o.Namespace}
+	request := &quoratev1.WatchEventsRequest{Tree: o.at.Tree, Node: o.at.Node, Namespace: o.Namespace}
 	for _, id := range o.ids {
 		request.Allocations = append(request.Allocations, &quoratev1.AllocationRef{Id: id})
 	}
@@ -93,7 +93,7 @@ func (o *watchOptions) runWatch(ctx context.Context) error {
 	defer cancel()
 	o.LearnUnitsForTable(limited, quorate)
 	seen := 0
-	err = quorate.Watch(ctx, request, func(m *quoratev1.WatchAllocationsResponse) error {
+	err = quorate.Watch(ctx, request, func(m *quoratev1.WatchEventsResponse) error {
 		if err := o.printEvents(m); err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (o *watchOptions) runWatch(ctx context.Context) error {
 }
 
 // parsePosition parses INDEX or INDEX.NUMBER; an empty text means now.
-func parsePosition(text string, request *quoratev1.WatchAllocationsRequest) error {
+func parsePosition(text string, request *quoratev1.WatchEventsRequest) error {
 	if text == "" {
 		return nil
 	}
@@ -129,7 +129,7 @@ func parsePosition(text string, request *quoratev1.WatchAllocationsRequest) erro
 	return nil
 }
 
-func (o *watchOptions) printEvents(m *quoratev1.WatchAllocationsResponse) error {
+func (o *watchOptions) printEvents(m *quoratev1.WatchEventsResponse) error {
 	if !o.IsTable() {
 		text, err := cli.JSONLine(m)
 		if err != nil {
@@ -142,7 +142,7 @@ func (o *watchOptions) printEvents(m *quoratev1.WatchAllocationsResponse) error 
 	return o.Write([]byte(cli.Printable(line) + "\n"))
 }
 
-func (o *watchOptions) eventText(m *quoratev1.WatchAllocationsResponse) (what, text string) {
+func (o *watchOptions) eventText(m *quoratev1.WatchEventsResponse) (what, text string) {
 	if c := m.GetCrossing(); c != nil {
 		return map[bool]string{true: "cleared", false: "crossed"}[c.GetCleared()], o.Units.CrossingText(c)
 	}
@@ -152,14 +152,15 @@ func (o *watchOptions) eventText(m *quoratev1.WatchAllocationsResponse) (what, t
 	if e := m.GetEvent(); e != nil {
 		return eventWord(e), o.nodeEventText(e)
 	}
-	a := m.GetAllocation()
+	a := m.GetChange().GetAllocation()
 	words := []string{o.IDText(a), o.Units.ClaimsText(a)}
 	for _, more := range []string{o.changeText(m), cli.WaitingText(a), o.Units.ResizeText(a)} {
 		if more != "" {
 			words = append(words, "("+more+")")
 		}
 	}
-	return strings.ToLower(strings.TrimPrefix(m.GetChange().String(), "ALLOCATION_CHANGE_")), strings.Join(words, "  ")
+	return strings.ToLower(strings.TrimPrefix(m.GetChange().GetKind().String(), "ALLOCATION_CHANGE_KIND_")),
+		strings.Join(words, "  ")
 }
 
 func eventWord(e *quoratev1.Event) string {
@@ -194,22 +195,25 @@ func revisionText(r *quoratev1.Revision) string {
 	return text
 }
 
-func (o *watchOptions) changeText(m *quoratev1.WatchAllocationsResponse) string {
-	a := m.GetAllocation()
-	switch m.GetChange() {
-	case quoratev1.AllocationChange_ALLOCATION_CHANGE_ENDED:
+func (o *watchOptions) changeText(m *quoratev1.WatchEventsResponse) string {
+	a := m.GetChange().GetAllocation()
+	switch m.GetChange().GetKind() {
+	case quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_ENDED:
 		if text := o.Units.EndText(a); text != "" {
 			return text
 		}
 		return cli.StateText(a)
-	case quoratev1.AllocationChange_ALLOCATION_CHANGE_REVOKED:
+	case quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_REVOKED:
 		return o.Units.LeaseText(a, m.GetLedgerTimeMs())
-	case quoratev1.AllocationChange_ALLOCATION_CHANGE_UNSPECIFIED, quoratev1.AllocationChange_ALLOCATION_CHANGE_WAITING,
-		quoratev1.AllocationChange_ALLOCATION_CHANGE_GRANTED, quoratev1.AllocationChange_ALLOCATION_CHANGE_CONFIRMED,
-		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESTORED, quoratev1.AllocationChange_ALLOCATION_CHANGE_SHRUNK,
-		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZED,
-		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_WAITING,
-		quoratev1.AllocationChange_ALLOCATION_CHANGE_RESIZE_DROPPED:
+	case quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_UNSPECIFIED,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_WAITING,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_GRANTED,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_CONFIRMED,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_RESTORED,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_SHRUNK,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_RESIZED,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_RESIZE_WAITING,
+		quoratev1.AllocationChangeKind_ALLOCATION_CHANGE_KIND_RESIZE_DROPPED:
 	}
 	return ""
 }

@@ -61,7 +61,7 @@ Without --data-dir the data is in a temporary folder that is removed at the end.
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.demo {
-				return execDemo()
+				return runDemo(c)
 			}
 			return runDev(c.Context(), o, c.OutOrStdout(), c.ErrOrStderr())
 		},

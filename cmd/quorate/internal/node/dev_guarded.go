@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/internal/server"
@@ -32,7 +33,7 @@ func guardDev(ctx context.Context, out io.Writer, running []*server.Server, secr
 		return err
 	}
 	made, err := stranger.Access.Bootstrap(ctx,
-		&quoratev1.BootstrapRequest{Secret: strings.TrimSpace(string(secret))})
+		&adminv1.BootstrapRequest{Secret: strings.TrimSpace(string(secret))})
 	if err != nil {
 		return fmt.Errorf("making an administrator: %w", err)
 	}
@@ -41,7 +42,7 @@ func guardDev(ctx context.Context, out io.Writer, running []*server.Server, secr
 	if err != nil {
 		return err
 	}
-	_, err = admin.Access.SetAccessMode(ctx, &quoratev1.SetAccessModeRequest{
+	_, err = admin.Access.SetAccessMode(ctx, &adminv1.SetAccessModeRequest{
 		Mode: quoratev1.AccessMode_ACCESS_MODE_GUARDED, Reason: "quorate server dev --guarded",
 	})
 	if err != nil {

@@ -11,7 +11,10 @@ import (
 	"regexp"
 	"time"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
@@ -70,6 +73,14 @@ func (m bundleManifest) countMembers() int {
 	return count
 }
 
+func (b *bundle) putMessage(name string, m proto.Message) error {
+	text, err := protojson.MarshalOptions{Multiline: true}.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return b.putFile(name, text)
+}
+
 func (b *bundle) putFile(name string, content []byte) error {
 	header := &tar.Header{
 		Name: path.Join(bundleFolder, name), Mode: 0o600, Size: int64(len(content)),
@@ -87,7 +98,7 @@ func (b *bundle) putFile(name string, content []byte) error {
 // fileNames matches names that are accepted from servers; they cannot point outside the folder of the archive.
 var fileNames = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
 
-func (b *bundle) putMember(id string, answer *quoratev1.GetDiagnosticsResponse, failed error) error {
+func (b *bundle) putMember(id string, answer *adminv1.GetDiagnosticsResponse, failed error) error {
 	member := bundleMember{ID: id, Files: []bundleFile{}, Missing: []bundleMissing{}}
 	if failed != nil {
 		member.Missing = append(member.Missing, bundleMissing{wholeMember, cli.ErrorText(failed)})

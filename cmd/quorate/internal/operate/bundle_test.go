@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 )
 
 // TestABundleStaysInItsFolder: file names come from servers and must not escape the folder of the bundle.
@@ -15,7 +15,7 @@ func TestABundleStaysInItsFolder(t *testing.T) {
 	var file bytes.Buffer
 	b := newBundle(&file, "devel")
 	for _, id := range []string{"n1", "..", "a/b"} {
-		err := b.putMember(id, &quoratev1.GetDiagnosticsResponse{Member: id, Diagnostics: []*quoratev1.Diagnostic{
+		err := b.putMember(id, &adminv1.GetDiagnosticsResponse{Member: id, Diagnostics: []*adminv1.Diagnostic{
 			{Name: "ok.txt", Content: []byte("x")}, {Name: "../../evil", Content: []byte("x")}, {
 				Name:    ".rc",
 				Content: []byte("x"),

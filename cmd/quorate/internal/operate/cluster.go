@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
@@ -19,7 +19,7 @@ func newMemberListCmd(c *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "Show all nodes and their health",
-		Long: `Show all nodes as the leader sees them; it checks each of them every second.
+		Long: `Show all nodes as the leader sees them; it asks each of them now.
 
 SEAT is voter, non-voter (receives the log, has no vote yet), waiting (new, not yet added) or none (not a member,
 but with data: it was removed, or belongs to another cluster). HEALTHY shows whether the node could take part in
@@ -40,7 +40,7 @@ func showMembers(ctx context.Context, c *cli.Env) error {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
+	answer, err := quorate.Cluster.ListMembers(ctx, &adminv1.ListMembersRequest{})
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func showMembers(ctx context.Context, c *cli.Env) error {
 	return cmp.Or(err, cli.CheckLeader(answer.GetLeaderId()))
 }
 
-func healthRows(answer *quoratev1.ListMembersResponse) [][]string {
+func healthRows(answer *adminv1.ListMembersResponse) [][]string {
 	rows := [][]string{{
 		"MEMBER", "SEAT", "ROLE", "HEALTHY", "SINCE", "CONTACT", "BEHIND", "CLOCK", "HTTP", "RAFT", "VERSION",
 		"LEVEL", "PROBLEM",
@@ -76,7 +76,7 @@ func healthRows(answer *quoratev1.ListMembersResponse) [][]string {
 	return rows
 }
 
-func seatText(seat quoratev1.Seat) string {
+func seatText(seat adminv1.Seat) string {
 	return strings.ReplaceAll(enumText(seat.String(), "SEAT_"), "_", "-")
 }
 
@@ -94,7 +94,7 @@ func completeMembers(c *cli.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return c.CompleteNames(cmd, cobra.ShellCompDirectiveNoFileComp,
 			func(ctx context.Context, quorate *client.Client) ([]string, error) {
-				answer, err := quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
+				answer, err := quorate.Cluster.ListMembers(ctx, &adminv1.ListMembersRequest{})
 				var ids []string
 				for _, m := range answer.GetMembers() {
 					ids = append(ids, m.GetId())

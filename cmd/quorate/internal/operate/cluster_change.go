@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
@@ -69,13 +70,13 @@ If the servers have auto-join=false, --id adds a waiting node, and "quorate memb
 				return o.changeMember(cmd.Context(), id+" is a member without a vote", id+" is a member already",
 					func(ctx context.Context, quorate *client.Client) (memberChange, error) {
 						return quorate.Cluster.JoinMember(ctx,
-							&quoratev1.JoinMemberRequest{Whom: &quoratev1.JoinMemberRequest_Id{Id: id}})
+							&adminv1.JoinMemberRequest{Whom: &adminv1.JoinMemberRequest_Id{Id: id}})
 					})
 			}
 			return o.changeMember(cmd.Context(), "found a node at "+args[0], "the node at "+args[0]+" is known",
 				func(ctx context.Context, quorate *client.Client) (memberChange, error) {
-					address := &quoratev1.JoinMemberRequest_GossipAddress{GossipAddress: args[0]}
-					return quorate.Cluster.JoinMember(ctx, &quoratev1.JoinMemberRequest{Whom: address})
+					address := &adminv1.JoinMemberRequest_GossipAddress{GossipAddress: args[0]}
+					return quorate.Cluster.JoinMember(ctx, &adminv1.JoinMemberRequest{Whom: address})
 				})
 		},
 	}
@@ -134,12 +135,12 @@ func (o *memberOptions) setRole(ctx context.Context, id string) error {
 	case o.role == voterRole:
 		return o.changeMember(ctx, id+" is a voter", id+" is a voter already",
 			func(ctx context.Context, quorate *client.Client) (memberChange, error) {
-				return quorate.Cluster.PromoteMember(ctx, &quoratev1.PromoteMemberRequest{Id: id, Force: o.force})
+				return quorate.Cluster.PromoteMember(ctx, &adminv1.PromoteMemberRequest{Id: id, Force: o.force})
 			})
 	}
 	return o.changeMember(ctx, id+" is no longer a voter", id+" is not a voter",
 		func(ctx context.Context, quorate *client.Client) (memberChange, error) {
-			return quorate.Cluster.DemoteMember(ctx, &quoratev1.DemoteMemberRequest{Id: id, Force: o.force})
+			return quorate.Cluster.DemoteMember(ctx, &adminv1.DemoteMemberRequest{Id: id, Force: o.force})
 		})
 }
 
@@ -187,11 +188,11 @@ func (o *memberOptions) removeMember(ctx context.Context, id string) error {
 		return err
 	}
 	defer cancel()
-	before, err := quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
+	before, err := quorate.Cluster.ListMembers(ctx, &adminv1.ListMembersRequest{})
 	if err != nil {
 		return err
 	}
-	answer, err := quorate.Cluster.RemoveMember(ctx, &quoratev1.RemoveMemberRequest{Id: id, Force: o.force})
+	answer, err := quorate.Cluster.RemoveMember(ctx, &adminv1.RemoveMemberRequest{Id: id, Force: o.force})
 	if err != nil {
 		return err
 	}
@@ -210,10 +211,10 @@ func (o *memberOptions) removeMember(ctx context.Context, id string) error {
 }
 
 // isMember reports whether a node is in the list. The list is empty for a caller without the right to read it.
-func isMember(list *quoratev1.ListMembersResponse, id string) bool {
-	return slices.ContainsFunc(list.GetMembers(), func(m *quoratev1.MemberHealth) bool {
+func isMember(list *adminv1.ListMembersResponse, id string) bool {
+	return slices.ContainsFunc(list.GetMembers(), func(m *adminv1.Member) bool {
 		return m.GetId() == id &&
-			(m.GetSeat() == quoratev1.Seat_SEAT_VOTER || m.GetSeat() == quoratev1.Seat_SEAT_NON_VOTER)
+			(m.GetSeat() == adminv1.Seat_SEAT_VOTER || m.GetSeat() == adminv1.Seat_SEAT_NON_VOTER)
 	})
 }
 
@@ -226,7 +227,7 @@ func (o *memberOptions) removeSelf(ctx context.Context) error {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Cluster.GetStatus(asking, &quoratev1.GetStatusRequest{Local: true})
+	answer, err := quorate.Cluster.GetStatus(asking, &adminv1.GetStatusRequest{})
 	if err != nil {
 		return err
 	}
@@ -239,7 +240,7 @@ func transferLeader(ctx context.Context, c *cli.Env, id string) error {
 		return err
 	}
 	defer cancel()
-	answer, err := quorate.Cluster.TransferLeader(ctx, &quoratev1.TransferLeaderRequest{Id: id})
+	answer, err := quorate.Cluster.TransferLeader(ctx, &adminv1.TransferLeaderRequest{Id: id})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
@@ -61,10 +61,7 @@ func (o *waitOptions) runWait(ctx context.Context) error {
 	for {
 		answer, err := o.listMembers(ctx, quorate)
 		if err == nil {
-			if missing = o.unmetCondition(answer); missing == "" && o.healthy {
-				missing = o.unmetHealth(ctx, quorate)
-			}
-			if missing == "" {
+			if missing = o.unmetCondition(answer); missing == "" {
 				return o.Print(answer, func(p *cli.Page) error { return p.Table(healthRows(answer)) })
 			}
 		}
@@ -80,36 +77,18 @@ func (o *waitOptions) runWait(ctx context.Context) error {
 	}
 }
 
-// unmetHealth asks all members now, because the leader's view of their health is up to two seconds old: a member that
-// has died in that time is still healthy there. It describes the first member that is not; empty if all are.
-func (o *waitOptions) unmetHealth(ctx context.Context, quorate *client.Client) string {
-	status, err := quorate.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{})
-	if err != nil {
-		return cli.ErrorText(err)
-	}
-	for _, m := range status.GetMembers() {
-		switch {
-		case !m.GetReachable():
-			return m.GetId() + " does not answer"
-		case m.GetLastIndex() == 0:
-			return m.GetId() + " has no data"
-		}
-	}
-	return ""
-}
-
-func (o *waitOptions) listMembers(ctx context.Context, quorate *client.Client) (*quoratev1.ListMembersResponse, error) {
-	return quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
+func (o *waitOptions) listMembers(ctx context.Context, quorate *client.Client) (*adminv1.ListMembersResponse, error) {
+	return quorate.Cluster.ListMembers(ctx, &adminv1.ListMembersRequest{})
 }
 
 // unmetCondition describes the first condition that is not met; empty if all are.
-func (o *waitOptions) unmetCondition(answer *quoratev1.ListMembersResponse) string {
+func (o *waitOptions) unmetCondition(answer *adminv1.ListMembersResponse) string {
 	if answer.GetLeaderId() == "" {
 		return "the cluster has no leader"
 	}
 	members, voters := 0, int(answer.GetVoters())
 	for _, m := range answer.GetMembers() {
-		if m.GetSeat() != quoratev1.Seat_SEAT_VOTER && m.GetSeat() != quoratev1.Seat_SEAT_NON_VOTER {
+		if m.GetSeat() != adminv1.Seat_SEAT_VOTER && m.GetSeat() != adminv1.Seat_SEAT_NON_VOTER {
 			continue
 		}
 		members++

@@ -5,7 +5,7 @@ import "github.com/quorate/quorate/cmd/quorate/internal/cli"
 
 // AddCommands adds the commands for operating a cluster.
 func AddCommands(to *cli.Nouns) {
-	to.Add("cluster", newStatusCmd, newWaitCmd, newDumpCmd)
+	to.Add("cluster", newStatusCmd, newCheckCmd, newWaitCmd, newDumpCmd, newExportCmd)
 	addLocalCommands(to)
 	to.Add("member", newMemberListCmd, newMemberCreateCmd, newMemberSetCmd, newMemberDeleteCmd)
 	to.Add("level", newLevelRaiseCmd)

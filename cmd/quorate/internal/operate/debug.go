@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
@@ -80,20 +79,29 @@ func (o *debugOptions) runDebug(ctx context.Context, file string) (err error) {
 
 // collectBundle asks one server for the diagnostics of all members. It fails only if that server does not answer.
 func (o *debugOptions) collectBundle(ctx context.Context, quorate *client.Client, to *bundle) error {
-	status, err := quorate.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{Local: o.local})
-	if err != nil {
-		return err
-	}
-	text, err := protojson.MarshalOptions{Multiline: true}.Marshal(status)
+	status, err := quorate.Cluster.GetStatus(ctx, &adminv1.GetStatusRequest{})
 	if err != nil {
 		return err
 	}
 	to.manifest.AskedServer, to.manifest.Cluster = status.GetServedBy(), status.GetClusterName()
-	if err := to.putFile("status.json", text); err != nil {
+	if err := to.putMessage("status.json", status); err != nil {
 		return err
 	}
-	for _, m := range status.GetMembers() {
-		answer, failed := quorate.Debug.GetDiagnostics(ctx, &quoratev1.GetDiagnosticsRequest{Member: m.GetId()})
+	members := ownMember(status)
+	if !o.local {
+		list, err := quorate.Cluster.ListMembers(ctx, &adminv1.ListMembersRequest{})
+		switch {
+		case err != nil: // a node that serves nobody is the one to look into
+			o.Messagef("the other members are not known: %s", cli.ErrorText(err))
+		default:
+			members = list.GetMembers()
+			if err := to.putMessage("members.json", list); err != nil {
+				return err
+			}
+		}
+	}
+	for _, m := range members {
+		answer, failed := quorate.Debug.GetDiagnostics(ctx, &adminv1.GetDiagnosticsRequest{Member: m.GetId()})
 		if err := to.putMember(m.GetId(), answer, failed); err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
@@ -72,11 +72,11 @@ func (o *digestsOptions) runDigests(ctx context.Context) error {
 
 func (o *digestsOptions) fetchDigests(
 	ctx context.Context, quorate *client.Client,
-) (*quoratev1.GetDigestsResponse, error) {
+) (*adminv1.ListMembersResponse, error) {
 	if !o.now {
-		return quorate.Cluster.GetDigests(ctx, &quoratev1.GetDigestsRequest{})
+		return quorate.Cluster.ListMembers(ctx, &adminv1.ListMembersRequest{})
 	}
-	point, err := quorate.Cluster.Checkpoint(ctx, &quoratev1.CheckpointRequest{})
+	point, err := quorate.Cluster.Checkpoint(ctx, &adminv1.CheckpointRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -87,20 +87,16 @@ func (o *digestsOptions) fetchDigests(
 // returns the last answer.
 func (o *digestsOptions) awaitDigests(
 	ctx context.Context, quorate *client.Client, index uint64,
-) (*quoratev1.GetDigestsResponse, error) {
-	var last *quoratev1.GetDigestsResponse
+) (*adminv1.ListMembersResponse, error) {
+	var last *adminv1.ListMembersResponse
 	for {
-		list, err := quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
-		var answer *quoratev1.GetDigestsResponse
-		if err == nil {
-			answer, err = quorate.Cluster.GetDigests(ctx, &quoratev1.GetDigestsRequest{})
-		}
+		answer, err := quorate.Cluster.ListMembers(ctx, &adminv1.ListMembersRequest{})
 		switch {
 		case err != nil && last != nil:
 			return last, nil
 		case err != nil:
 			return nil, err
-		case allComputed(list.GetMembers(), answer.GetMembers(), index):
+		case allComputed(answer.GetMembers(), index):
 			return answer, nil
 		}
 		last = answer
@@ -113,31 +109,31 @@ func (o *digestsOptions) awaitDigests(
 	}
 }
 
-func allComputed(members []*quoratev1.MemberHealth, digests []*quoratev1.MemberDigest, index uint64) bool {
-	reached := map[string]bool{}
-	for _, d := range digests {
-		stopped := d.GetFinding() == quoratev1.Finding_FINDING_DIFFERS // it computes no more digests
-		reached[d.GetId()] = stopped || d.GetIndex() >= index && d.GetFinding() != quoratev1.Finding_FINDING_PENDING
-	}
+func allComputed(members []*adminv1.Member, index uint64) bool {
 	for _, m := range members {
-		if m.GetAlive() && inConfiguration(m) && !reached[m.GetId()] {
+		stopped := m.GetFinding() == adminv1.Finding_FINDING_DIFFERS // it computes no more digests
+		reached := stopped || m.GetCheckpointIndex() >= index && m.GetFinding() != adminv1.Finding_FINDING_PENDING
+		if m.GetAlive() && inConfiguration(m) && !reached {
 			return false
 		}
 	}
 	return true
 }
 
-func findingText(f quoratev1.Finding) string {
-	if f == quoratev1.Finding_FINDING_PENDING {
+func findingText(f adminv1.Finding) string {
+	if f == adminv1.Finding_FINDING_PENDING {
 		return "-"
 	}
 	return strings.ToLower(strings.TrimPrefix(f.String(), "FINDING_"))
 }
 
-func digestRows(members []*quoratev1.MemberDigest) [][]string {
+func digestRows(members []*adminv1.Member) [][]string {
 	rows := [][]string{{"MEMBER", "CHECKPOINT", "DIGEST", "FINDING"}}
 	for _, m := range members {
-		index, digest := strconv.FormatUint(m.GetIndex(), 10), m.GetDigest()
+		if !inConfiguration(m) {
+			continue
+		}
+		index, digest := strconv.FormatUint(m.GetCheckpointIndex(), 10), m.GetDigest()
 		if digest == "" {
 			index, digest = "-", "-"
 		}
@@ -147,10 +143,10 @@ func digestRows(members []*quoratev1.MemberDigest) [][]string {
 }
 
 // checkDigests names the members whose states are not that of a majority.
-func checkDigests(members []*quoratev1.MemberDigest) error {
+func checkDigests(members []*adminv1.Member) error {
 	var wrong []string
 	for _, m := range members {
-		if f := m.GetFinding(); f == quoratev1.Finding_FINDING_DIFFERS || f == quoratev1.Finding_FINDING_DISPUTED {
+		if f := m.GetFinding(); f == adminv1.Finding_FINDING_DIFFERS || f == adminv1.Finding_FINDING_DISPUTED {
 			wrong = append(wrong, m.GetId())
 		}
 	}

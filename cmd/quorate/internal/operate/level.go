@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
@@ -41,13 +41,13 @@ func (o *levelOptions) runLevel(ctx context.Context) error {
 	defer cancel()
 	var raised uint32
 	if !o.dryRun {
-		answer, err := quorate.Cluster.RaiseLevel(ctx, &quoratev1.RaiseLevelRequest{})
+		answer, err := quorate.Cluster.RaiseLevel(ctx, &adminv1.RaiseLevelRequest{})
 		if err != nil {
 			return err
 		}
 		raised = answer.GetLevel()
 	}
-	answer, err := quorate.Cluster.GetLevel(ctx, &quoratev1.GetLevelRequest{})
+	answer, err := quorate.Cluster.GetLevel(ctx, &adminv1.GetLevelRequest{})
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (o *levelOptions) runLevel(ctx context.Context) error {
 	if !o.IsTable() {
 		return o.Print(answer, nil)
 	}
-	list, err := quorate.Cluster.ListMembers(ctx, &quoratev1.ListMembersRequest{})
+	list, err := quorate.Cluster.ListMembers(ctx, &adminv1.ListMembersRequest{})
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (o *levelOptions) runLevel(ctx context.Context) error {
 	})
 }
 
-func levelRows(l *quoratev1.GetLevelResponse) [][]string {
+func levelRows(l *adminv1.GetLevelResponse) [][]string {
 	possible := "unknown"
 	if l.GetPossible() > 0 {
 		possible = strconv.FormatUint(uint64(l.GetPossible()), 10)
@@ -77,11 +77,11 @@ func levelRows(l *quoratev1.GetLevelResponse) [][]string {
 }
 
 // inConfiguration is false for a node that waits to be added, or that was removed.
-func inConfiguration(m *quoratev1.MemberHealth) bool {
-	return m.GetSeat() != quoratev1.Seat_SEAT_WAITING && m.GetSeat() != quoratev1.Seat_SEAT_NONE
+func inConfiguration(m *adminv1.Member) bool {
+	return m.GetSeat() != adminv1.Seat_SEAT_WAITING && m.GetSeat() != adminv1.Seat_SEAT_NONE
 }
 
-func memberLevelRows(members []*quoratev1.MemberHealth) [][]string {
+func memberLevelRows(members []*adminv1.Member) [][]string {
 	rows := [][]string{{"MEMBER", "VERSION", "LEVEL", "ALIVE"}}
 	for _, m := range members {
 		if !inConfiguration(m) {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cluster/atomicfile"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
@@ -48,7 +48,7 @@ func saveSnapshot(ctx context.Context, c *cli.Env, path string) error {
 	if path == "-" {
 		return saveToOutput(ctx, c, quorate)
 	}
-	var summary *quoratev1.SaveSummary
+	var summary *adminv1.SaveSummary
 	err = atomicfile.Write(path, func(file io.Writer) error {
 		var err error
 		summary, err = fetchBackup(ctx, c, quorate, file)
@@ -78,10 +78,10 @@ func saveToOutput(ctx context.Context, c *cli.Env, quorate *client.Client) error
 
 func fetchBackup(
 	ctx context.Context, c *cli.Env, quorate *client.Client, out io.Writer,
-) (*quoratev1.SaveSummary, error) {
+) (*adminv1.SaveSummary, error) {
 	progress := startProgress(c, "received", 0)
 	defer progress.clearLine()
-	return quorate.SaveBackup(ctx, &quoratev1.SaveRequest{Read: c.ReadOptions()}, io.MultiWriter(out, progress))
+	return quorate.SaveBackup(ctx, &adminv1.SaveRequest{Read: c.ReadOptions()}, io.MultiWriter(out, progress))
 }
 
 // progress shows the progress of a transfer on a terminal, and nothing elsewhere.

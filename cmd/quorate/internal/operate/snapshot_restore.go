@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/fsm/backup"
 )
@@ -55,7 +55,7 @@ func (o *restoreOptions) runRestore(ctx context.Context, path string) error {
 		return err
 	}
 	defer cancel()
-	status, err := quorate.Cluster.GetStatus(limited, &quoratev1.GetStatusRequest{Local: true})
+	status, err := quorate.Cluster.GetStatus(limited, &adminv1.GetStatusRequest{})
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (o *restoreOptions) checkConfirmation(name string, contents backup.Contents
 
 func (o *restoreOptions) sendBackup(
 	ctx context.Context, quorate *client.Client, path, name string,
-) (*quoratev1.RestoreResponse, error) {
+) (*adminv1.RestoreResponse, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (o *restoreOptions) sendBackup(
 	size := uint64(info.Size())
 	shown := startProgress(o.Env, "sent", size)
 	defer shown.clearLine()
-	confirmation := &quoratev1.RestoreConfirmation{ClusterName: name, Size: size, RaiseLevel: o.raiseLevel}
+	confirmation := &adminv1.RestoreConfirmation{ClusterName: name, Size: size, RaiseLevel: o.raiseLevel}
 	return quorate.RestoreBackup(ctx, confirmation, &shownReader{file, shown})
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/client"
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
@@ -52,7 +52,7 @@ func (o *webhookOptions) connected(ctx context.Context, fn func(context.Context,
 
 func (o *webhookOptions) list(ctx context.Context) error {
 	return o.connected(ctx, func(ctx context.Context, quorate *client.Client) error {
-		answer, err := quorate.Webhooks.ListWebhooks(ctx, &quoratev1.ListWebhooksRequest{Read: o.ReadOptions()})
+		answer, err := quorate.Webhooks.ListWebhooks(ctx, &quoratev1beta1.ListWebhooksRequest{Read: o.ReadOptions()})
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (o *webhookOptions) list(ctx context.Context) error {
 	})
 }
 
-func webhookRows(list []*quoratev1.Webhook) [][]string {
+func webhookRows(list []*quoratev1beta1.Webhook) [][]string {
 	rows := [][]string{{
 		"NAME", "URL", "OWNER", "STATE", "CURSOR", "BEHIND", "DELIVERED", "GAPS", "FAILING SINCE", "LAST ERROR",
 	}}
@@ -83,18 +83,18 @@ func webhookRows(list []*quoratev1.Webhook) [][]string {
 	return rows
 }
 
-func webhookState(w *quoratev1.Webhook) string {
+func webhookState(w *quoratev1beta1.Webhook) string {
 	return strings.ToLower(strings.TrimPrefix(w.GetState().String(), "WEBHOOK_STATE_"))
 }
 
-func formatPosition(p *quoratev1.EventPosition) string {
+func formatPosition(p *quoratev1beta1.EventPosition) string {
 	if p.GetNumber() == 0 {
 		return strconv.FormatUint(p.GetIndex(), 10)
 	}
 	return fmt.Sprintf("%d.%d", p.GetIndex(), p.GetNumber())
 }
 
-func parsePosition(text string) (*quoratev1.EventPosition, error) {
+func parsePosition(text string) (*quoratev1beta1.EventPosition, error) {
 	index, number, hasNumber := strings.Cut(text, ".")
 	i, err := strconv.ParseUint(index, 10, 64)
 	n := uint64(0)
@@ -105,13 +105,13 @@ func parsePosition(text string) (*quoratev1.EventPosition, error) {
 		return nil, cli.Usagef(
 			"--after: %q is not a position: write INDEX or INDEX.NUMBER, as quorate webhook list shows it", text)
 	}
-	return &quoratev1.EventPosition{Index: i, Number: uint32(n)}, nil
+	return &quoratev1beta1.EventPosition{Index: i, Number: uint32(n)}, nil
 }
 
 func newWebhookSetCmd(c *cli.Env) *cobra.Command {
-	o, spec := &webhookOptions{Env: c}, &quoratev1.WebhookSpec{}
+	o, spec := &webhookOptions{Env: c}, &quoratev1beta1.WebhookSpec{}
 	var at cli.Place
-	var retry string
+	var retry time.Duration
 	cmd := &cobra.Command{
 		Use:   "set NAME URL --secret SECRET",
 		Short: "Add a webhook, or replace the settings of one",
@@ -136,26 +136,24 @@ configuration.changed.`,
 	flags.StringSliceVar(&spec.Types, "event", nil,
 		"deliver only `EVENT`, such as allocation.revoked; may be repeated (default: all)")
 	cli.PlaceVar(flags, &at, "only allocations with a claim")
-	flags.StringVar(&retry, "retry-for", "24h", "how long the delivery of one event is tried, 1s to 7d")
+	cli.SpanVar(flags, &retry, "retry-for", 24*time.Hour, "how long the delivery of one event is tried, 1s to 7d")
 	cli.AddReasonFlag(flags, &o.reason)
 	return cmd
 }
 
-func (o *webhookOptions) set(ctx context.Context, spec *quoratev1.WebhookSpec, at cli.Place, retry string) error {
+func (o *webhookOptions) set(
+	ctx context.Context, spec *quoratev1beta1.WebhookSpec, at cli.Place, retry time.Duration,
+) error {
 	if spec.GetSecret() == "" {
 		return cli.Usagef("--secret is missing: name a file in the webhook-secrets-dir of the servers")
 	}
 	spec.Tree, spec.Node = at.Tree, at.Node
-	span, err := cli.ParseSpan("--retry-for", retry)
-	if err != nil {
-		return err
+	if retry < time.Second {
+		return cli.Usagef("--retry-for: %s is too short; a delivery is tried for 1s to 7d", cli.FormatSpan(retry))
 	}
-	if span < time.Second {
-		return cli.Usagef("--retry-for: %s is too short; a delivery is tried for 1s to 7d", retry)
-	}
-	spec.RetryForMs = span.Milliseconds()
+	spec.RetryForMs = retry.Milliseconds()
 	return o.connected(ctx, func(ctx context.Context, quorate *client.Client) error {
-		answer, err := quorate.Webhooks.SetWebhook(ctx, &quoratev1.SetWebhookRequest{Webhook: spec, Reason: o.reason})
+		answer, err := quorate.Webhooks.SetWebhook(ctx, &quoratev1beta1.SetWebhookRequest{Webhook: spec, Reason: o.reason})
 		if err != nil {
 			return err
 		}
@@ -177,7 +175,7 @@ func newWebhookDeleteCmd(c *cli.Env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.connected(cmd.Context(), func(ctx context.Context, quorate *client.Client) error {
 				answer, err := quorate.Webhooks.RemoveWebhook(ctx,
-					&quoratev1.RemoveWebhookRequest{Name: args[0], Reason: o.reason})
+					&quoratev1beta1.RemoveWebhookRequest{Name: args[0], Reason: o.reason})
 				if err != nil {
 					return err
 				}
@@ -194,7 +192,7 @@ func newWebhookDeleteCmd(c *cli.Env) *cobra.Command {
 
 func newWebhookResumeCmd(c *cli.Env) *cobra.Command {
 	o := &webhookOptions{Env: c}
-	request := &quoratev1.ResumeWebhookRequest{}
+	request := &quoratev1beta1.ResumeWebhookRequest{}
 	var after string
 	cmd := &cobra.Command{
 		Use:   "resume NAME",
@@ -225,7 +223,7 @@ everything up to now.`,
 	return cmd
 }
 
-func (o *webhookOptions) resume(ctx context.Context, request *quoratev1.ResumeWebhookRequest) error {
+func (o *webhookOptions) resume(ctx context.Context, request *quoratev1beta1.ResumeWebhookRequest) error {
 	return o.connected(ctx, func(ctx context.Context, quorate *client.Client) error {
 		answer, err := quorate.Webhooks.ResumeWebhook(ctx, request)
 		if err != nil {

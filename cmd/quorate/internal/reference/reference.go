@@ -39,6 +39,7 @@ func NewDocsCmd(c *cli.Env) *cobra.Command {
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // a line with the day of generation
+			cli.DescribeFlags(root)
 			return write(c, root, args[0])
 		},
 	}

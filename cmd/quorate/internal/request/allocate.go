@@ -32,7 +32,7 @@ type allocateOptions struct {
 func newAllocateCmd(c *cli.Env) *cobra.Command {
 	o := &allocateOptions{Env: c}
 	cmd := &cobra.Command{
-		Use: "create --at TREE:node/path {--amount RESOURCE=AMOUNT | --item RESOURCE}... | " +
+		Use: "create --at TREE[:node/path] {--amount RESOURCE=AMOUNT | --item RESOURCE}... | " +
 			"create --from quota-manager FILE",
 		Short: "Allocate amounts and items at nodes of one or more trees, all or nothing",
 		Long: `Allocate amounts and items at nodes of one or more trees until they are released, all or nothing. Each
@@ -215,6 +215,8 @@ func (o *allocateOptions) printGrant(answer *quoratev1.AllocateResponse) error {
 		id := cli.ShellWord(answer.GetAllocation().GetId())
 		o.Messagef("reserved for %v: quorate allocation confirm %s keeps it, quorate release --restore %s gives it up",
 			o.reserve, id, id)
+	case holdsNothing(answer.GetAllocation()):
+		o.Messagef("granted, and it holds nothing: all its amounts are 0")
 	default:
 		o.Messagef("granted")
 	}
@@ -225,6 +227,21 @@ func (o *allocateOptions) printGrant(answer *quoratev1.AllocateResponse) error {
 		}
 		return o.Units.DrawAllocation(p, answer.GetAllocation(), answer.GetWrite().GetLedgerTimeMs())
 	})
+}
+
+// holdsNothing reports whether all amounts are zero, as those of a shell variable may be.
+func holdsNothing(a *quoratev1.Allocation) bool {
+	for _, claim := range a.GetClaims() {
+		if len(claim.GetItems()) > 0 {
+			return false
+		}
+		for _, amount := range claim.GetAmounts() {
+			if amount != 0 {
+				return false
+			}
+		}
+	}
+	return len(a.GetClaims()) > 0
 }
 
 // printQueued prints the position of a request that stays in the queue, and what blocks it.

@@ -65,7 +65,7 @@ func (o *ListOptions) addFilters(flags *pflag.FlagSet) {
 	cli.NameVar(flags, &o.owner, "owner", "only those that this identity has made, such as ann")
 	cli.NameVar(flags, &o.prefix, "prefix", "only those whose ids begin so")
 	flags.StringArrayVar(&o.labels, "label", nil,
-		"only those with this label `name=value`; may be repeated, all must match")
+		"only those with this label `NAME=VALUE`; may be repeated, all must match")
 }
 
 func (o *ListOptions) isSet(flags *pflag.FlagSet) bool {
@@ -131,24 +131,8 @@ func (o *ListOptions) rows(all *quoratev1.ListAllocationsResponse) [][]string {
 func (o *ListOptions) fetchPages(
 	ctx context.Context, quorate *client.Client, request *quoratev1.ListAllocationsRequest,
 ) (*quoratev1.ListAllocationsResponse, error) {
-	all := &quoratev1.ListAllocationsResponse{}
-	for {
-		if o.limit > 0 {
-			request.PageSize = int32(min(o.limit-len(all.GetAllocations()), listPage))
-		}
-		page, err := quorate.Allocations.ListAllocations(ctx, request)
-		if err != nil {
-			return nil, err
-		}
-		all.Allocations = append(all.Allocations, page.GetAllocations()...)
-		all.Read = page.GetRead()
-		all.Filtered = page.GetFiltered()
-		all.NextPageToken = page.GetNextPageToken()
-		request.PageToken = page.GetNextPageToken()
-		if request.GetPageToken() == "" || len(all.GetAllocations()) == o.limit {
-			return all, nil
-		}
-	}
+	return cli.FirstPages(ctx, quorate.Allocations.ListAllocations, request, o.limit,
+		func(page *quoratev1.ListAllocationsResponse) int { return len(page.GetAllocations()) })
 }
 
 func newAllocationShowCmd(c *cli.Env) *cobra.Command {

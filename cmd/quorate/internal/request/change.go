@@ -72,7 +72,7 @@ func (o *changeOptions) onlyClaim(ctx context.Context, quorate *client.Client, i
 	}
 	claims := answer.GetAllocation().GetClaims()
 	if len(claims) != 1 {
-		return cli.Place{}, cli.Usagef("allocation %s has %d claims: say which one with %s TREE:node/path", id, len(claims),
+		return cli.Place{}, cli.Usagef("allocation %s has %d claims: say which one with %s TREE[:node/path]", id, len(claims),
 			flag)
 	}
 	return cli.PlaceOf(claims[0].GetTree(), claims[0].GetNode()), nil
@@ -89,7 +89,7 @@ type resizeOptions struct {
 func newResizeCmd(c *cli.Env) *cobra.Command {
 	o := &resizeOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
-		Use:   "resize ID [--at TREE:node/path] --amount RESOURCE=AMOUNT...",
+		Use:   "resize ID [--at TREE[:node/path]] --amount RESOURCE=AMOUNT...",
 		Short: "Change the amounts of an allocation",
 		Long: `Change amounts of a held allocation in one step, without releasing it: its fence and its lease stay. Resources
 that are not named keep their amounts. Lower amounts make room for higher ones, and only levels whose use rises are
@@ -117,7 +117,7 @@ later resize with --wait takes its place, and one to the present amounts withdra
 	cli.SpanVar(cmd.Flags(), &o.wait, "wait", 0, "wait in the queue for so long if it does not fit (default: do not wait)")
 	cmd.Flags().BoolVar(&o.async, "async", false, "with --wait: do not stay until it is done")
 	o.PlaceIsOptional, o.AmountsAreFixed = true, true
-	cmd.Flags().Var(atFlag{&o.Claims}, "at", "node of the claim, `TREE:node/path`; may be repeated")
+	cmd.Flags().Var(atFlag{&o.Claims}, "at", "node of the claim; may be repeated")
 	cmd.Flags().Var(amountFlag{&o.Claims}, "amount", "new amount at the node before it; may be repeated")
 	return cmd
 }
@@ -267,7 +267,7 @@ type splitOptions struct {
 func newSplitCmd(c *cli.Env) *cobra.Command {
 	o := &splitOptions{changeOptions: changeOptions{Env: c}}
 	cmd := &cobra.Command{
-		Use:   "split ID PART-ID --at TREE:node/path --amount RESOURCE=AMOUNT...",
+		Use:   "split ID PART-ID --at TREE[:node/path] --amount RESOURCE=AMOUNT...",
 		Short: "Move a part of what an allocation holds to a new one",
 		Long: `Take amounts from a held allocation and give them to a new one, at the same or at another node, in one step.
 Levels above both nodes see no change and are not checked. The new allocation has the labels, the principal, the owner
@@ -282,9 +282,9 @@ The amounts are taken from the only claim of the allocation; if it has several, 
 	}
 	o.addFlags(cmd)
 	o.AmountsAreFixed = true
-	cmd.Flags().Var(atFlag{&o.Claims}, "at", "node where the part claims the amounts after it, `TREE:node/path`")
+	cmd.Flags().Var(atFlag{&o.Claims}, "at", "node where the part claims the amounts after it")
 	cmd.Flags().Var(amountFlag{&o.Claims}, "amount", "amount of the part; may be repeated")
-	cmd.Flags().StringVar(&o.from, "source", "", "node of the claim that they are taken from, `TREE:node/path`")
+	cmd.Flags().StringVar(&o.from, "source", "", "node of the claim that they are taken from")
 	return cmd
 }
 

@@ -48,7 +48,7 @@ func (f atFlag) Set(text string) error {
 func (f atFlag) String() string { return "" }
 
 // Type is shown in help texts.
-func (f atFlag) Type() string { return "NODE" }
+func (f atFlag) Type() string { return cli.PlacePlaceholder }
 
 type amountFlag struct {
 	claims *Claims
@@ -67,7 +67,7 @@ func (f amountFlag) Set(text string) error {
 		f.claims.List = []TypedClaim{{amounts: map[string]string{}}}
 	}
 	if len(f.claims.List) == 0 {
-		return cli.Usagef("--amount %s has no node: put --at TREE:node/path before it", text)
+		return cli.Usagef("--amount %s has no node: put --at TREE[:node/path] before it", text)
 	}
 	last := f.claims.List[len(f.claims.List)-1]
 	if _, again := last.amounts[resource]; again {
@@ -92,7 +92,7 @@ type orFlag struct {
 func (f orFlag) Set(string) error {
 	n := len(f.claims.List)
 	if n == 0 || slices.Contains(f.claims.ors, n) {
-		return cli.Usagef("--or has no alternative before it: put --at TREE:node/path and its amounts there")
+		return cli.Usagef("--or has no alternative before it: put --at TREE[:node/path] and its amounts there")
 	}
 	f.claims.ors = append(f.claims.ors, n)
 	return nil
@@ -107,11 +107,11 @@ func (f orFlag) Type() string { return "bool" }
 // checkClaims finds missing parts before a server is called.
 func (c *Claims) checkClaims() error {
 	if len(c.List) == 0 {
-		return cli.Usagef("name what to allocate, and where: --at TREE:node/path --amount RESOURCE=AMOUNT, or --item " +
+		return cli.Usagef("name what to allocate, and where: --at TREE[:node/path] --amount RESOURCE=AMOUNT, or --item " +
 			"RESOURCE")
 	}
 	if n := len(c.ors); n > 0 && c.ors[n-1] == len(c.List) {
-		return cli.Usagef("the last --or has no alternative after it: put --at TREE:node/path there")
+		return cli.Usagef("the last --or has no alternative after it: put --at TREE[:node/path] there")
 	}
 	for _, claim := range c.List {
 		if len(claim.amounts)+len(claim.Picks) == 0 {

@@ -53,7 +53,7 @@ func newEventListCmd(c *cli.Env) *cobra.Command {
 		Long: `List recent events, oldest first: requests that were denied, or dropped from the queue because their
 time was over; allocations that were preempted; leases that were revoked; reservations and leases that expired,
 and allocations whose declared time (--for) was over;
-allocations that were restored because the reservation that had preempted them ended; thresholds of limits (warn-at in
+allocations that were restored because the reservation that had preempted them ended; thresholds of limits (those in
 a manifest) that were crossed, or cleared again; nodes that were drained; limits that were scheduled, have started, end
 soon or have ended; and webhooks that are dead. The cluster keeps the last 10,000 events. "quorate explain ID" shows
 more about one of a request or an allocation, and "quorate watch" what else happens.`,
@@ -67,7 +67,7 @@ more about one of a request or an allocation, and "quorate watch" what else happ
 	flags := cmd.Flags()
 	flags.StringVar(&o.kind, "kind", "", "only events of this kind: "+strings.Join(kinds, ", "))
 	flags.StringVar(&o.id, "id", "", "only those of this allocation, request or scheduled limit")
-	flags.Var(&o.at, "at", "only those at this `NODE` or below it: TREE or TREE:node/path")
+	flags.Var(&o.at, "at", "only those at this node or below it")
 	flags.Uint64Var(&o.after, "after-event", 0, "only those after this number")
 	flags.IntVar(&o.limit, "limit", 0, "show at most this many (default: all)")
 	cli.CompleteFlag(cmd, "kind", kinds...)
@@ -100,27 +100,12 @@ func (o *eventsOptions) runEvents(ctx context.Context) error {
 func (o *eventsOptions) fetchEvents(
 	ctx context.Context, quorate *client.Client, kind quoratev1.EventKind,
 ) (*quoratev1.ListEventsResponse, error) {
-	const pageSize = 1000
-	all := &quoratev1.ListEventsResponse{}
 	request := &quoratev1.ListEventsRequest{
-		After: o.after, Kind: kind, Id: o.id, Namespace: o.Namespace, PageSize: pageSize,
+		AfterEvent: o.after, Kind: kind, Id: o.id, Namespace: o.Namespace,
 		Read: o.ReadOptions(), Tree: o.at.Tree, Node: o.at.Node,
 	}
-	for {
-		if o.limit > 0 {
-			request.PageSize = int32(min(o.limit-len(all.GetEvents()), pageSize))
-		}
-		page, err := quorate.Allocations.ListEvents(ctx, request)
-		if err != nil {
-			return nil, err
-		}
-		all.Events = append(all.Events, page.GetEvents()...)
-		all.Read, all.Next, all.Filtered = page.GetRead(), page.GetNext(), page.GetFiltered()
-		request.After = page.GetNext()
-		if request.GetAfter() == 0 || len(all.GetEvents()) == o.limit {
-			return all, nil
-		}
-	}
+	return cli.FirstPages(ctx, quorate.Events.ListEvents, request, o.limit,
+		func(page *quoratev1.ListEventsResponse) int { return len(page.GetEvents()) })
 }
 
 func eventObject(e *quoratev1.Event) string {

@@ -27,7 +27,7 @@ type explainOptions struct {
 func newExplainCmd(c *cli.Env) *cobra.Command {
 	o := &explainOptions{Env: c}
 	cmd := &cobra.Command{
-		Use:   "explain ID | explain --at TREE:node/path --amount RESOURCE=AMOUNT...",
+		Use:   "explain ID | explain --at TREE[:node/path] --amount RESOURCE=AMOUNT...",
 		Short: "Explain a decision: what blocks a request, and what would help",
 		Long: `Explain what a request would lead to, without carrying it out; explain takes the flags of "quorate
 allocate". Or explain how a request was decided: an allocation that is held or has recently ended, or a denial that
@@ -75,7 +75,7 @@ func (o *explainOptions) runExplain(ctx context.Context) error {
 			"explain either the request %s, without flags that describe a request, or a new one with --at",
 			o.past)
 	case o.past == "" && len(o.Claims.List) == 0:
-		return cli.Usagef("name a request: its ID, or --at TREE:node/path --amount RESOURCE=AMOUNT")
+		return cli.Usagef("name a request: its ID, or --at TREE[:node/path] --amount RESOURCE=AMOUNT")
 	case o.past == "" && o.certainBy:
 		return cli.Usagef("--certain-by is for a request that waits; name its ID")
 	case o.past != "" && o.levels:
@@ -257,10 +257,10 @@ func raiseText(u cli.Units, r *quoratev1.Raise) string {
 		return comment + ", after the node is configured"
 	case change == "":
 		return comment
-	case r.GetGoverned() && len(r.GetSetters()) == 0:
-		return comment + ", which no actor may set: an admin of the tree can name admins above the node"
+	case r.GetNeedsReason():
+		change += " --reason='room for a denied request'"
 	}
-	return "quorate limit set " + at.String() + " " + change + permissionText(r)
+	return "quorate limit set " + at.String() + " " + change
 }
 
 // changedLimitText are the arguments of "quorate limit set" that set a limit; empty if it cannot set such a limit.
@@ -272,7 +272,7 @@ func changedLimitText(r *quoratev1.Raise, to string) string {
 	case quoratev1.ViolationKind_VIOLATION_KIND_APPLICATIONS:
 		text = "--applications=" + to
 	case quoratev1.ViolationKind_VIOLATION_KIND_BORROWING, quoratev1.ViolationKind_VIOLATION_KIND_ITEMS,
-		quoratev1.ViolationKind_VIOLATION_KIND_QUEUE, quoratev1.ViolationKind_VIOLATION_KIND_HOLD:
+		quoratev1.ViolationKind_VIOLATION_KIND_QUEUE, quoratev1.ViolationKind_VIOLATION_KIND_CORDON:
 		return ""
 	}
 	switch r.GetHolderKind() {
@@ -283,18 +283,6 @@ func changedLimitText(r *quoratev1.Raise, to string) string {
 	case quoratev1.HolderKind_HOLDER_KIND_UNSPECIFIED, quoratev1.HolderKind_HOLDER_KIND_NODE:
 	}
 	return text
-}
-
-// permissionText are the flags without which the tree refuses the change: an actor who may make it, and a reason.
-func permissionText(r *quoratev1.Raise) string {
-	flags := ""
-	if setters := r.GetSetters(); len(setters) > 0 {
-		flags += " --actor=" + cli.QuoteWord(setters[0])
-	}
-	if r.GetNeedsReason() {
-		flags += " --reason='room for a denied request'"
-	}
-	return flags
 }
 
 // namespaceFlag is what a command needs beside the id of an allocation that has not the usual namespace.

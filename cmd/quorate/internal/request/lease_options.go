@@ -38,7 +38,7 @@ func (o *LeaseOptions) AddFlags(cmd *cobra.Command, ttl time.Duration) {
 		"(default 2m)")
 	cli.SpanVar(flags, &o.For, "for", 0, "declare that it ends after this time at the latest, up to 366d; renewals do "+
 		"not extend it, and the queue can be predicted")
-	flags.StringArrayVar(&o.data, "data", nil, "`name=value` that the lease carries for its holder; may be repeated")
+	flags.StringArrayVar(&o.data, "data", nil, "`NAME=VALUE` that the lease carries for its holder; may be repeated")
 }
 
 // CheckSpans checks the flags before a server is asked.
@@ -68,7 +68,7 @@ func (o *LeaseOptions) ApplyTo(request *quoratev1.AllocateRequest) error {
 	}
 	request.TtlMs, request.UserData, request.ForMs = o.TTL.Milliseconds(), data, o.For.Milliseconds()
 	if o.Wait > 0 {
-		request.Mode, request.WaitMs, request.KeepMs = quoratev1.Mode_MODE_WAIT, o.Wait.Milliseconds(),
+		request.Mode, request.WaitMs, request.KeepMs = quoratev1.Mode_MODE_WAIT, new(o.Wait.Milliseconds()),
 			o.Keep.Milliseconds()
 	}
 	return nil

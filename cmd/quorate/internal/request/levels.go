@@ -45,7 +45,7 @@ func levelRow(u cli.Units, l *quoratev1.LevelCheck) []string {
 	}
 	limit, used, left := "unlimited", amount(l.GetUsed()), "-"
 	switch {
-	case l.GetSeen() != quoratev1.TenantsSee_TENANTS_SEE_UNSPECIFIED:
+	case l.Seen != nil:
 		limit, used = "hidden", "hidden"
 	case l.Limit != nil:
 		limit, left = amount(l.GetLimit()), amount(l.GetLeft())

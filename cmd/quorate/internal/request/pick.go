@@ -24,7 +24,7 @@ func (f itemFlag) Set(text string) error {
 		return err
 	}
 	if len(f.claims.List) == 0 {
-		return cli.Usagef("--item %s has no node: put --at TREE:node/path before it", text)
+		return cli.Usagef("--item %s has no node: put --at TREE[:node/path] before it", text)
 	}
 	last := &f.claims.List[len(f.claims.List)-1]
 	last.Picks = append(last.Picks, pick)

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/quantity"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	"github.com/quorate/quorate/internal/manifest"
 )
 
 const rangeMark = ".."
@@ -28,7 +28,7 @@ func cutRange(text string) (least, most, step string) {
 func parseAmounts(text string, unit quoratev1.Unit, factor *scale) (*quoratev1.AmountRange, error) {
 	switch {
 	case !isRange(text):
-		amount, err := manifest.ParseQuantity(text, unit)
+		amount, err := quantity.Parse(text, unit)
 		if err != nil || factor == nil || amount == 0 {
 			return &quoratev1.AmountRange{Least: amount}, err
 		}
@@ -39,7 +39,7 @@ func parseAmounts(text string, unit quoratev1.Unit, factor *scale) (*quoratev1.A
 	var numbers [3]int64
 	least, most, step := cutRange(text)
 	for i, part := range []string{least, most, step} {
-		n, err := manifest.ParseQuantity(part, unit)
+		n, err := quantity.Parse(part, unit)
 		if err != nil {
 			return nil, fmt.Errorf("%q is not a range such as 4..16/4: %w", text, err)
 		}
@@ -76,7 +76,7 @@ func (f scaleFlag) String() string { return "" }
 func (f scaleFlag) Type() string { return "LEAST..MOST[/STEP]" }
 
 func (s *scale) multiply(amount int64) (*quoratev1.AmountRange, error) {
-	if s.most > manifest.MaxAmount/amount || s.step > manifest.MaxAmount/amount || s.least > manifest.MaxAmount/amount {
+	if s.most > quantity.Max/amount || s.step > quantity.Max/amount || s.least > quantity.Max/amount {
 		return nil, fmt.Errorf("%d times that is more than any request may name", s.most)
 	}
 	return &quoratev1.AmountRange{Least: s.least * amount, Most: s.most * amount, Step: s.step * amount}, nil

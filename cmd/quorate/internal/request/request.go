@@ -41,9 +41,9 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 		"or account:a,b")
 	flags.Var(orFlag{&o.Claims}, "or", "allocate what follows if what is before it does not fit; may be repeated")
 	flags.Lookup("or").NoOptDefVal = "true"
-	flags.StringArrayVar(&o.labels, "label", nil, "label `name=value` to find the allocation by; may be repeated")
+	flags.StringArrayVar(&o.labels, "label", nil, "label `NAME=VALUE` to find the allocation by; may be repeated")
 	cli.NameVar(flags, &o.user, "user", "user that the allocation belongs to, for user limits")
-	flags.StringArrayVar(&o.groups, "group", nil, "`name` of a group of the user; may be repeated")
+	flags.StringArrayVar(&o.groups, "group", nil, "a `GROUP` of the user; may be repeated")
 	cli.NameVar(flags, &o.application, "application",
 		"application that the allocation belongs to, for application limits")
 	flags.Int64Var(&o.priority, "priority", 0,

@@ -64,7 +64,7 @@ func TestClip(t *testing.T) {
 func TestLasting(t *testing.T) {
 	for ms, want := range map[int64]string{
 		-5: "0s", 0: "0s", 1: "100ms", 950: "1s", 59_901: "1m", 60_000: "1m", 61_001: "1m2s", 3_599_001: "1h",
-		86_340_001: "24h", 5_400_000: "1h30m", 1 << 62: "2562047h47m",
+		86_340_001: "24h", 5_400_000: "1h30m", 172_800_000: "2d", 1 << 62: "106751d23h47m",
 	} {
 		if got := cli.RoundSpan(ms); got != want {
 			t.Errorf("lasting(%d) = %q, want %q", ms, got, want)

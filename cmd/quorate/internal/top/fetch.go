@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/quantity"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/internal/manifest"
 )
@@ -85,19 +87,13 @@ func (f *fetcher) clusterText(ctx context.Context) string {
 	if !f.now.GetLeaderKnown() {
 		return text + fmt.Sprintf("  NO LEADER for %s", cli.RoundSpan(f.now.GetAgeMs()))
 	}
-	status, err := f.client.Cluster.GetStatus(ctx, &quoratev1.GetStatusRequest{})
+	status, err := f.client.Cluster.GetStatus(ctx, &adminv1.GetStatusRequest{})
 	if err != nil {
 		return text
 	}
-	reachable := 0
-	for _, m := range status.GetMembers() {
-		if m.GetReachable() && m.GetProblem() == "" {
-			reachable++
-		}
-	}
 	text = fmt.Sprintf("%s  %s  leader %s", cmp.Or(status.GetClusterName(), "quorate"), text, status.GetLeaderId())
-	if n := len(status.GetMembers()); n > 0 {
-		text += fmt.Sprintf("  %d of %d members well", reachable, n)
+	if list, err := f.client.Cluster.ListMembers(ctx, &adminv1.ListMembersRequest{}); err == nil && list.GetVoters() > 0 {
+		text += fmt.Sprintf("  %d of %d voters healthy", list.GetHealthyVoters(), list.GetVoters())
 	}
 	return text
 }
@@ -133,7 +129,7 @@ func nodeRow(tree string, n *quoratev1.NodeUsage) row {
 			continue
 		}
 		full.percent = percent
-		full.cells = []string{place, r.GetResource(), manifest.RoundQuantity(r.GetSubtree(), r.GetUnit()) + " of " +
+		full.cells = []string{place, r.GetResource(), quantity.Round(r.GetSubtree(), r.GetUnit()) + " of " +
 			manifest.FormatLimit(cmp.Or(r.GetEffective(), r.GetLimit()), r.GetUnit())}
 	}
 	return full

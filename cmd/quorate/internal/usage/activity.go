@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 )
 
@@ -116,8 +116,8 @@ func (o *activityOptions) parse(args []string) error {
 	return nil
 }
 
-func (o *activityOptions) request() *quoratev1.GetActivityRequest {
-	request := &quoratev1.GetActivityRequest{
+func (o *activityOptions) request() *quoratev1beta1.GetActivityRequest {
+	request := &quoratev1beta1.GetActivityRequest{
 		Tree: o.at[0].Tree, Node: o.at[0].Node, Resource: o.resource, Read: o.ReadOptions(),
 		LastSteps: int32((o.last + stepLength - 1) / stepLength),
 	}
@@ -133,10 +133,10 @@ func (o *activityOptions) request() *quoratev1.GetActivityRequest {
 // stepLength is that of the steps of an activity.
 const stepLength = 5 * time.Minute
 
-func (o *activityOptions) printActivity(p *cli.Page, answer *quoratev1.GetActivityResponse) error {
+func (o *activityOptions) printActivity(p *cli.Page, answer *quoratev1beta1.GetActivityResponse) error {
 	series := answer.GetSeries()
 	if len(series) == 0 {
-		series = []*quoratev1.ActivitySeries{{Steps: answer.GetSteps()}}
+		series = []*quoratev1beta1.ActivitySeries{{Steps: answer.GetSteps()}}
 	}
 	rows := [][]string{amountsHeading}
 	for i, one := range series {
@@ -158,7 +158,7 @@ func (o *activityOptions) printActivity(p *cli.Page, answer *quoratev1.GetActivi
 	return p.Table(activityRows(answer.GetSteps(), o.resource != ""))
 }
 
-func lastSteps(steps []*quoratev1.ActivityStep, span time.Duration) []*quoratev1.ActivityStep {
+func lastSteps(steps []*quoratev1beta1.ActivityStep, span time.Duration) []*quoratev1beta1.ActivityStep {
 	for i, step := range steps {
 		if steps[len(steps)-1].GetBeginsAt().AsTime().Sub(step.GetBeginsAt().AsTime()) < span {
 			return steps[i:]
@@ -167,7 +167,7 @@ func lastSteps(steps []*quoratev1.ActivityStep, span time.Duration) []*quoratev1
 	return steps
 }
 
-func activityRows(steps []*quoratev1.ActivityStep, items bool) [][]string {
+func activityRows(steps []*quoratev1beta1.ActivityStep, items bool) [][]string {
 	rows := [][]string{{"FROM", "HELD", "WAITING", "GRANTED", "RELEASED", "LOST", "LONGEST WAIT"}}
 	if items {
 		rows[0] = append(rows[0], "ITEMS")

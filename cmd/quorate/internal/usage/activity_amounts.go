@@ -4,7 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	quoratev1beta1 "github.com/quorate/quorate/client/gen/quorate/v1beta1"
+	"github.com/quorate/quorate/client/quantity"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/internal/manifest"
 )
@@ -14,7 +15,7 @@ var amountsHeading = []string{"AT", "RESOURCE", "USED", "LIMIT", "HIGHEST", "WAI
 
 // amountRows has a row for each resource of a node: the amounts of the last step, the highest use, and the use over all
 // steps as a curve.
-func amountRows(at cli.Place, steps []*quoratev1.ActivityStep) [][]string {
+func amountRows(at cli.Place, steps []*quoratev1beta1.ActivityStep) [][]string {
 	var rows [][]string
 	for _, resource := range slices.Sorted(maps.Keys(steps[len(steps)-1].GetAmounts())) {
 		last := steps[len(steps)-1].GetAmounts()[resource]
@@ -23,7 +24,7 @@ func amountRows(at cli.Place, steps []*quoratev1.ActivityStep) [][]string {
 			used[i] = step.GetAmounts()[resource].GetUsed()
 		}
 		highest := slices.Max(used)
-		write := func(amount int64) string { return manifest.FormatQuantity(amount, last.GetUnit()) }
+		write := func(amount int64) string { return quantity.Format(amount, last.GetUnit()) }
 		rows = append(rows, []string{
 			at.String(), resource, write(last.GetUsed()), manifest.FormatLimit(last.GetLimit(), last.GetUnit()),
 			write(highest), write(last.GetWaiting()),

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
+	"github.com/quorate/quorate/internal/manifest"
 )
 
 type principalsOptions struct {
@@ -79,24 +80,13 @@ func (o *principalsOptions) runPrincipals(ctx context.Context) error {
 func (o *principalsOptions) fetchPrincipals(
 	ctx context.Context, quorate *client.Client,
 ) (*quoratev1.ListPrincipalsResponse, error) {
-	all := &quoratev1.ListPrincipalsResponse{}
 	request := &quoratev1.ListPrincipalsRequest{
 		Tree: o.tree, Kind: quoratev1.HolderKind_HOLDER_KIND_USER, Name: o.name, Read: o.ReadOptions(),
 	}
 	if o.groups {
 		request.Kind = quoratev1.HolderKind_HOLDER_KIND_GROUP
 	}
-	for {
-		page, err := quorate.Trees.ListPrincipals(ctx, request)
-		if err != nil {
-			return nil, err
-		}
-		all.Principals = append(all.Principals, page.GetPrincipals()...)
-		all.Read = page.GetRead()
-		if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
-			return all, nil
-		}
-	}
+	return cli.AllPages(ctx, quorate.Trees.ListPrincipals, request)
 }
 
 // principalRows has a row for each resource that is used or limited. Only the first row of a name and of a node shows
@@ -141,21 +131,20 @@ func principalNodeRows(u cli.Units, tree string, node *quoratev1.PrincipalNode) 
 	if node.GetWildcard() {
 		mark = " (*)"
 	}
-	resources := maps.Clone(node.GetLimits())
-	if resources == nil {
-		resources = map[string]int64{}
-	}
+	limits := manifest.Bounds(node.GetLimits())
+	resources := maps.Clone(limits)
 	maps.Copy(resources, node.GetUsed())
 	for _, resource := range slices.Sorted(maps.Keys(resources)) {
 		limit := ""
-		if most, limited := node.GetLimits()[resource]; limited {
+		if most, limited := limits[resource]; limited {
 			limit = u.FormatAmount(tree, resource, most) + mark
 		}
 		rows = append(rows, []string{resource, u.FormatAmount(tree, resource, node.GetUsed()[resource]), limit, ""})
 	}
-	if running := node.GetApplications(); len(running) > 0 || node.GetMaxApplications() > 0 {
+	most, isLimited := manifest.Bound(node.GetMaxApplications())
+	if running := node.GetApplications(); len(running) > 0 || isLimited {
 		limit := ""
-		if most := node.GetMaxApplications(); most > 0 {
+		if isLimited {
 			limit = strconv.FormatInt(most, 10) + mark
 		}
 		rows = append(rows, []string{"applications", strconv.Itoa(len(running)), limit, strings.Join(running, " ")})

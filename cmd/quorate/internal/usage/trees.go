@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/quantity"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	"github.com/quorate/quorate/internal/manifest"
 )
 
 func newTreeListCmd(c *cli.Env) *cobra.Command {
@@ -49,7 +49,7 @@ func listTrees(ctx context.Context, c *cli.Env) error {
 func resourcesText(registered []*quoratev1.Resource) string {
 	var parts []string
 	for _, r := range registered {
-		parts = append(parts, r.GetName()+" ("+manifest.UnitName(r.GetUnit())+")")
+		parts = append(parts, r.GetName()+" ("+quantity.UnitName(r.GetUnit())+")")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/client/quantity"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
 	"github.com/quorate/quorate/cmd/quorate/internal/config"
 	"github.com/quorate/quorate/internal/manifest"
@@ -155,7 +156,7 @@ func (o *usageOptions) showUsage(ctx context.Context, quorate *client.Client, at
 // tells it.
 func (o *usageOptions) reportHolds(at cli.Place, nodes []*quoratev1.NodeUsage) {
 	for i, n := range nodes {
-		hold := n.GetHold()
+		hold := n.GetCordon()
 		if hold == nil || !o.IsTable() || i > 0 && hold.GetNode() != n.GetNode() {
 			continue
 		}
@@ -170,23 +171,12 @@ func (o *usageOptions) reportHolds(at cli.Place, nodes []*quoratev1.NodeUsage) {
 func (o *usageOptions) fetchUsage(
 	ctx context.Context, quorate *client.Client, at cli.Place,
 ) (*quoratev1.GetUsageResponse, error) {
-	all := &quoratev1.GetUsageResponse{}
 	request := &quoratev1.GetUsageRequest{
 		Tree: at.Tree, Node: at.Node, Subtree: o.subtree, Read: o.ReadOptions(),
 		MaxDepth: o.depth, AtLeastPercent: int32(o.minShare), FullestFirst: o.fullest,
 		NameContains: o.contains,
 	}
-	for {
-		page, err := quorate.Trees.GetUsage(ctx, request)
-		if err != nil {
-			return nil, err
-		}
-		all.Nodes = append(all.Nodes, page.GetNodes()...)
-		all.Read, all.Filtered = page.GetRead(), page.GetFiltered()
-		if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
-			return all, nil
-		}
-	}
+	return cli.AllPages(ctx, quorate.Trees.GetUsage, request)
 }
 
 func (o *usageOptions) usageRows(at cli.Place, nodes []*quoratev1.NodeUsage) [][]string {
@@ -209,7 +199,8 @@ func (o *usageOptions) usageRows(at cli.Place, nodes []*quoratev1.NodeUsage) [][
 		if len(node.GetResources()) == 0 { // the tree shows only names
 			rows = append(rows, []string{name})
 		}
-		if running, most := node.GetRunningApplications(), node.GetMaxApplications(); running > 0 || most > 0 {
+		running, most := node.GetRunningApplications(), node.GetMaxApplications()
+		if _, isLimited := manifest.Bound(most); running > 0 || isLimited {
 			rows = append(rows, append([]string{name}, applicationColumns(running, most)...))
 		}
 	}
@@ -228,7 +219,7 @@ func (o *usageOptions) usageColumns(r *quoratev1.ResourceUsage) []string {
 	if o.Output != cli.OutputWide {
 		return columns
 	}
-	amount := func(n int64) string { return manifest.RoundQuantity(n, r.GetUnit()) }
+	amount := func(n int64) string { return quantity.Round(n, r.GetUnit()) }
 	return append(columns, usedShare(r), amount(r.GetBorrowed()), amount(r.GetLends()))
 }
 
@@ -246,11 +237,8 @@ func usedShare(r *quoratev1.ResourceUsage) string {
 }
 
 func usageColumns(r *quoratev1.ResourceUsage) []string {
-	amount := func(n int64) string { return manifest.RoundQuantity(n, r.GetUnit()) }
-	limit := manifest.FormatLimit(r.GetLimit(), r.GetUnit())
-	if r.GetLimit() == nil && r.GetEffective() != nil {
-		limit += " (" + manifest.FormatLimit(r.GetEffective(), r.GetUnit()) + ")"
-	}
+	amount := func(n int64) string { return quantity.Round(n, r.GetUnit()) }
+	limit := limitText(r)
 	headroom, over := "unlimited", ""
 	if r.Headroom != nil {
 		headroom = amount(r.GetHeadroom())
@@ -261,14 +249,28 @@ func usageColumns(r *quoratev1.ResourceUsage) []string {
 	return []string{r.GetResource(), limit, amount(r.GetOwn()), amount(r.GetSubtree()), headroom, over}
 }
 
+// limitText says what stands for an unset limit, and why: the default of a node above, or the policy. A scheduled limit
+// may be in force instead.
+func limitText(r *quoratev1.ResourceUsage) string {
+	if r.GetLimit() != nil || r.GetEffective() == nil {
+		return manifest.FormatLimit(r.GetLimit(), r.GetUnit())
+	}
+	inForce := manifest.FormatLimit(r.GetEffective(), r.GetUnit())
+	if r.GetLimitChangesAt() != nil {
+		return "unset (" + inForce + ")"
+	}
+	return inForce + " by " + cli.GiverOf(r)
+}
+
 // applicationColumns counts the applications that run at a node and below it. It leaves the headroom empty, because
 // that depends on other nodes as well.
-func applicationColumns(running, most int64) []string {
+func applicationColumns(running int64, limited *quoratev1.Limit) []string {
 	limit, over := "unlimited", ""
-	if most > 0 {
+	most, isLimited := manifest.Bound(limited)
+	if isLimited {
 		limit = strconv.FormatInt(most, 10)
 	}
-	if most > 0 && running > most {
+	if isLimited && running > most {
 		over = strconv.FormatInt(running-most, 10) + " over"
 	}
 	return []string{"applications", limit, "", strconv.FormatInt(running, 10), "", over}

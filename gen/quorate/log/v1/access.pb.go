@@ -248,7 +248,7 @@ func (x *ChangeAccess) GetCreateAccount() *Account {
 	return nil
 }
 
-func (x *ChangeAccess) GetUpdateAccount() *Account {
+func (x *ChangeAccess) GetUpdateAccount() *UpdateAccount {
 	if x != nil {
 		if x, ok := x.Change.(*ChangeAccess_UpdateAccount); ok {
 			return x.UpdateAccount
@@ -347,7 +347,7 @@ type ChangeAccess_CreateAccount struct {
 }
 
 type ChangeAccess_UpdateAccount struct {
-	UpdateAccount *Account `protobuf:"bytes,3,opt,name=update_account,json=updateAccount,proto3,oneof"`
+	UpdateAccount *UpdateAccount `protobuf:"bytes,3,opt,name=update_account,json=updateAccount,proto3,oneof"`
 }
 
 type ChangeAccess_DeleteAccount struct {
@@ -478,6 +478,100 @@ func (x *Account) GetDisabled() bool {
 	return false
 }
 
+// UpdateAccount changes an account. What is kept is empty.
+type UpdateAccount struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Name        string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Description string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// Sorted.
+	Groups          []string `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
+	Disabled        bool     `protobuf:"varint,4,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	KeepDescription bool     `protobuf:"varint,5,opt,name=keep_description,json=keepDescription,proto3" json:"keep_description,omitempty"`
+	KeepGroups      bool     `protobuf:"varint,6,opt,name=keep_groups,json=keepGroups,proto3" json:"keep_groups,omitempty"`
+	KeepDisabled    bool     `protobuf:"varint,7,opt,name=keep_disabled,json=keepDisabled,proto3" json:"keep_disabled,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *UpdateAccount) Reset() {
+	*x = UpdateAccount{}
+	mi := &file_quorate_log_v1_access_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateAccount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateAccount) ProtoMessage() {}
+
+func (x *UpdateAccount) ProtoReflect() protoreflect.Message {
+	mi := &file_quorate_log_v1_access_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateAccount.ProtoReflect.Descriptor instead.
+func (*UpdateAccount) Descriptor() ([]byte, []int) {
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *UpdateAccount) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *UpdateAccount) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *UpdateAccount) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *UpdateAccount) GetDisabled() bool {
+	if x != nil {
+		return x.Disabled
+	}
+	return false
+}
+
+func (x *UpdateAccount) GetKeepDescription() bool {
+	if x != nil {
+		return x.KeepDescription
+	}
+	return false
+}
+
+func (x *UpdateAccount) GetKeepGroups() bool {
+	if x != nil {
+		return x.KeepGroups
+	}
+	return false
+}
+
+func (x *UpdateAccount) GetKeepDisabled() bool {
+	if x != nil {
+		return x.KeepDisabled
+	}
+	return false
+}
+
 // DeleteAccount removes an account and its tokens.
 type DeleteAccount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -488,7 +582,7 @@ type DeleteAccount struct {
 
 func (x *DeleteAccount) Reset() {
 	*x = DeleteAccount{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -500,7 +594,7 @@ func (x *DeleteAccount) String() string {
 func (*DeleteAccount) ProtoMessage() {}
 
 func (x *DeleteAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[4]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -513,7 +607,7 @@ func (x *DeleteAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAccount.ProtoReflect.Descriptor instead.
 func (*DeleteAccount) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{4}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DeleteAccount) GetName() string {
@@ -537,7 +631,7 @@ type NewToken struct {
 
 func (x *NewToken) Reset() {
 	*x = NewToken{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -549,7 +643,7 @@ func (x *NewToken) String() string {
 func (*NewToken) ProtoMessage() {}
 
 func (x *NewToken) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[5]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -562,7 +656,7 @@ func (x *NewToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewToken.ProtoReflect.Descriptor instead.
 func (*NewToken) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{5}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NewToken) GetId() []byte {
@@ -600,7 +694,7 @@ type CreateToken struct {
 
 func (x *CreateToken) Reset() {
 	*x = CreateToken{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -612,7 +706,7 @@ func (x *CreateToken) String() string {
 func (*CreateToken) ProtoMessage() {}
 
 func (x *CreateToken) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[6]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -625,7 +719,7 @@ func (x *CreateToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateToken.ProtoReflect.Descriptor instead.
 func (*CreateToken) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{6}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CreateToken) GetAccount() string {
@@ -669,7 +763,7 @@ type RotateToken struct {
 
 func (x *RotateToken) Reset() {
 	*x = RotateToken{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -681,7 +775,7 @@ func (x *RotateToken) String() string {
 func (*RotateToken) ProtoMessage() {}
 
 func (x *RotateToken) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[7]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -694,7 +788,7 @@ func (x *RotateToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateToken.ProtoReflect.Descriptor instead.
 func (*RotateToken) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{7}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RotateToken) GetOld() []byte {
@@ -729,7 +823,7 @@ type RevokeToken struct {
 
 func (x *RevokeToken) Reset() {
 	*x = RevokeToken{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +835,7 @@ func (x *RevokeToken) String() string {
 func (*RevokeToken) ProtoMessage() {}
 
 func (x *RevokeToken) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[8]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +848,7 @@ func (x *RevokeToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeToken.ProtoReflect.Descriptor instead.
 func (*RevokeToken) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{8}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RevokeToken) GetId() []byte {
@@ -777,7 +871,7 @@ type RefusedKey struct {
 
 func (x *RefusedKey) Reset() {
 	*x = RefusedKey{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -789,7 +883,7 @@ func (x *RefusedKey) String() string {
 func (*RefusedKey) ProtoMessage() {}
 
 func (x *RefusedKey) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[9]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -802,7 +896,7 @@ func (x *RefusedKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefusedKey.ProtoReflect.Descriptor instead.
 func (*RefusedKey) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{9}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RefusedKey) GetKind() uint32 {
@@ -839,7 +933,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -851,7 +945,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[10]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -864,7 +958,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{10}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Refused) GetKey() *RefusedKey {
@@ -906,7 +1000,7 @@ type SetMode struct {
 
 func (x *SetMode) Reset() {
 	*x = SetMode{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -918,7 +1012,7 @@ func (x *SetMode) String() string {
 func (*SetMode) ProtoMessage() {}
 
 func (x *SetMode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[11]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -931,7 +1025,7 @@ func (x *SetMode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetMode.ProtoReflect.Descriptor instead.
 func (*SetMode) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{11}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SetMode) GetMode() uint32 {
@@ -957,7 +1051,7 @@ type AccessSection struct {
 
 func (x *AccessSection) Reset() {
 	*x = AccessSection{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -969,7 +1063,7 @@ func (x *AccessSection) String() string {
 func (*AccessSection) ProtoMessage() {}
 
 func (x *AccessSection) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[12]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -982,7 +1076,7 @@ func (x *AccessSection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessSection.ProtoReflect.Descriptor instead.
 func (*AccessSection) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{12}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AccessSection) GetRoles() []*Role {
@@ -1032,7 +1126,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1044,7 +1138,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[13]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1057,7 +1151,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{13}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Role) GetName() string {
@@ -1101,7 +1195,7 @@ type Issuer struct {
 
 func (x *Issuer) Reset() {
 	*x = Issuer{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1113,7 +1207,7 @@ func (x *Issuer) String() string {
 func (*Issuer) ProtoMessage() {}
 
 func (x *Issuer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[14]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1126,7 +1220,7 @@ func (x *Issuer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Issuer.ProtoReflect.Descriptor instead.
 func (*Issuer) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{14}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Issuer) GetName() string {
@@ -1210,7 +1304,7 @@ type ClaimRule struct {
 
 func (x *ClaimRule) Reset() {
 	*x = ClaimRule{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1316,7 @@ func (x *ClaimRule) String() string {
 func (*ClaimRule) ProtoMessage() {}
 
 func (x *ClaimRule) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[15]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1329,7 @@ func (x *ClaimRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRule.ProtoReflect.Descriptor instead.
 func (*ClaimRule) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{15}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ClaimRule) GetClaim() string {
@@ -1263,7 +1357,7 @@ type GroupRule struct {
 
 func (x *GroupRule) Reset() {
 	*x = GroupRule{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1369,7 @@ func (x *GroupRule) String() string {
 func (*GroupRule) ProtoMessage() {}
 
 func (x *GroupRule) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[16]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1382,7 @@ func (x *GroupRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupRule.ProtoReflect.Descriptor instead.
 func (*GroupRule) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{16}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GroupRule) GetGroup() string {
@@ -1317,7 +1411,7 @@ type CertificateRule struct {
 
 func (x *CertificateRule) Reset() {
 	*x = CertificateRule{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1423,7 @@ func (x *CertificateRule) String() string {
 func (*CertificateRule) ProtoMessage() {}
 
 func (x *CertificateRule) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[17]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1436,7 @@ func (x *CertificateRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CertificateRule.ProtoReflect.Descriptor instead.
 func (*CertificateRule) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{17}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CertificateRule) GetName() string {
@@ -1385,7 +1479,7 @@ type Bootstrap struct {
 
 func (x *Bootstrap) Reset() {
 	*x = Bootstrap{}
-	mi := &file_quorate_log_v1_access_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1397,7 +1491,7 @@ func (x *Bootstrap) String() string {
 func (*Bootstrap) ProtoMessage() {}
 
 func (x *Bootstrap) ProtoReflect() protoreflect.Message {
-	mi := &file_quorate_log_v1_access_proto_msgTypes[18]
+	mi := &file_quorate_log_v1_access_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1410,7 +1504,7 @@ func (x *Bootstrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bootstrap.ProtoReflect.Descriptor instead.
 func (*Bootstrap) Descriptor() ([]byte, []int) {
-	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{18}
+	return file_quorate_log_v1_access_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Bootstrap) GetSecret() []byte {
@@ -1477,11 +1571,11 @@ const file_quorate_log_v1_access_proto_rawDesc = "" +
 	"\buntil_ms\x18\a \x01(\x03R\auntilMs\"1\n" +
 	"\aSubject\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xea\x05\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xf0\x05\n" +
 	"\fChangeAccess\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12@\n" +
-	"\x0ecreate_account\x18\x02 \x01(\v2\x17.quorate.log.v1.AccountH\x00R\rcreateAccount\x12@\n" +
-	"\x0eupdate_account\x18\x03 \x01(\v2\x17.quorate.log.v1.AccountH\x00R\rupdateAccount\x12F\n" +
+	"\x0ecreate_account\x18\x02 \x01(\v2\x17.quorate.log.v1.AccountH\x00R\rcreateAccount\x12F\n" +
+	"\x0eupdate_account\x18\x03 \x01(\v2\x1d.quorate.log.v1.UpdateAccountH\x00R\rupdateAccount\x12F\n" +
 	"\x0edelete_account\x18\x04 \x01(\v2\x1d.quorate.log.v1.DeleteAccountH\x00R\rdeleteAccount\x12@\n" +
 	"\fcreate_token\x18\x05 \x01(\v2\x1b.quorate.log.v1.CreateTokenH\x00R\vcreateToken\x12@\n" +
 	"\frotate_token\x18\x06 \x01(\v2\x1b.quorate.log.v1.RotateTokenH\x00R\vrotateToken\x12@\n" +
@@ -1497,7 +1591,16 @@ const file_quorate_log_v1_access_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x16\n" +
 	"\x06groups\x18\x03 \x03(\tR\x06groups\x12\x1a\n" +
-	"\bdisabled\x18\x04 \x01(\bR\bdisabled\"#\n" +
+	"\bdisabled\x18\x04 \x01(\bR\bdisabled\"\xea\x01\n" +
+	"\rUpdateAccount\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x16\n" +
+	"\x06groups\x18\x03 \x03(\tR\x06groups\x12\x1a\n" +
+	"\bdisabled\x18\x04 \x01(\bR\bdisabled\x12)\n" +
+	"\x10keep_description\x18\x05 \x01(\bR\x0fkeepDescription\x12\x1f\n" +
+	"\vkeep_groups\x18\x06 \x01(\bR\n" +
+	"keepGroups\x12#\n" +
+	"\rkeep_disabled\x18\a \x01(\bR\fkeepDisabled\"#\n" +
 	"\rDeleteAccount\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"G\n" +
 	"\bNewToken\x12\x0e\n" +
@@ -1588,52 +1691,53 @@ func file_quorate_log_v1_access_proto_rawDescGZIP() []byte {
 	return file_quorate_log_v1_access_proto_rawDescData
 }
 
-var file_quorate_log_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_quorate_log_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_quorate_log_v1_access_proto_goTypes = []any{
 	(*Binding)(nil),         // 0: quorate.log.v1.Binding
 	(*Subject)(nil),         // 1: quorate.log.v1.Subject
 	(*ChangeAccess)(nil),    // 2: quorate.log.v1.ChangeAccess
 	(*Account)(nil),         // 3: quorate.log.v1.Account
-	(*DeleteAccount)(nil),   // 4: quorate.log.v1.DeleteAccount
-	(*NewToken)(nil),        // 5: quorate.log.v1.NewToken
-	(*CreateToken)(nil),     // 6: quorate.log.v1.CreateToken
-	(*RotateToken)(nil),     // 7: quorate.log.v1.RotateToken
-	(*RevokeToken)(nil),     // 8: quorate.log.v1.RevokeToken
-	(*RefusedKey)(nil),      // 9: quorate.log.v1.RefusedKey
-	(*Refused)(nil),         // 10: quorate.log.v1.Refused
-	(*SetMode)(nil),         // 11: quorate.log.v1.SetMode
-	(*AccessSection)(nil),   // 12: quorate.log.v1.AccessSection
-	(*Role)(nil),            // 13: quorate.log.v1.Role
-	(*Issuer)(nil),          // 14: quorate.log.v1.Issuer
-	(*ClaimRule)(nil),       // 15: quorate.log.v1.ClaimRule
-	(*GroupRule)(nil),       // 16: quorate.log.v1.GroupRule
-	(*CertificateRule)(nil), // 17: quorate.log.v1.CertificateRule
-	(*Bootstrap)(nil),       // 18: quorate.log.v1.Bootstrap
+	(*UpdateAccount)(nil),   // 4: quorate.log.v1.UpdateAccount
+	(*DeleteAccount)(nil),   // 5: quorate.log.v1.DeleteAccount
+	(*NewToken)(nil),        // 6: quorate.log.v1.NewToken
+	(*CreateToken)(nil),     // 7: quorate.log.v1.CreateToken
+	(*RotateToken)(nil),     // 8: quorate.log.v1.RotateToken
+	(*RevokeToken)(nil),     // 9: quorate.log.v1.RevokeToken
+	(*RefusedKey)(nil),      // 10: quorate.log.v1.RefusedKey
+	(*Refused)(nil),         // 11: quorate.log.v1.Refused
+	(*SetMode)(nil),         // 12: quorate.log.v1.SetMode
+	(*AccessSection)(nil),   // 13: quorate.log.v1.AccessSection
+	(*Role)(nil),            // 14: quorate.log.v1.Role
+	(*Issuer)(nil),          // 15: quorate.log.v1.Issuer
+	(*ClaimRule)(nil),       // 16: quorate.log.v1.ClaimRule
+	(*GroupRule)(nil),       // 17: quorate.log.v1.GroupRule
+	(*CertificateRule)(nil), // 18: quorate.log.v1.CertificateRule
+	(*Bootstrap)(nil),       // 19: quorate.log.v1.Bootstrap
 }
 var file_quorate_log_v1_access_proto_depIdxs = []int32{
 	1,  // 0: quorate.log.v1.Binding.to:type_name -> quorate.log.v1.Subject
 	3,  // 1: quorate.log.v1.ChangeAccess.create_account:type_name -> quorate.log.v1.Account
-	3,  // 2: quorate.log.v1.ChangeAccess.update_account:type_name -> quorate.log.v1.Account
-	4,  // 3: quorate.log.v1.ChangeAccess.delete_account:type_name -> quorate.log.v1.DeleteAccount
-	6,  // 4: quorate.log.v1.ChangeAccess.create_token:type_name -> quorate.log.v1.CreateToken
-	7,  // 5: quorate.log.v1.ChangeAccess.rotate_token:type_name -> quorate.log.v1.RotateToken
-	8,  // 6: quorate.log.v1.ChangeAccess.revoke_token:type_name -> quorate.log.v1.RevokeToken
-	10, // 7: quorate.log.v1.ChangeAccess.refuse:type_name -> quorate.log.v1.Refused
-	9,  // 8: quorate.log.v1.ChangeAccess.unrefuse:type_name -> quorate.log.v1.RefusedKey
-	11, // 9: quorate.log.v1.ChangeAccess.set_mode:type_name -> quorate.log.v1.SetMode
-	12, // 10: quorate.log.v1.ChangeAccess.replace_section:type_name -> quorate.log.v1.AccessSection
-	18, // 11: quorate.log.v1.ChangeAccess.bootstrap:type_name -> quorate.log.v1.Bootstrap
-	5,  // 12: quorate.log.v1.CreateToken.token:type_name -> quorate.log.v1.NewToken
-	5,  // 13: quorate.log.v1.RotateToken.token:type_name -> quorate.log.v1.NewToken
-	9,  // 14: quorate.log.v1.Refused.key:type_name -> quorate.log.v1.RefusedKey
-	13, // 15: quorate.log.v1.AccessSection.roles:type_name -> quorate.log.v1.Role
-	14, // 16: quorate.log.v1.AccessSection.issuers:type_name -> quorate.log.v1.Issuer
-	17, // 17: quorate.log.v1.AccessSection.certificates:type_name -> quorate.log.v1.CertificateRule
+	4,  // 2: quorate.log.v1.ChangeAccess.update_account:type_name -> quorate.log.v1.UpdateAccount
+	5,  // 3: quorate.log.v1.ChangeAccess.delete_account:type_name -> quorate.log.v1.DeleteAccount
+	7,  // 4: quorate.log.v1.ChangeAccess.create_token:type_name -> quorate.log.v1.CreateToken
+	8,  // 5: quorate.log.v1.ChangeAccess.rotate_token:type_name -> quorate.log.v1.RotateToken
+	9,  // 6: quorate.log.v1.ChangeAccess.revoke_token:type_name -> quorate.log.v1.RevokeToken
+	11, // 7: quorate.log.v1.ChangeAccess.refuse:type_name -> quorate.log.v1.Refused
+	10, // 8: quorate.log.v1.ChangeAccess.unrefuse:type_name -> quorate.log.v1.RefusedKey
+	12, // 9: quorate.log.v1.ChangeAccess.set_mode:type_name -> quorate.log.v1.SetMode
+	13, // 10: quorate.log.v1.ChangeAccess.replace_section:type_name -> quorate.log.v1.AccessSection
+	19, // 11: quorate.log.v1.ChangeAccess.bootstrap:type_name -> quorate.log.v1.Bootstrap
+	6,  // 12: quorate.log.v1.CreateToken.token:type_name -> quorate.log.v1.NewToken
+	6,  // 13: quorate.log.v1.RotateToken.token:type_name -> quorate.log.v1.NewToken
+	10, // 14: quorate.log.v1.Refused.key:type_name -> quorate.log.v1.RefusedKey
+	14, // 15: quorate.log.v1.AccessSection.roles:type_name -> quorate.log.v1.Role
+	15, // 16: quorate.log.v1.AccessSection.issuers:type_name -> quorate.log.v1.Issuer
+	18, // 17: quorate.log.v1.AccessSection.certificates:type_name -> quorate.log.v1.CertificateRule
 	0,  // 18: quorate.log.v1.AccessSection.bindings:type_name -> quorate.log.v1.Binding
-	15, // 19: quorate.log.v1.Issuer.require:type_name -> quorate.log.v1.ClaimRule
-	16, // 20: quorate.log.v1.Issuer.groups:type_name -> quorate.log.v1.GroupRule
-	15, // 21: quorate.log.v1.GroupRule.match:type_name -> quorate.log.v1.ClaimRule
-	5,  // 22: quorate.log.v1.Bootstrap.token:type_name -> quorate.log.v1.NewToken
+	16, // 19: quorate.log.v1.Issuer.require:type_name -> quorate.log.v1.ClaimRule
+	17, // 20: quorate.log.v1.Issuer.groups:type_name -> quorate.log.v1.GroupRule
+	16, // 21: quorate.log.v1.GroupRule.match:type_name -> quorate.log.v1.ClaimRule
+	6,  // 22: quorate.log.v1.Bootstrap.token:type_name -> quorate.log.v1.NewToken
 	23, // [23:23] is the sub-list for method output_type
 	23, // [23:23] is the sub-list for method input_type
 	23, // [23:23] is the sub-list for extension type_name
@@ -1665,7 +1769,7 @@ func file_quorate_log_v1_access_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorate_log_v1_access_proto_rawDesc), len(file_quorate_log_v1_access_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

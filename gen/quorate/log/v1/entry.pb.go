@@ -449,8 +449,8 @@ type Command struct {
 	//	*Command_Resize
 	//	*Command_Transfer
 	//	*Command_Split
-	//	*Command_HoldNode
-	//	*Command_ResumeNode
+	//	*Command_CordonNode
+	//	*Command_UncordonNode
 	//	*Command_SetCivilOffset
 	//	*Command_ScheduleLimits
 	//	*Command_CancelScheduledLimit
@@ -689,19 +689,19 @@ func (x *Command) GetSplit() *Split {
 	return nil
 }
 
-func (x *Command) GetHoldNode() *HoldNode {
+func (x *Command) GetCordonNode() *CordonNode {
 	if x != nil {
-		if x, ok := x.Command.(*Command_HoldNode); ok {
-			return x.HoldNode
+		if x, ok := x.Command.(*Command_CordonNode); ok {
+			return x.CordonNode
 		}
 	}
 	return nil
 }
 
-func (x *Command) GetResumeNode() *ResumeNode {
+func (x *Command) GetUncordonNode() *UncordonNode {
 	if x != nil {
-		if x, ok := x.Command.(*Command_ResumeNode); ok {
-			return x.ResumeNode
+		if x, ok := x.Command.(*Command_UncordonNode); ok {
+			return x.UncordonNode
 		}
 	}
 	return nil
@@ -858,12 +858,12 @@ type Command_Split struct {
 	Split *Split `protobuf:"bytes,23,opt,name=split,proto3,oneof"`
 }
 
-type Command_HoldNode struct {
-	HoldNode *HoldNode `protobuf:"bytes,30,opt,name=hold_node,json=holdNode,proto3,oneof"`
+type Command_CordonNode struct {
+	CordonNode *CordonNode `protobuf:"bytes,30,opt,name=cordon_node,json=cordonNode,proto3,oneof"`
 }
 
-type Command_ResumeNode struct {
-	ResumeNode *ResumeNode `protobuf:"bytes,31,opt,name=resume_node,json=resumeNode,proto3,oneof"`
+type Command_UncordonNode struct {
+	UncordonNode *UncordonNode `protobuf:"bytes,31,opt,name=uncordon_node,json=uncordonNode,proto3,oneof"`
 }
 
 type Command_SetCivilOffset struct {
@@ -936,9 +936,9 @@ func (*Command_Transfer) isCommand_Command() {}
 
 func (*Command_Split) isCommand_Command() {}
 
-func (*Command_HoldNode) isCommand_Command() {}
+func (*Command_CordonNode) isCommand_Command() {}
 
-func (*Command_ResumeNode) isCommand_Command() {}
+func (*Command_UncordonNode) isCommand_Command() {}
 
 func (*Command_SetCivilOffset) isCommand_Command() {}
 
@@ -1364,8 +1364,8 @@ func (x *WebhookReport) GetError() string {
 	return ""
 }
 
-// HoldNode stops admissions at a node and below.
-type HoldNode struct {
+// CordonNode stops admissions at a node and below.
+type CordonNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Meta  *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
 	Tree  string                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -1379,20 +1379,20 @@ type HoldNode struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *HoldNode) Reset() {
-	*x = HoldNode{}
+func (x *CordonNode) Reset() {
+	*x = CordonNode{}
 	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *HoldNode) String() string {
+func (x *CordonNode) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*HoldNode) ProtoMessage() {}
+func (*CordonNode) ProtoMessage() {}
 
-func (x *HoldNode) ProtoReflect() protoreflect.Message {
+func (x *CordonNode) ProtoReflect() protoreflect.Message {
 	mi := &file_quorate_log_v1_entry_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1404,62 +1404,62 @@ func (x *HoldNode) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use HoldNode.ProtoReflect.Descriptor instead.
-func (*HoldNode) Descriptor() ([]byte, []int) {
+// Deprecated: Use CordonNode.ProtoReflect.Descriptor instead.
+func (*CordonNode) Descriptor() ([]byte, []int) {
 	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *HoldNode) GetMeta() *ChangeMeta {
+func (x *CordonNode) GetMeta() *ChangeMeta {
 	if x != nil {
 		return x.Meta
 	}
 	return nil
 }
 
-func (x *HoldNode) GetTree() string {
+func (x *CordonNode) GetTree() string {
 	if x != nil {
 		return x.Tree
 	}
 	return ""
 }
 
-func (x *HoldNode) GetNode() string {
+func (x *CordonNode) GetNode() string {
 	if x != nil {
 		return x.Node
 	}
 	return ""
 }
 
-func (x *HoldNode) GetDeny() bool {
+func (x *CordonNode) GetDeny() bool {
 	if x != nil {
 		return x.Deny
 	}
 	return false
 }
 
-func (x *HoldNode) GetForMs() int64 {
+func (x *CordonNode) GetForMs() int64 {
 	if x != nil {
 		return x.ForMs
 	}
 	return 0
 }
 
-func (x *HoldNode) GetDrain() bool {
+func (x *CordonNode) GetDrain() bool {
 	if x != nil {
 		return x.Drain
 	}
 	return false
 }
 
-func (x *HoldNode) GetGraceMs() int64 {
+func (x *CordonNode) GetGraceMs() int64 {
 	if x != nil {
 		return x.GraceMs
 	}
 	return 0
 }
 
-// ResumeNode ends the hold of a node.
-type ResumeNode struct {
+// UncordonNode ends the hold of a node.
+type UncordonNode struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Meta          *ChangeMeta            `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`
 	Tree          string                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`
@@ -1468,20 +1468,20 @@ type ResumeNode struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ResumeNode) Reset() {
-	*x = ResumeNode{}
+func (x *UncordonNode) Reset() {
+	*x = UncordonNode{}
 	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ResumeNode) String() string {
+func (x *UncordonNode) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ResumeNode) ProtoMessage() {}
+func (*UncordonNode) ProtoMessage() {}
 
-func (x *ResumeNode) ProtoReflect() protoreflect.Message {
+func (x *UncordonNode) ProtoReflect() protoreflect.Message {
 	mi := &file_quorate_log_v1_entry_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1493,26 +1493,26 @@ func (x *ResumeNode) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ResumeNode.ProtoReflect.Descriptor instead.
-func (*ResumeNode) Descriptor() ([]byte, []int) {
+// Deprecated: Use UncordonNode.ProtoReflect.Descriptor instead.
+func (*UncordonNode) Descriptor() ([]byte, []int) {
 	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *ResumeNode) GetMeta() *ChangeMeta {
+func (x *UncordonNode) GetMeta() *ChangeMeta {
 	if x != nil {
 		return x.Meta
 	}
 	return nil
 }
 
-func (x *ResumeNode) GetTree() string {
+func (x *UncordonNode) GetTree() string {
 	if x != nil {
 		return x.Tree
 	}
 	return ""
 }
 
-func (x *ResumeNode) GetNode() string {
+func (x *UncordonNode) GetNode() string {
 	if x != nil {
 		return x.Node
 	}
@@ -4086,12 +4086,11 @@ type Node struct {
 	// In the order in which groups are looked for.
 	Principals []*PrincipalLimit `protobuf:"bytes,6,rep,name=principals,proto3" json:"principals,omitempty"`
 	// By resource name, as limits.
-	Defaults     []*Limit `protobuf:"bytes,7,rep,name=defaults,proto3" json:"defaults,omitempty"`
-	Borrow       []*Limit `protobuf:"bytes,8,rep,name=borrow,proto3" json:"borrow,omitempty"`
-	Lend         []*Limit `protobuf:"bytes,9,rep,name=lend,proto3" json:"lend,omitempty"`
-	Applications int64    `protobuf:"varint,10,opt,name=applications,proto3" json:"applications,omitempty"`
-	// Sorted.
-	Admins []string `protobuf:"bytes,11,rep,name=admins,proto3" json:"admins,omitempty"`
+	Defaults []*Limit `protobuf:"bytes,7,rep,name=defaults,proto3" json:"defaults,omitempty"`
+	Borrow   []*Limit `protobuf:"bytes,8,rep,name=borrow,proto3" json:"borrow,omitempty"`
+	Lend     []*Limit `protobuf:"bytes,9,rep,name=lend,proto3" json:"lend,omitempty"`
+	// Absent for no limit.
+	Applications *int64 `protobuf:"varint,10,opt,name=applications,proto3,oneof" json:"applications,omitempty"`
 	// 0 the parent's, 1 strict, 2 best effort.
 	Queueing uint32 `protobuf:"varint,12,opt,name=queueing,proto3" json:"queueing,omitempty"`
 	// In canonical order.
@@ -4099,7 +4098,7 @@ type Node struct {
 	// Absent for no rule.
 	AutoApprove *AutoApprove `protobuf:"bytes,14,opt,name=auto_approve,json=autoApprove,proto3" json:"auto_approve,omitempty"`
 	// Absent for those of the parent.
-	WarnAt        *WarnAt `protobuf:"bytes,50,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
+	Thresholds    *Thresholds `protobuf:"bytes,50,opt,name=thresholds,proto3" json:"thresholds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4198,17 +4197,10 @@ func (x *Node) GetLend() []*Limit {
 }
 
 func (x *Node) GetApplications() int64 {
-	if x != nil {
-		return x.Applications
+	if x != nil && x.Applications != nil {
+		return *x.Applications
 	}
 	return 0
-}
-
-func (x *Node) GetAdmins() []string {
-	if x != nil {
-		return x.Admins
-	}
-	return nil
 }
 
 func (x *Node) GetQueueing() uint32 {
@@ -4232,15 +4224,15 @@ func (x *Node) GetAutoApprove() *AutoApprove {
 	return nil
 }
 
-func (x *Node) GetWarnAt() *WarnAt {
+func (x *Node) GetThresholds() *Thresholds {
 	if x != nil {
-		return x.WarnAt
+		return x.Thresholds
 	}
 	return nil
 }
 
-// WarnAt has the thresholds of limits at a node and below.
-type WarnAt struct {
+// Thresholds has the thresholds of limits at a node and below.
+type Thresholds struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Rising.
 	Percents      []int64 `protobuf:"varint,1,rep,packed,name=percents,proto3" json:"percents,omitempty"`
@@ -4250,20 +4242,20 @@ type WarnAt struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WarnAt) Reset() {
-	*x = WarnAt{}
+func (x *Thresholds) Reset() {
+	*x = Thresholds{}
 	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WarnAt) String() string {
+func (x *Thresholds) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WarnAt) ProtoMessage() {}
+func (*Thresholds) ProtoMessage() {}
 
-func (x *WarnAt) ProtoReflect() protoreflect.Message {
+func (x *Thresholds) ProtoReflect() protoreflect.Message {
 	mi := &file_quorate_log_v1_entry_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -4275,26 +4267,26 @@ func (x *WarnAt) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WarnAt.ProtoReflect.Descriptor instead.
-func (*WarnAt) Descriptor() ([]byte, []int) {
+// Deprecated: Use Thresholds.ProtoReflect.Descriptor instead.
+func (*Thresholds) Descriptor() ([]byte, []int) {
 	return file_quorate_log_v1_entry_proto_rawDescGZIP(), []int{52}
 }
 
-func (x *WarnAt) GetPercents() []int64 {
+func (x *Thresholds) GetPercents() []int64 {
 	if x != nil {
 		return x.Percents
 	}
 	return nil
 }
 
-func (x *WarnAt) GetMargin() int64 {
+func (x *Thresholds) GetMargin() int64 {
 	if x != nil {
 		return x.Margin
 	}
 	return 0
 }
 
-func (x *WarnAt) GetNone() bool {
+func (x *Thresholds) GetNone() bool {
 	if x != nil {
 		return x.None
 	}
@@ -4368,9 +4360,10 @@ type PrincipalLimit struct {
 	Users  []string               `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
 	Groups []string               `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
 	// By resource name.
-	Limits        []*Amount `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty"`
-	Applications  int64     `protobuf:"varint,4,opt,name=applications,proto3" json:"applications,omitempty"`
-	Description   string    `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
+	Limits []*Amount `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty"`
+	// Absent for no limit.
+	Applications  *int64 `protobuf:"varint,4,opt,name=applications,proto3,oneof" json:"applications,omitempty"`
+	Description   string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4427,8 +4420,8 @@ func (x *PrincipalLimit) GetLimits() []*Amount {
 }
 
 func (x *PrincipalLimit) GetApplications() int64 {
-	if x != nil {
-		return x.Applications
+	if x != nil && x.Applications != nil {
+		return *x.Applications
 	}
 	return 0
 }
@@ -4930,10 +4923,9 @@ type Policy struct {
 	Sum           string                 `protobuf:"bytes,4,opt,name=sum,proto3" json:"sum,omitempty"`
 	ChildLimit    string                 `protobuf:"bytes,5,opt,name=child_limit,json=childLimit,proto3" json:"child_limit,omitempty"`
 	UnknownNodes  string                 `protobuf:"bytes,6,opt,name=unknown_nodes,json=unknownNodes,proto3" json:"unknown_nodes,omitempty"`
-	ClaimsAt      string                 `protobuf:"bytes,7,opt,name=claims_at,json=claimsAt,proto3" json:"claims_at,omitempty"`
+	ClaimNodes    string                 `protobuf:"bytes,7,opt,name=claim_nodes,json=claimNodes,proto3" json:"claim_nodes,omitempty"`
 	Borrowing     string                 `protobuf:"bytes,8,opt,name=borrowing,proto3" json:"borrowing,omitempty"`
 	Preemption    string                 `protobuf:"bytes,9,opt,name=preemption,proto3" json:"preemption,omitempty"`
-	Setters       string                 `protobuf:"bytes,10,opt,name=setters,proto3" json:"setters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5010,9 +5002,9 @@ func (x *Policy) GetUnknownNodes() string {
 	return ""
 }
 
-func (x *Policy) GetClaimsAt() string {
+func (x *Policy) GetClaimNodes() string {
 	if x != nil {
-		return x.ClaimsAt
+		return x.ClaimNodes
 	}
 	return ""
 }
@@ -5027,13 +5019,6 @@ func (x *Policy) GetBorrowing() string {
 func (x *Policy) GetPreemption() string {
 	if x != nil {
 		return x.Preemption
-	}
-	return ""
-}
-
-func (x *Policy) GetSetters() string {
-	if x != nil {
-		return x.Setters
 	}
 	return ""
 }
@@ -5318,7 +5303,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\fH\x00R\x06digest\x12\x1e\n" +
 	"\tabandoned\x18\x05 \x01(\bH\x00R\tabandoned\x12\x1b\n" +
 	"\tfence_gap\x18\x06 \x01(\x04R\bfenceGapB\x06\n" +
-	"\x04step\"\x8a\x0f\n" +
+	"\x04step\"\x96\x0f\n" +
 	"\aCommand\x126\n" +
 	"\ballocate\x18\x01 \x01(\v2\x18.quorate.log.v1.AllocateH\x00R\ballocate\x123\n" +
 	"\arelease\x18\x02 \x01(\v2\x17.quorate.log.v1.ReleaseH\x00R\arelease\x12=\n" +
@@ -5344,10 +5329,10 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x10withdraw_request\x18\x14 \x01(\v2\x1f.quorate.log.v1.WithdrawRequestH\x00R\x0fwithdrawRequest\x120\n" +
 	"\x06resize\x18\x15 \x01(\v2\x16.quorate.log.v1.ResizeH\x00R\x06resize\x126\n" +
 	"\btransfer\x18\x16 \x01(\v2\x18.quorate.log.v1.TransferH\x00R\btransfer\x12-\n" +
-	"\x05split\x18\x17 \x01(\v2\x15.quorate.log.v1.SplitH\x00R\x05split\x127\n" +
-	"\thold_node\x18\x1e \x01(\v2\x18.quorate.log.v1.HoldNodeH\x00R\bholdNode\x12=\n" +
-	"\vresume_node\x18\x1f \x01(\v2\x1a.quorate.log.v1.ResumeNodeH\x00R\n" +
-	"resumeNode\x12J\n" +
+	"\x05split\x18\x17 \x01(\v2\x15.quorate.log.v1.SplitH\x00R\x05split\x12=\n" +
+	"\vcordon_node\x18\x1e \x01(\v2\x1a.quorate.log.v1.CordonNodeH\x00R\n" +
+	"cordonNode\x12C\n" +
+	"\runcordon_node\x18\x1f \x01(\v2\x1c.quorate.log.v1.UncordonNodeH\x00R\funcordonNode\x12J\n" +
 	"\x10set_civil_offset\x18\x18 \x01(\v2\x1e.quorate.log.v1.SetCivilOffsetH\x00R\x0esetCivilOffset\x12I\n" +
 	"\x0fschedule_limits\x18\x19 \x01(\v2\x1e.quorate.log.v1.ScheduleLimitsH\x00R\x0escheduleLimits\x12\\\n" +
 	"\x16cancel_scheduled_limit\x18\x1a \x01(\v2$.quorate.log.v1.CancelScheduledLimitH\x00R\x14cancelScheduledLimit\x12I\n" +
@@ -5387,17 +5372,17 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x06cursor\x18\x03 \x01(\v2\x1d.quorate.log.v1.EventPositionR\x06cursor\x12\x1c\n" +
 	"\tdelivered\x18\x04 \x01(\x04R\tdelivered\x12\x12\n" +
 	"\x04gaps\x18\x05 \x01(\x04R\x04gaps\x12\x14\n" +
-	"\x05error\x18\x06 \x01(\tR\x05error\"\xbe\x01\n" +
-	"\bHoldNode\x12.\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\"\xc0\x01\n" +
+	"\n" +
+	"CordonNode\x12.\n" +
 	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x12\n" +
 	"\x04deny\x18\x04 \x01(\bR\x04deny\x12\x15\n" +
 	"\x06for_ms\x18\x05 \x01(\x03R\x05forMs\x12\x14\n" +
 	"\x05drain\x18\x06 \x01(\bR\x05drain\x12\x19\n" +
-	"\bgrace_ms\x18\a \x01(\x03R\agraceMs\"d\n" +
-	"\n" +
-	"ResumeNode\x12.\n" +
+	"\bgrace_ms\x18\a \x01(\x03R\agraceMs\"f\n" +
+	"\fUncordonNode\x12.\n" +
 	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\"-\n" +
@@ -5593,7 +5578,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x04Turn\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x19\n" +
-	"\bafter_ms\x18\x03 \x01(\x03R\aafterMs\"\xef\x04\n" +
+	"\bafter_ms\x18\x03 \x01(\x03R\aafterMs\"\xf8\x04\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12-\n" +
@@ -5605,28 +5590,32 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"principals\x121\n" +
 	"\bdefaults\x18\a \x03(\v2\x15.quorate.log.v1.LimitR\bdefaults\x12-\n" +
 	"\x06borrow\x18\b \x03(\v2\x15.quorate.log.v1.LimitR\x06borrow\x12)\n" +
-	"\x04lend\x18\t \x03(\v2\x15.quorate.log.v1.LimitR\x04lend\x12\"\n" +
+	"\x04lend\x18\t \x03(\v2\x15.quorate.log.v1.LimitR\x04lend\x12'\n" +
 	"\fapplications\x18\n" +
-	" \x01(\x03R\fapplications\x12\x16\n" +
-	"\x06admins\x18\v \x03(\tR\x06admins\x12\x1a\n" +
+	" \x01(\x03H\x00R\fapplications\x88\x01\x01\x12\x1a\n" +
 	"\bqueueing\x18\f \x01(\rR\bqueueing\x123\n" +
 	"\bbindings\x18\r \x03(\v2\x17.quorate.log.v1.BindingR\bbindings\x12>\n" +
-	"\fauto_approve\x18\x0e \x01(\v2\x1b.quorate.log.v1.AutoApproveR\vautoApprove\x12/\n" +
-	"\awarn_at\x182 \x01(\v2\x16.quorate.log.v1.WarnAtR\x06warnAt\"P\n" +
-	"\x06WarnAt\x12\x1a\n" +
+	"\fauto_approve\x18\x0e \x01(\v2\x1b.quorate.log.v1.AutoApproveR\vautoApprove\x12:\n" +
+	"\n" +
+	"thresholds\x182 \x01(\v2\x1a.quorate.log.v1.ThresholdsR\n" +
+	"thresholdsB\x0f\n" +
+	"\r_applications\"T\n" +
+	"\n" +
+	"Thresholds\x12\x1a\n" +
 	"\bpercents\x18\x01 \x03(\x03R\bpercents\x12\x16\n" +
 	"\x06margin\x18\x02 \x01(\x03R\x06margin\x12\x12\n" +
 	"\x04none\x18\x03 \x01(\bR\x04none\"y\n" +
 	"\vAutoApprove\x12&\n" +
 	"\x0fat_most_percent\x18\x01 \x01(\x03R\ratMostPercent\x12\x19\n" +
 	"\bevery_ms\x18\x02 \x01(\x03R\aeveryMs\x12'\n" +
-	"\x0fwithin_headroom\x18\x03 \x01(\bR\x0ewithinHeadroom\"\xb4\x01\n" +
+	"\x0fwithin_headroom\x18\x03 \x01(\bR\x0ewithinHeadroom\"\xca\x01\n" +
 	"\x0ePrincipalLimit\x12\x14\n" +
 	"\x05users\x18\x01 \x03(\tR\x05users\x12\x16\n" +
 	"\x06groups\x18\x02 \x03(\tR\x06groups\x12.\n" +
-	"\x06limits\x18\x03 \x03(\v2\x16.quorate.log.v1.AmountR\x06limits\x12\"\n" +
-	"\fapplications\x18\x04 \x01(\x03R\fapplications\x12 \n" +
-	"\vdescription\x18\x05 \x01(\tR\vdescription\"*\n" +
+	"\x06limits\x18\x03 \x03(\v2\x16.quorate.log.v1.AmountR\x06limits\x12'\n" +
+	"\fapplications\x18\x04 \x01(\x03H\x00R\fapplications\x88\x01\x01\x12 \n" +
+	"\vdescription\x18\x05 \x01(\tR\vdescriptionB\x0f\n" +
+	"\r_applications\"*\n" +
 	"\x04Move\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\"\xa6\x03\n" +
@@ -5672,7 +5661,7 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"keepAccess\"1\n" +
 	"\aSubtree\x12\x12\n" +
 	"\x04tree\x18\x01 \x01(\tR\x04tree\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\"\x93\x02\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"\xfd\x01\n" +
 	"\x06Policy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\tR\x04base\x12\x14\n" +
@@ -5680,14 +5669,13 @@ const file_quorate_log_v1_entry_proto_rawDesc = "" +
 	"\x03sum\x18\x04 \x01(\tR\x03sum\x12\x1f\n" +
 	"\vchild_limit\x18\x05 \x01(\tR\n" +
 	"childLimit\x12#\n" +
-	"\runknown_nodes\x18\x06 \x01(\tR\funknownNodes\x12\x1b\n" +
-	"\tclaims_at\x18\a \x01(\tR\bclaimsAt\x12\x1c\n" +
+	"\runknown_nodes\x18\x06 \x01(\tR\funknownNodes\x12\x1f\n" +
+	"\vclaim_nodes\x18\a \x01(\tR\n" +
+	"claimNodes\x12\x1c\n" +
 	"\tborrowing\x18\b \x01(\tR\tborrowing\x12\x1e\n" +
 	"\n" +
 	"preemption\x18\t \x01(\tR\n" +
-	"preemption\x12\x18\n" +
-	"\asetters\x18\n" +
-	" \x01(\tR\asetters\"r\n" +
+	"preemption\"r\n" +
 	"\bMoveNode\x12.\n" +
 	"\x04meta\x18\x01 \x01(\v2\x1a.quorate.log.v1.ChangeMetaR\x04meta\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\tR\x04tree\x12\x12\n" +
@@ -5733,8 +5721,8 @@ var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*ManageWebhook)(nil),        // 8: quorate.log.v1.ManageWebhook
 	(*AdvanceWebhooks)(nil),      // 9: quorate.log.v1.AdvanceWebhooks
 	(*WebhookReport)(nil),        // 10: quorate.log.v1.WebhookReport
-	(*HoldNode)(nil),             // 11: quorate.log.v1.HoldNode
-	(*ResumeNode)(nil),           // 12: quorate.log.v1.ResumeNode
+	(*CordonNode)(nil),           // 11: quorate.log.v1.CordonNode
+	(*UncordonNode)(nil),         // 12: quorate.log.v1.UncordonNode
 	(*SetCivilOffset)(nil),       // 13: quorate.log.v1.SetCivilOffset
 	(*ScheduleLimits)(nil),       // 14: quorate.log.v1.ScheduleLimits
 	(*LimitAdjustment)(nil),      // 15: quorate.log.v1.LimitAdjustment
@@ -5774,7 +5762,7 @@ var file_quorate_log_v1_entry_proto_goTypes = []any{
 	(*ItemSpec)(nil),             // 49: quorate.log.v1.ItemSpec
 	(*Turn)(nil),                 // 50: quorate.log.v1.Turn
 	(*Node)(nil),                 // 51: quorate.log.v1.Node
-	(*WarnAt)(nil),               // 52: quorate.log.v1.WarnAt
+	(*Thresholds)(nil),           // 52: quorate.log.v1.Thresholds
 	(*AutoApprove)(nil),          // 53: quorate.log.v1.AutoApprove
 	(*PrincipalLimit)(nil),       // 54: quorate.log.v1.PrincipalLimit
 	(*Move)(nil),                 // 55: quorate.log.v1.Move
@@ -5818,8 +5806,8 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	19, // 22: quorate.log.v1.Command.resize:type_name -> quorate.log.v1.Resize
 	21, // 23: quorate.log.v1.Command.transfer:type_name -> quorate.log.v1.Transfer
 	23, // 24: quorate.log.v1.Command.split:type_name -> quorate.log.v1.Split
-	11, // 25: quorate.log.v1.Command.hold_node:type_name -> quorate.log.v1.HoldNode
-	12, // 26: quorate.log.v1.Command.resume_node:type_name -> quorate.log.v1.ResumeNode
+	11, // 25: quorate.log.v1.Command.cordon_node:type_name -> quorate.log.v1.CordonNode
+	12, // 26: quorate.log.v1.Command.uncordon_node:type_name -> quorate.log.v1.UncordonNode
 	13, // 27: quorate.log.v1.Command.set_civil_offset:type_name -> quorate.log.v1.SetCivilOffset
 	14, // 28: quorate.log.v1.Command.schedule_limits:type_name -> quorate.log.v1.ScheduleLimits
 	17, // 29: quorate.log.v1.Command.cancel_scheduled_limit:type_name -> quorate.log.v1.CancelScheduledLimit
@@ -5832,8 +5820,8 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	6,  // 36: quorate.log.v1.ManageWebhook.after:type_name -> quorate.log.v1.EventPosition
 	10, // 37: quorate.log.v1.AdvanceWebhooks.reports:type_name -> quorate.log.v1.WebhookReport
 	6,  // 38: quorate.log.v1.WebhookReport.cursor:type_name -> quorate.log.v1.EventPosition
-	58, // 39: quorate.log.v1.HoldNode.meta:type_name -> quorate.log.v1.ChangeMeta
-	58, // 40: quorate.log.v1.ResumeNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	58, // 39: quorate.log.v1.CordonNode.meta:type_name -> quorate.log.v1.ChangeMeta
+	58, // 40: quorate.log.v1.UncordonNode.meta:type_name -> quorate.log.v1.ChangeMeta
 	15, // 41: quorate.log.v1.ScheduleLimits.adjustments:type_name -> quorate.log.v1.LimitAdjustment
 	16, // 42: quorate.log.v1.ScheduleLimits.windows:type_name -> quorate.log.v1.CivilWindow
 	16, // 43: quorate.log.v1.ExtendSchedule.windows:type_name -> quorate.log.v1.CivilWindow
@@ -5869,7 +5857,7 @@ var file_quorate_log_v1_entry_proto_depIdxs = []int32{
 	47, // 73: quorate.log.v1.Node.lend:type_name -> quorate.log.v1.Limit
 	67, // 74: quorate.log.v1.Node.bindings:type_name -> quorate.log.v1.Binding
 	53, // 75: quorate.log.v1.Node.auto_approve:type_name -> quorate.log.v1.AutoApprove
-	52, // 76: quorate.log.v1.Node.warn_at:type_name -> quorate.log.v1.WarnAt
+	52, // 76: quorate.log.v1.Node.thresholds:type_name -> quorate.log.v1.Thresholds
 	30, // 77: quorate.log.v1.PrincipalLimit.limits:type_name -> quorate.log.v1.Amount
 	48, // 78: quorate.log.v1.Tree.resources:type_name -> quorate.log.v1.Resource
 	51, // 79: quorate.log.v1.Tree.nodes:type_name -> quorate.log.v1.Node
@@ -5926,8 +5914,8 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_Resize)(nil),
 		(*Command_Transfer)(nil),
 		(*Command_Split)(nil),
-		(*Command_HoldNode)(nil),
-		(*Command_ResumeNode)(nil),
+		(*Command_CordonNode)(nil),
+		(*Command_UncordonNode)(nil),
 		(*Command_SetCivilOffset)(nil),
 		(*Command_ScheduleLimits)(nil),
 		(*Command_CancelScheduledLimit)(nil),
@@ -5936,6 +5924,8 @@ func file_quorate_log_v1_entry_proto_init() {
 		(*Command_ManageWebhook)(nil),
 		(*Command_AdvanceWebhooks)(nil),
 	}
+	file_quorate_log_v1_entry_proto_msgTypes[51].OneofWrappers = []any{}
+	file_quorate_log_v1_entry_proto_msgTypes[54].OneofWrappers = []any{}
 	file_quorate_log_v1_entry_proto_msgTypes[58].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

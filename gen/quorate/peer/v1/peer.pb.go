@@ -219,6 +219,8 @@ type GetStandingResponse struct {
 	DiskWriteMeanUs int64 `protobuf:"varint,105,opt,name=disk_write_mean_us,json=diskWriteMeanUs,proto3" json:"disk_write_mean_us,omitempty"`
 	// The version of its table of time zones, such as "2026f"; empty from versions without this field.
 	TimeZones string `protobuf:"bytes,106,opt,name=time_zones,json=timeZones,proto3" json:"time_zones,omitempty"`
+	// True once it stopped because a majority holds another state; false from versions without this field.
+	Quarantined bool `protobuf:"varint,107,opt,name=quarantined,proto3" json:"quarantined,omitempty"`
 	// When its certificate ends, and the first authority that it trusts, in milliseconds since 1970; 0 without
 	// certificates.
 	CertificateEndsMs int64 `protobuf:"varint,150,opt,name=certificate_ends_ms,json=certificateEndsMs,proto3" json:"certificate_ends_ms,omitempty"`
@@ -462,6 +464,13 @@ func (x *GetStandingResponse) GetTimeZones() string {
 		return x.TimeZones
 	}
 	return ""
+}
+
+func (x *GetStandingResponse) GetQuarantined() bool {
+	if x != nil {
+		return x.Quarantined
+	}
+	return false
 }
 
 func (x *GetStandingResponse) GetCertificateEndsMs() int64 {
@@ -922,7 +931,7 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12$\n" +
 	"\x0eledger_time_ms\x18\x02 \x01(\x03R\fledgerTimeMs\"\x14\n" +
-	"\x12GetStandingRequest\"\x86\t\n" +
+	"\x12GetStandingRequest\"\xa8\t\n" +
 	"\x13GetStandingResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x12\n" +
@@ -955,7 +964,8 @@ const file_quorate_peer_v1_peer_proto_rawDesc = "" +
 	"\tdisk_slow\x18h \x01(\bR\bdiskSlow\x12+\n" +
 	"\x12disk_write_mean_us\x18i \x01(\x03R\x0fdiskWriteMeanUs\x12\x1d\n" +
 	"\n" +
-	"time_zones\x18j \x01(\tR\ttimeZones\x12/\n" +
+	"time_zones\x18j \x01(\tR\ttimeZones\x12 \n" +
+	"\vquarantined\x18k \x01(\bR\vquarantined\x12/\n" +
 	"\x13certificate_ends_ms\x18\x96\x01 \x01(\x03R\x11certificateEndsMs\x12+\n" +
 	"\x11authority_ends_ms\x18\x97\x01 \x01(\x03R\x0fauthorityEndsMs\x12'\n" +
 	"\x0fbackup_every_ms\x18\x98\x01 \x01(\x03R\rbackupEveryMs\x12%\n" +

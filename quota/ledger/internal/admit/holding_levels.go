@@ -105,10 +105,10 @@ func (b *levelsBefore) violations(asker state.Asker) []quota.Violation {
 		for j := range v.holders {
 			list = v.ofHolder(list, asker, &v.holders[j], b.principal.Application)
 		}
-		if most := v.node.Spec.Applications; most > 0 && v.node.Applications > v.applications &&
-			quota.Amount(v.node.Applications) > most {
+		most := v.node.Spec.Applications
+		if v.node.Applications > v.applications && !most.Allows(quota.Amount(v.node.Applications)) {
 			list = append(list, quota.Violation{
-				Tree: v.node.TreeName, Node: v.node.Path, Kind: quota.OfApplications, Limit: most,
+				Tree: v.node.TreeName, Node: v.node.Path, Kind: quota.OfApplications, Limit: most.Amount,
 				Used: quota.Amount(v.applications), Requested: 1,
 			})
 		}
@@ -164,9 +164,9 @@ func (v *level) ofHolder(list []quota.Violation, asker state.Asker, h *holderLev
 	if h.runs || !holding.Has(application) || application == "" {
 		return list
 	}
-	if rule != nil && rule.Applications > 0 && holding.Running() > rule.Applications {
+	if rule != nil && !rule.Applications.Allows(holding.Running()) {
 		list = append(list, quota.Violation{
-			Tree: n.TreeName, Node: n.Path, Kind: quota.OfApplications, Holder: h.Holder, Limit: rule.Applications,
+			Tree: n.TreeName, Node: n.Path, Kind: quota.OfApplications, Holder: h.Holder, Limit: rule.Applications.Amount,
 			Used: holding.Running() - 1, Requested: 1,
 		})
 	}

@@ -107,7 +107,7 @@ func standingsAt(c *state.PlacedClaim, p quota.Principal, asker state.Asker) sta
 
 // check appends to violations.
 func (s *standings) check(violations []quota.Violation, n *state.Node, amounts []state.PlacedAmount) []quota.Violation {
-	if n.Rules == nil && n.Spec.Applications == 0 {
+	if n.Rules == nil && !n.Spec.Applications.HasAmount() {
 		return violations
 	}
 	violations = s.User.check(violations, n, amounts, s.application)
@@ -119,9 +119,9 @@ func (s *standings) check(violations []quota.Violation, n *state.Node, amounts [
 	if s.application == "" || s.User.At(n).Has(s.application) {
 		return violations
 	}
-	if most := n.Spec.Applications; most > 0 && quota.Amount(n.Applications) >= most {
+	if most := n.Spec.Applications; !most.Allows(quota.Amount(n.Applications) + 1) {
 		violations = append(violations, quota.Violation{
-			Tree: n.TreeName, Node: n.Path, Kind: quota.OfApplications, Limit: most,
+			Tree: n.TreeName, Node: n.Path, Kind: quota.OfApplications, Limit: most.Amount,
 			Used: quota.Amount(n.Applications), Requested: 1,
 		})
 	}
@@ -188,11 +188,11 @@ func (s *Standing) check(violations []quota.Violation, n *state.Node, amounts []
 		}
 	}
 	running := h.Running()
-	if rule.Applications == 0 || application == "" || running < rule.Applications || h.Has(application) {
+	if application == "" || rule.Applications.Allows(running+1) || h.Has(application) {
 		return violations
 	}
 	return append(violations, quota.Violation{
-		Tree: n.TreeName, Node: n.Path, Kind: quota.OfApplications, Holder: s.Holder, Limit: rule.Applications,
+		Tree: n.TreeName, Node: n.Path, Kind: quota.OfApplications, Holder: s.Holder, Limit: rule.Applications.Amount,
 		Used: running, Requested: 1,
 	})
 }

@@ -3,13 +3,11 @@ package configure
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger/internal/admit"
 	"github.com/quorate/quorate/quota/ledger/internal/state"
-	"github.com/quorate/quorate/quota/policy"
 )
 
 // PlanLimits checks a change of one node's limits. It costs the node's family, not the tree.
@@ -238,155 +236,31 @@ func specsOfTree(t *state.Tree) []quota.NodeSpec {
 	return list
 }
 
-// CheckPermission refuses a change that a tree, as it is before, does not allow: without a reason where one is
-// required, or by an actor who is none of its admins. A change that changes nothing of a tree needs nothing of it.
-// Admins do not bind a caller who manages access, because it moves a cluster from admins to bindings.
-func (p Planner) CheckPermission(m quota.ChangeMeta, checked Plan) *quota.Error {
-	for changes := checked.Changes; len(changes) > 0; {
-		name := changes[0].Tree
-		end := slices.IndexFunc(changes, func(c quota.Change) bool { return c.Tree != name })
-		if end < 0 {
-			end = len(changes)
-		}
-		if err := p.permitChange(m, name, changes[:end]); err != nil {
+// CheckReason refuses a change without a reason of a tree that requires one, as it is before the change. A change that
+// changes nothing of a tree needs none.
+func (p Planner) CheckReason(reason string, checked Plan) *quota.Error {
+	if reason != "" {
+		return nil
+	}
+	for _, c := range checked.Changes {
+		if err := p.requireReason(c.Tree); err != nil {
 			return err
 		}
-		changes = changes[end:]
 	}
 	for _, name := range checked.redefined { // the definition of a policy changes the tree as a whole
-		if err := p.permitChange(m, name, checked.policies.changes); err != nil {
+		if err := p.requireReason(name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// permitChange asks one tree, unless it is new or the changes are of policies only.
-func (p Planner) permitChange(m quota.ChangeMeta, tree string, changes []quota.Change) *quota.Error {
-	t := p.State.Forest.Trees[tree]
-	switch {
-	case t == nil || len(changes) == 0:
-		return nil
-	case t.Settings.RequireReason && m.Reason == "":
+// requireReason asks one tree, unless it is new or the change is beside all trees.
+func (p Planner) requireReason(tree string) *quota.Error {
+	if t := p.State.Forest.Trees[tree]; t != nil && t.Settings.RequireReason {
 		return quota.Errorf(quota.Invalid, "reason", "changes of tree %s need a reason; give one", tree)
 	}
-	if p.State.Book.Mode() == access.Guarded {
-		return nil // bindings say who may
-	}
-	refused := checkPermission(t, m.Actor, changes)
-	if refused != nil && p.State.Rights.ManagesAccess() {
-		return nil
-	}
-	return refused
-}
-
-// checkPermission asks who may change limits node by node. Whatever else changes is the root admins' business, and so
-// are all limits that change along with it.
-func checkPermission(t *state.Tree, actor string, changes []quota.Change) *quota.Error {
-	switch {
-	case !t.Governed || hasAdmin(t.Root, actor):
-		if !t.Governed || !onlyLimits(changes) {
-			return nil
-		}
-	case !onlyLimits(changes):
-		return quota.Errorf(quota.Forbidden, "actor",
-			"%s may not change tree %s beyond limits of single nodes; its admins may: %s", who(actor), t.Name,
-			adminNames(t.Root))
-	}
-	for _, c := range changes {
-		if err := permitLimits(t.ByPath[c.Node], actor); err != nil {
-			return err
-		}
-	}
 	return nil
-}
-
-func onlyLimits(changes []quota.Change) bool {
-	return !slices.ContainsFunc(changes, func(c quota.Change) bool { return !strings.HasPrefix(c.Field, "limit ") })
-}
-
-// permitLimits asks the policy of the parent, which says whose admins may.
-func permitLimits(n *state.Node, actor string) *quota.Error {
-	if n.Parent == nil {
-		if hasAdmin(n, actor) {
-			return nil
-		}
-		return quota.Errorf(quota.Forbidden, "actor",
-			"%s may not set limits of the root of tree %s; its admins may: %s", who(actor), n.TreeName, adminNames(n))
-	}
-	if n.Parent.Policy.LimitSetters == policy.SetByParent {
-		if hasAdmin(n.Parent, actor) {
-			return nil
-		}
-		return quota.Errorf(quota.Forbidden, "actor",
-			"%s may not set limits of %s; under policy %s the admins of its parent %s may: %s",
-			who(actor), n.Place(), n.Parent.Policy.Name, n.Parent.Place(), adminNames(n.Parent))
-	}
-	for up := n.Parent; up != nil; up = up.Parent {
-		if hasAdmin(up, actor) {
-			return nil
-		}
-	}
-	return quota.Errorf(quota.Forbidden, "actor",
-		"%s may not set limits of %s; under policy %s the admins of the nodes above it may: those of the tree are %s",
-		who(actor), n.Place(), n.Parent.Policy.Name, adminNames(n.Tree.Root))
-}
-
-// maxSetters bounds how many names of those who may set a limit a remedy has.
-const maxSetters = 10
-
-// LimitSetters are the first of those who may set the limits of the node, sorted, by the rules of permit; false if the
-// tree names no admins, and anyone may.
-func LimitSetters(n *state.Node) (list []string, governed bool) {
-	if !n.Tree.Governed {
-		return nil, false
-	}
-	switch {
-	case n.Parent == nil:
-		list = n.Spec.Admins
-	case n.Parent.Policy.LimitSetters == policy.SetByParent:
-		list = n.Parent.Spec.Admins
-	default:
-		for up := n.Parent; up != nil && len(list) == 0; up = up.Parent {
-			list = up.Spec.Admins
-		}
-	}
-	return slices.Clone(list[:min(len(list), maxSetters)]), true
-}
-
-// OtherSetters are the first of those who may set limits other than those of single nodes, sorted, by the rules of
-// checkPermission; false if the tree names no admins.
-func OtherSetters(t *state.Tree) (list []string, governed bool) {
-	if !t.Governed {
-		return nil, false
-	}
-	admins := t.Root.Spec.Admins
-	return slices.Clone(admins[:min(len(admins), maxSetters)]), true
-}
-
-func hasAdmin(n *state.Node, actor string) bool {
-	_, found := slices.BinarySearch(n.Spec.Admins, actor)
-	return found
-}
-
-func adminNames(n *state.Node) string {
-	const shown = 10
-	switch admins := n.Spec.Admins; {
-	case len(admins) == 0:
-		return "there are none; an admin of the tree can name some"
-	case len(admins) > shown:
-		return strings.Join(admins[:shown], ", ") + " and others"
-	default:
-		return strings.Join(admins, ", ")
-	}
-}
-
-// who names an actor, who may have no name.
-func who(actor string) string {
-	if actor == "" {
-		return "an unnamed actor"
-	}
-	return actor
 }
 
 // ChangedNode is where a change of the configuration stands, before it is made: rights are those before the change.

@@ -157,10 +157,9 @@ func (d *Differ) Spec(path string, previous, updated *quota.NodeSpec, there bool
 	d.limits(path, "lend ", previous.Lend, updated.Lend)
 	d.add(path, "queueing", queueingText(previous.Queueing), queueingText(updated.Queueing))
 	d.add(path, "auto_approve", autoApproveText(previous.AutoApprove), autoApproveText(updated.AutoApprove))
-	d.add(path, "warn_at", previous.WarnAt.String(), updated.WarnAt.String())
+	d.add(path, "thresholds", previous.Thresholds.String(), updated.Thresholds.String())
 	d.add(path, "hard", switchText(previous.Hard), switchText(updated.Hard))
 	d.principals(path, previous, updated)
-	d.add(path, "admins", strings.Join(previous.Admins, " "), strings.Join(updated.Admins, " "))
 	d.bindings(path, previous.Bindings, updated.Bindings)
 	d.labels(path, previous.Labels, updated.Labels)
 	return len(d.Changes) > before

@@ -114,11 +114,6 @@ func connectNodes(t *state.Tree, field string, specs []quota.NodeSpec) *quota.Er
 		}
 		n.Parent.Children = append(n.Parent.Children, n)
 	}
-	if t.Governed && len(t.Root.Spec.Admins) == 0 {
-		return quota.Errorf(quota.Invalid, field+".admins",
-			"tree %s names admins, but none at its root, so that no actor could ever change the tree as a "+
-				"whole; name one there", t.Name)
-	}
 	t.Root.Walk(func(n *state.Node) bool {
 		slices.SortFunc(n.Children, state.ByPath)
 		admit.DeriveSettings(n)
@@ -154,10 +149,7 @@ func draftNode(f *state.Forest, t *state.Tree, spec quota.NodeSpec, i int) *quot
 	if err := checkAutoApprove(spec.AutoApprove, ".auto_approve"); err != nil {
 		return err
 	}
-	if err := state.CheckWarnAt(&spec.WarnAt, ".warn_at"); err != nil {
-		return err
-	}
-	if err := checkAdmins(f, spec.Admins, ".admins"); err != nil {
+	if err := state.CheckThresholds(&spec.Thresholds, ".thresholds"); err != nil {
 		return err
 	}
 	n, err := draftLimits(t, &spec)
@@ -168,7 +160,6 @@ func draftNode(f *state.Forest, t *state.Tree, spec quota.NodeSpec, i int) *quot
 		return err
 	}
 	t.ByPath[spec.Path] = n
-	t.Governed = t.Governed || len(spec.Admins) > 0
 	return nil
 }
 
@@ -239,25 +230,6 @@ func checkLimit(
 			s.Limit.Amount, quota.MaxAmount)
 	}
 	return r, nil
-}
-
-func checkAdmins(f *state.Forest, admins []string, field string) *quota.Error {
-	if len(admins) > f.Bounds.Admins {
-		return quota.Errorf(quota.Invalid, field, "there are %d admins; at most %d are allowed", len(admins),
-			f.Bounds.Admins)
-	}
-	for i, a := range admins {
-		switch {
-		case a == "" || !quota.IsVisible(a, quota.MaxActor):
-			return quota.Errorf(quota.Invalid, fmt.Sprintf("%s[%d]", field, i),
-				"an admin is an actor of 1 to %d visible ASCII characters without spaces, got %q",
-				quota.MaxActor, quota.Clip(a))
-		case i > 0 && admins[i-1] >= a:
-			return quota.Errorf(quota.Invalid, fmt.Sprintf("%s[%d]", field, i),
-				"admin %s is not in order, or there twice", a)
-		}
-	}
-	return nil
 }
 
 // policyConflict is a node that says what its policy does not know, or whose policy may not stand where it does.

@@ -50,7 +50,7 @@ func (p Planner) replaceTree(s *treeTransition) {
 	defer func() { p.State.Forest.Bytes += t.Bytes() }()
 	p.State.Forest.Nodes += len(s.draft.ByPath) - len(t.ByPath)
 	s.countRehomings(-1) // rebuildBorrowIndexes moves the claims themselves
-	t.Settings, t.Governed, t.Soft = s.draft.Settings, s.draft.Governed, s.draft.Soft
+	t.Settings, t.Soft = s.draft.Settings, s.draft.Soft
 	if s.isChanged() {
 		p.State.Forest.MarkChanged(t)
 	}
@@ -143,7 +143,7 @@ func configureNode(n, drafted *state.Node) {
 		drafted.Ceilings, drafted.Fallbacks
 	n.Borrows, n.Special, n.Dynamic, n.Strict = drafted.Borrows, drafted.Special, drafted.Dynamic, drafted.Strict
 	n.Rules, n.Borrow, n.Lend, n.Bindings = drafted.Rules, drafted.Borrow, drafted.Lend, drafted.Bindings
-	n.WarnAt, n.HasThresholds = drafted.WarnAt, drafted.HasThresholds
+	n.Thresholds, n.HasThresholds = drafted.Thresholds, drafted.HasThresholds
 }
 
 // relateNode gives the node the parent and the children that it has in the draft, as they are in its own tree.

@@ -29,8 +29,8 @@ func keepAccess(f *state.Forest, w *treeChange) *quota.Error {
 			return quota.Errorf(quota.Invalid, NodeField(w.field, i)+".auto_approve",
 				"it is kept as it is with keep_access; leave it out")
 		}
-		if !n.WarnAt.IsZero() {
-			return quota.Errorf(quota.Invalid, NodeField(w.field, i)+".warn_at",
+		if !n.Thresholds.IsZero() {
+			return quota.Errorf(quota.Invalid, NodeField(w.field, i)+".thresholds",
 				"it is kept as it is with keep_access; leave it out")
 		}
 	}
@@ -44,7 +44,7 @@ func keepAccess(f *state.Forest, w *treeChange) *quota.Error {
 	for i := range w.spec.Nodes {
 		if n := t.ByPath[w.spec.Nodes[i].Path]; n != nil && !n.Dynamic {
 			w.spec.Nodes[i].Bindings, w.spec.Nodes[i].AutoApprove = n.Spec.Bindings, n.Spec.AutoApprove
-			w.spec.Nodes[i].WarnAt = n.Spec.WarnAt
+			w.spec.Nodes[i].Thresholds = n.Spec.Thresholds
 		}
 	}
 	return nil

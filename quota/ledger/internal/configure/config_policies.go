@@ -180,14 +180,14 @@ func checkRemovedPolicies(f *state.Forest, c policyChange, named map[string]bool
 		if len(users) > 0 {
 			err = err.Join(quota.Errorf(quota.InUse, "",
 				"policy %s cannot be removed while trees use it: %s; give them another policy first", name,
-				ListTexts(users)))
+				listTexts(users)))
 		}
 	}
 	return err
 }
 
-// ListTexts joins texts as far as quota.MaxReason allows.
-func ListTexts(list []string) string {
+// listTexts joins texts as far as quota.MaxReason allows.
+func listTexts(list []string) string {
 	length := 0
 	for i, text := range list {
 		if length += len(text); length > quota.MaxReason {

@@ -12,9 +12,8 @@ import (
 
 // draftPrincipals returns nil if there are none.
 func draftPrincipals(f *state.Forest, t *state.Tree, spec *quota.NodeSpec, field string) (*state.Rules, *quota.Error) {
-	if spec.Applications < 0 || spec.Applications > quota.MaxAmount {
-		return nil, quota.Errorf(quota.Invalid, field+".applications",
-			"%d applications are limited; 1 to %d are allowed, and 0 for no limit", spec.Applications, quota.MaxAmount)
+	if err := checkApplications(spec.Applications, field); err != nil {
+		return nil, err
 	}
 	n := len(spec.Principals)
 	if n > f.Bounds.Principals {
@@ -35,6 +34,21 @@ func draftPrincipals(f *state.Forest, t *state.Tree, spec *quota.NodeSpec, field
 	return r, nil
 }
 
+// checkApplications refuses limits of applications that are neither an amount nor unset.
+func checkApplications(most quota.Limit, field string) *quota.Error {
+	field += ".applications"
+	switch {
+	case most.Kind == quota.Unset && most.Amount == 0:
+		return nil
+	case most.Kind != quota.Limited:
+		return quota.Errorf(quota.Invalid, field, "the limit of applications is a number, or absent for none, not %s", most)
+	case most.Amount < 0 || most.Amount > quota.MaxAmount:
+		return quota.Errorf(quota.Invalid, field, "%d applications are limited; 0 to %d are allowed", most.Amount,
+			quota.MaxAmount)
+	}
+	return nil
+}
+
 func draftEntry(f *state.Forest, t *state.Tree, r *state.Rules, p *quota.PrincipalLimit, field string) *quota.Error {
 	most := f.Bounds.Principals
 	switch {
@@ -47,14 +61,14 @@ func draftEntry(f *state.Forest, t *state.Tree, r *state.Rules, p *quota.Princip
 	case len(p.Groups) > most:
 		return quota.Errorf(quota.Invalid, field+".groups", "the entry names %d groups; at most %d are allowed",
 			len(p.Groups), most)
-	case p.Applications < 0 || p.Applications > quota.MaxAmount:
-		return quota.Errorf(quota.Invalid, field+".applications",
-			"%d applications are limited; 1 to %d are allowed, and 0 for no limit", p.Applications, quota.MaxAmount)
-	case len(p.Limits) == 0 && p.Applications == 0:
+	case len(p.Limits) == 0 && p.Applications.Kind == quota.Unset:
 		return quota.Errorf(quota.Invalid, field, "the entry sets no limit; limit a resource or the applications")
 	case len(p.Description) > quota.MaxLabelValue:
 		return quota.Errorf(quota.Invalid, field+".description", "the description has %d bytes; at most %d are allowed",
 			len(p.Description), quota.MaxLabelValue)
+	}
+	if err := checkApplications(p.Applications, field); err != nil {
+		return err
 	}
 	limits, err := principalLimits(t, p.Limits, field)
 	if err != nil {
@@ -116,7 +130,7 @@ func principalLimits(t *state.Tree, limits quota.Vector, field string) ([]quota.
 }
 
 func (d *Differ) principals(path string, before, after *quota.NodeSpec) {
-	d.add(path, "applications", countText(before.Applications), countText(after.Applications))
+	d.add(path, "applications", applicationsText(before.Applications), applicationsText(after.Applications))
 	if slices.EqualFunc(before.Principals, after.Principals, samePrincipalLimit) {
 		return
 	}
@@ -132,6 +146,14 @@ func countText(n quota.Amount) string {
 		return ""
 	}
 	return strconv.FormatInt(int64(n), 10)
+}
+
+// applicationsText is empty for no limit.
+func applicationsText(most quota.Limit) string {
+	if !most.HasAmount() {
+		return ""
+	}
+	return strconv.FormatInt(int64(most.Amount), 10)
 }
 
 func principalsText(list []quota.PrincipalLimit) string {
@@ -167,8 +189,8 @@ func principalLimitText(p quota.PrincipalLimit) string {
 	for _, c := range p.Limits {
 		what = append(what, fmt.Sprintf("%s %d", c.Resource, c.Amount))
 	}
-	if p.Applications > 0 {
-		what = append(what, fmt.Sprintf("%d applications", p.Applications))
+	if p.Applications.HasAmount() {
+		what = append(what, fmt.Sprintf("%d applications", p.Applications.Amount))
 	}
 	return strings.Join(names, ", ") + ": " + strings.Join(what, ", ")
 }

@@ -32,7 +32,8 @@ func CheckSubtreeCommand(c quota.ApplyTrees) *quota.Error {
 			quota.Clip(c.Trees[0].Name), quota.Clip(c.At.Tree))
 	}
 	if outside != "" {
-		return quota.Errorf(quota.Invalid, outside, "%s is outside of every subtree; leave it out, or leave out at", outside)
+		return quota.Errorf(quota.Invalid, outside, "%s is outside of every subtree; leave it out, or leave out subtree",
+			outside)
 	}
 	return nil
 }
@@ -111,12 +112,11 @@ func (s SubtreeText) checkTree() *quota.Error {
 		{"borrow", len(root.Borrow) > 0},
 		{"lend", len(root.Lend) > 0},
 		{"hard", root.Hard},
-		{"applications", root.Applications != 0},
-		{"admins", len(root.Admins) > 0},
+		{"applications", root.Applications.HasAmount()},
 		{"bindings", len(root.Bindings) > 0},
 		{"queueing", root.Queueing != quota.InheritQueueing},
 		{"auto_approve", root.AutoApprove != quota.AutoApprove{}},
-		{"warn_at", !root.WarnAt.IsZero()},
+		{"thresholds", !root.Thresholds.IsZero()},
 	} {
 		if field.set {
 			return s.outside("trees[0]."+field.name, fmt.Sprintf("%s of tree %s", field.name, s.At.Tree))

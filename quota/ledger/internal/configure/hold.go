@@ -12,7 +12,7 @@ import (
 const calendarActor = "calendar"
 
 // PlanHold checks a hold of a node.
-func (p Planner) PlanHold(c quota.HoldNode) Plan {
+func (p Planner) PlanHold(c quota.CordonNode) Plan {
 	n, err := nodeOfPlace(&p.State.Forest, c.Tree, c.Node)
 	if err == nil {
 		err = p.checkHold(c, n)
@@ -20,7 +20,7 @@ func (p Planner) PlanHold(c quota.HoldNode) Plan {
 	if err != nil {
 		return RefusedPlan(err)
 	}
-	hold := &state.HoldImage{NodeHold: quota.NodeHold{
+	hold := &state.HoldImage{NodeCordon: quota.NodeCordon{
 		Deny: c.Deny, Drain: c.Drain, Grace: c.Grace, Since: p.State.Now, Actor: c.Meta.Actor, Reason: c.Meta.Reason,
 	}}
 	if c.For > 0 {
@@ -35,7 +35,7 @@ func (p Planner) PlanHold(c quota.HoldNode) Plan {
 	return p.holdPlan(n, hold)
 }
 
-func (p Planner) checkHold(c quota.HoldNode, n *state.Node) *quota.Error {
+func (p Planner) checkHold(c quota.CordonNode, n *state.Node) *quota.Error {
 	switch {
 	case c.For < 0 || c.For > quota.MaxHold:
 		return quota.Errorf(quota.Invalid, "for_ms",
@@ -53,7 +53,7 @@ func (p Planner) checkHold(c quota.HoldNode, n *state.Node) *quota.Error {
 }
 
 // PlanResume checks the end of a hold.
-func (p Planner) PlanResume(c quota.ResumeNode) Plan {
+func (p Planner) PlanResume(c quota.UncordonNode) Plan {
 	n, err := nodeOfPlace(&p.State.Forest, c.Tree, c.Node)
 	if err != nil {
 		return RefusedPlan(err)

@@ -149,7 +149,7 @@ func (s *levelSurvey) addPool(v quota.Violation, n *state.Node, r int, before qu
 
 func (s *levelSurvey) addPrincipals(d admit.Demand, p quota.Principal) {
 	n := d.Node
-	if n.Rules == nil && n.Spec.Applications == 0 {
+	if n.Rules == nil && !n.Spec.Applications.HasAmount() {
 		return
 	}
 	standings := admit.StandingsOf(s.allocation, p, n.Tree, state.Asker{})
@@ -161,13 +161,13 @@ func (s *levelSurvey) addPrincipals(d admit.Demand, p quota.Principal) {
 		s.addHolder(d, standing, p.Application)
 	}
 	most := n.Spec.Applications
-	if most == 0 || p.Application == "" || standings.User.At(n).Has(p.Application) {
+	if !most.HasAmount() || p.Application == "" || standings.User.At(n).Has(p.Application) {
 		return
 	}
 	running := quota.Amount(n.Applications)
 	s.add(quota.Violation{
 		Tree: n.TreeName, Node: n.Path, Kind: quota.OfApplications, Used: running, Requested: 1,
-	}, quota.AtMost(most), running < most, quota.LevelMakesRoom)
+	}, most, most.Allows(running+1), quota.LevelMakesRoom)
 }
 
 func (s *levelSurvey) addHolder(d admit.Demand, standing *admit.Standing, application string) {
@@ -185,11 +185,11 @@ func (s *levelSurvey) addHolder(d admit.Demand, standing *admit.Standing, applic
 		v.Resource, v.Used, v.Requested = p.Resource.Name, h.Uses(p.Resource.Index), p.Amount
 		s.add(v, quota.AtMost(most), v.Used+p.Amount <= most && p.Amount <= quota.MaxAmount, quota.LevelMakesRoom)
 	}
-	if rule.Applications == 0 || application == "" || h.Has(application) {
+	if !rule.Applications.HasAmount() || application == "" || h.Has(application) {
 		return
 	}
 	v.Resource, v.Kind, v.Used, v.Requested = "", quota.OfApplications, h.Running(), 1
-	s.add(v, quota.AtMost(rule.Applications), v.Used < rule.Applications, quota.LevelMakesRoom)
+	s.add(v, rule.Applications, rule.Applications.Allows(v.Used+1), quota.LevelMakesRoom)
 }
 
 // followDecision marks exactly the limits as exceeded of which the decision has a violation, with its numbers: where

@@ -63,11 +63,6 @@ func (s *search) raises(denied quota.Decision) []quota.Raise {
 	for i, r := range h.list {
 		list[i] = r.Raise
 		list[i].NeedsReason = s.state.Forest.Trees[r.Tree].Settings.RequireReason
-		if r.node != nil {
-			list[i].Setters, list[i].Governed = configure.LimitSetters(r.node)
-		} else {
-			list[i].Setters, list[i].Governed = configure.OtherSetters(s.state.Forest.Trees[r.Tree])
-		}
 	}
 	slices.SortStableFunc(list, compareRaises)
 	return list

@@ -157,10 +157,10 @@ func checkTree(t *state.Tree, sums tallies, now quota.CivilTime) error {
 }
 
 func checkConfiguredNodes(t *state.Tree) error {
-	governed, soft := false, false
+	soft := false
 	var err error
 	t.Root.Walk(func(n *state.Node) bool {
-		governed, soft = governed || len(n.Spec.Admins) > 0, soft || n.Borrows == policy.BorrowSoft
+		soft = soft || n.Borrows == policy.BorrowSoft
 		fresh := *n
 		admit.DeriveSettings(&fresh)
 		switch {
@@ -181,9 +181,6 @@ func checkConfiguredNodes(t *state.Tree) error {
 	})
 	if err == nil && soft != t.Soft {
 		err = fmt.Errorf("tree %s borrows softly somewhere: %v, but says %v", t.Name, soft, t.Soft)
-	}
-	if err == nil && governed != t.Governed {
-		err = fmt.Errorf("tree %s names admins: %v, but counts as governed: %v", t.Name, governed, t.Governed)
 	}
 	return err
 }

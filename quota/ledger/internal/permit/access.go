@@ -1,11 +1,6 @@
 package permit
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger/internal/configure"
@@ -19,20 +14,9 @@ func (g Guard) ChangeAccess(c quota.ChangeAccess, m state.Mode) state.Outcome {
 		return state.Outcome{Refused: quota.Errorf(quota.Invalid, "reason",
 			"the reason has %d bytes; at most %d are allowed", n, quota.MaxReason)}
 	}
-	switch change := c.Change.(type) {
-	case access.ReplaceSection:
+	if _, isSection := c.Change.(access.ReplaceSection); isSection {
 		return state.Outcome{Refused: quota.Errorf(quota.Invalid, "",
 			"the access section changes with the configuration; apply it")}
-	case access.SetMode:
-		if err := g.checkMode(change.Mode); err != nil {
-			return state.Outcome{Refused: err}
-		}
-	case access.Bootstrap:
-		if change.Guard {
-			if err := g.checkMode(access.Guarded); err != nil {
-				return state.Outcome{Refused: err}
-			}
-		}
 	}
 	change, err := g.Env.Book.Apply(c.Change, configure.AccessMoment(g.CallerRights, g.forest))
 	if err != nil {
@@ -43,69 +27,6 @@ func (g Guard) ChangeAccess(c quota.ChangeAccess, m state.Mode) state.Outcome {
 		g.journal.Changes = configure.AccessChanges(change.Differences)
 	}
 	return state.Outcome{Repeated: change.IsEmpty()}
-}
-
-// checkMode refuses to guard a cluster while trees name admins, who would have no rights.
-func (g Guard) checkMode(mode access.Mode) *quota.Error {
-	if mode != access.Guarded {
-		return nil
-	}
-	if governed := GovernedTrees(g.forest); len(governed) > 0 {
-		return quota.Errorf(quota.InUse, "mode", "these trees name admins, which count for nothing in a guarded cluster: "+
-			"%s; turn them into bindings, with the users that they are: quorate access adopt-admins%s",
-			configure.ListTexts(governed), adminFlags(g.forest, governed))
-	}
-	return nil
-}
-
-// maxAdminFlags bounds the admins that a refusal names; a command without the others says which are missing.
-const maxAdminFlags = 20
-
-// adminFlags are flags that give each admin of some trees an account of the same name. Names that a shell could take
-// for more than a word are left out, because the text is made to be pasted.
-func adminFlags(f *state.Forest, trees []string) string {
-	names := map[string]bool{}
-	for _, tree := range trees {
-		for _, name := range AllAdmins(f.Trees[tree]) {
-			names[name] = true
-		}
-	}
-	var flags strings.Builder
-	sorted := slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(name string) bool { return !quota.IsName(name) })
-	for _, name := range sorted[:min(len(sorted), maxAdminFlags)] {
-		fmt.Fprintf(&flags, " --map %s=account/%s", name, name)
-	}
-	return flags.String()
-}
-
-// AllAdmins are the admins of the tree and its nodes, sorted.
-func AllAdmins(t *state.Tree) []string {
-	var list []string
-	t.Root.Walk(func(n *state.Node) bool {
-		list = append(list, n.Spec.Admins...)
-		return true
-	})
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-// TreeAdmins are the admins that a tree names.
-type TreeAdmins struct {
-	Tree string
-	// Admins are sorted.
-	Admins []string
-}
-
-// GovernedTrees are the trees that name admins, sorted.
-func GovernedTrees(f *state.Forest) []string {
-	var list []string
-	for name, t := range f.Trees {
-		if t.Governed {
-			list = append(list, name)
-		}
-	}
-	slices.Sort(list)
-	return list
 }
 
 func (g Guard) permitAccess(c access.Command) *quota.Error {

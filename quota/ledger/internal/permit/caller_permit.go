@@ -70,9 +70,9 @@ func (g Guard) Permit(c quota.Command) *quota.Error {
 		return g.Forbid(g.permitBefore(quota.Change{Tree: c.Tree, Node: c.Node, Field: "limit"}, "node"))
 	case quota.MoveNode:
 		return g.Forbid(g.permitMove(c))
-	case quota.HoldNode:
+	case quota.CordonNode:
 		return g.Forbid(g.permitBefore(quota.Change{Tree: c.Tree, Node: c.Node, Field: "hold"}, "node"))
-	case quota.ResumeNode:
+	case quota.UncordonNode:
 		return g.Forbid(g.permitBefore(quota.Change{Tree: c.Tree, Node: c.Node, Field: "hold"}, "node"))
 	case quota.DeleteTree:
 		return g.Forbid(g.permitBefore(quota.Change{Tree: c.Tree, Field: "tree", Kind: quota.Removed}, "name"))
@@ -368,10 +368,10 @@ func (g Guard) Completed(c quota.Command) quota.Command {
 	case quota.MoveNode:
 		c.Meta.Actor = g.Caller.User()
 		return c
-	case quota.HoldNode:
+	case quota.CordonNode:
 		c.Meta.Actor = g.Caller.User()
 		return c
-	case quota.ResumeNode:
+	case quota.UncordonNode:
 		c.Meta.Actor = g.Caller.User()
 		return c
 	case quota.RollBack:
@@ -415,7 +415,7 @@ func (g Guard) completedAllocate(c quota.Allocate) quota.Allocate {
 
 func (g Guard) limitsHolders(c quota.Claim) bool {
 	for n := g.forest.NearestNode(c.Tree, c.Node); n != nil; n = n.Parent {
-		if n.Rules != nil || n.Spec.Applications != 0 {
+		if n.Rules != nil || n.Spec.Applications.HasAmount() {
 			return true
 		}
 	}

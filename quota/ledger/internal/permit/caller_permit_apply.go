@@ -14,7 +14,7 @@ import (
 // subtree, for the right to read that.
 func (g Guard) permitApply(c quota.ApplyTrees) *quota.Error {
 	if c.At != nil {
-		return g.needVerb(access.ConfigRead, c.At.Tree, c.At.Node, "at")
+		return g.needVerb(access.ConfigRead, c.At.Tree, c.At.Node, "subtree")
 	}
 	if c.Prune {
 		if err := g.NeedCluster(access.ConfigRead); err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger/internal/configure"
 	"github.com/quorate/quorate/quota/ledger/internal/state"
-	"github.com/quorate/quorate/quota/policy"
 )
 
 // permitPlan refuses a change of the configuration that its caller may not make: each difference asks for what the
@@ -39,15 +38,8 @@ func (g Guard) permitDifference(c quota.Change, locate func(quota.Change) config
 		}
 		return g.NeedCluster(access.AccessManage)
 	}
-	if c.Field == "admins" && c.After != "" {
-		return quota.Errorf(quota.Invalid, "", "admins of %s count for nothing in a guarded cluster; write bindings instead",
-			quota.Place(c.Tree, c.Node))
-	}
 	at := locate(c)
-	field := g.fieldOf(c)
-	change := access.FieldChange{
-		Field: field, IsRoot: at.IsRoot, IsNewTree: at.IsNewTree, ByParentOnly: parentDecides(at, field),
-	}
+	change := access.FieldChange{Field: g.fieldOf(c), IsRoot: at.IsRoot, IsNewTree: at.IsNewTree}
 	if err := g.askFor(c, change, pathOfChanged(at, g)); err != nil || change.Field != access.PathField || at.IsNewTree {
 		return err
 	}
@@ -71,9 +63,9 @@ func (g Guard) askFor(c quota.Change, change access.FieldChange, path access.Pat
 // askedNode is the node at which a right is missing, or the nearest above it that exists; nil for the cluster.
 func (g Guard) askedNode(p access.Place, c quota.Change) *state.Node {
 	switch p {
-	case access.AtNode, access.AtNodeAlone:
+	case access.AtNode:
 		return g.forest.NearestNode(c.Tree, c.Node)
-	case access.AtParent, access.AtAncestor:
+	case access.AtAncestor:
 		return g.forest.NearestNode(c.Tree, quota.ParentPath(c.Node))
 	case access.AtRoot:
 		return g.forest.NearestNode(c.Tree, "")
@@ -86,10 +78,6 @@ func describePlace(p access.Place, c quota.Change) string {
 	switch p {
 	case access.AtNode:
 		return quota.Place(c.Tree, c.Node)
-	case access.AtNodeAlone:
-		return quota.Place(c.Tree, c.Node) + " itself"
-	case access.AtParent:
-		return "its parent " + quota.Place(c.Tree, quota.ParentPath(c.Node)) + " itself"
 	case access.AtAncestor:
 		return quota.Place(c.Tree, quota.ParentPath(c.Node)) + " or above"
 	case access.AtRoot:
@@ -97,19 +85,6 @@ func describePlace(p access.Place, c quota.Change) string {
 	case access.AtCluster:
 	}
 	return "the cluster"
-}
-
-// parentDecides is true if the policy lets the parent alone set the limits that a field is about: those of the node, or
-// for the rule auto-approve those of its children.
-func parentDecides(n configure.ChangedNode, f access.Field) bool {
-	parent := n.Above
-	switch {
-	case n.Was != nil && f == access.AutoApproveField:
-		parent = n.Was
-	case n.Was != nil:
-		parent = n.Was.Parent
-	}
-	return parent != nil && parent.Policy.LimitSetters == policy.SetByParent
 }
 
 // pathOfChanged are the tables from the node up, where it is now. A new node has none of its own.
@@ -156,8 +131,8 @@ var changeFields = map[string]access.Field{
 	"limit": access.LimitField, "hard": access.HardField, "borrow": access.BorrowField, "lend": access.LendField,
 	"applications": access.ApplicationsField, "path": access.PathField, "policy": access.PolicyField,
 	"default": access.DefaultField, "principals": access.PrincipalsField, "queueing": access.QueueingField,
-	"auto_approve": access.AutoApproveField, "warn_at": access.WarnAtField,
-	"label": access.LabelsField, "admins": access.ConfiguringField,
+	"auto_approve": access.AutoApproveField, "thresholds": access.ThresholdsField,
+	"label":    access.LabelsField,
 	"resource": access.ResourcesField, "unit": access.ResourcesField, "items": access.ItemsField,
 	"lease": access.LeasesField, "overtake": access.OvertakeField, "forest": access.ForestField,
 	"require_reason": access.RequireReasonField, "require_principal": access.RequirePrincipalField,

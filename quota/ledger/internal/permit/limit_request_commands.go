@@ -326,8 +326,8 @@ func MayDecide(id *access.Identity, f *state.Forest, r *quota.LimitRequest) bool
 		return false
 	}
 	path, change := f.PathAt(n), access.FieldChange{Field: access.LimitField}
-	if at := (configure.ChangedNode{Was: n, Above: n.Parent}); n.Path == r.Node {
-		change.IsRoot, change.ByParentOnly = n.Parent == nil, parentDecides(at, access.LimitField)
+	if n.Path == r.Node {
+		change.IsRoot = n.Parent == nil
 	} else {
 		path = append(access.Path{nil}, path...)
 	}

@@ -26,7 +26,7 @@ func CommitPlan(p configure.Planner, meta quota.ChangeMeta, checked configure.Pl
 }
 
 // judgeChange answers a repeated request with its first result, and refuses a wrong expected revision, an invalid plan,
-// and an actor without permission.
+// a missing reason, and a caller without the rights.
 func judgeChange(p configure.Planner, m quota.ChangeMeta, checked configure.Plan) (state.Outcome, bool) {
 	if out, known := configure.CheckMeta(&p.State.History, m, checked.At); known {
 		return out, true
@@ -34,7 +34,7 @@ func judgeChange(p configure.Planner, m quota.ChangeMeta, checked configure.Plan
 	if checked.Refused != nil {
 		return state.Outcome{Refused: checked.Refused}, true
 	}
-	if err := p.CheckPermission(m, checked); err != nil {
+	if err := p.CheckReason(m.Reason, checked); err != nil {
 		return state.Outcome{Refused: err}, true
 	}
 	if err := NewGuard(p.State).permitPlan(checked); err != nil {
@@ -61,12 +61,13 @@ func planSubtree(p configure.Planner, c quota.ApplyTrees) configure.Plan {
 	}
 	t := p.State.Forest.Trees[c.At.Tree]
 	if t == nil {
-		return configure.RefusedPlan(quota.Errorf(quota.NotFound, "at.tree", "there is no tree %q", quota.Clip(c.At.Tree)))
+		return configure.RefusedPlan(
+			quota.Errorf(quota.NotFound, "subtree.tree", "there is no tree %q", quota.Clip(c.At.Tree)))
 	}
 	if c.At.Node == "" {
 		return p.PlanTrees(quota.ApplyTrees{Trees: c.Trees})
 	}
-	top, err := configure.ConfiguredNode(t, c.At.Node, "at.node")
+	top, err := configure.ConfiguredNode(t, c.At.Node, "subtree.node")
 	if err != nil {
 		return configure.RefusedPlan(err)
 	}

@@ -83,9 +83,9 @@ func (r Reader) Subtree(at quota.Subtree) (quota.TreeSpec, *quota.Error) {
 	}
 	t := r.state.Forest.Trees[at.Tree]
 	if t == nil {
-		return quota.TreeSpec{}, quota.Errorf(quota.NotFound, "at.tree", "there is no tree %q", quota.Clip(at.Tree))
+		return quota.TreeSpec{}, quota.Errorf(quota.NotFound, "tree", "there is no tree %q", quota.Clip(at.Tree))
 	}
-	top, err := configure.ConfiguredNode(t, at.Node, "at.node")
+	top, err := configure.ConfiguredNode(t, at.Node, "node")
 	if err != nil {
 		return quota.TreeSpec{}, err
 	}
@@ -143,7 +143,7 @@ func (r Reader) Access() *access.Section {
 func (r Reader) Usage(q quota.UsageQuery) (quota.UsagePage, *quota.Error) {
 	n := r.state.Forest.NearestNode(q.Tree, q.Node)
 	if n != nil && r.MayAt(access.UsageRead, n) {
-		return r.usagePage(q, seesTotals, func(n *state.Node) quota.NodeUsage { return r.withHold(n.Usage()) })
+		return r.usagePage(q, seesTotals, r.usageOf)
 	}
 	if n == nil || n.Path != q.Node || !r.seesBelow(n) || !q.Subtree && r.seenOf(n) == quota.SeeNothing {
 		return quota.UsagePage{}, hiddenPlace(q.Tree, q.Node)
@@ -168,11 +168,19 @@ func (r Reader) seesUsage(n *state.Node) quota.TenantsSee {
 	return r.seenOf(n)
 }
 
-// withHold is usage with the hold of its node or of one above it as far as the caller may see that level.
-func (r Reader) withHold(usage quota.NodeUsage) quota.NodeUsage {
+// usageOf is the usage of a node with what follows from nodes above it, a hold and defaults, as far as the caller may
+// see those levels.
+func (r Reader) usageOf(n *state.Node) quota.NodeUsage {
+	usage := n.Usage()
 	if usage.Hold != nil {
 		at := r.state.Forest.NearestNode(usage.Hold.Tree, usage.Hold.Node)
 		usage.Hold = usage.Hold.ShownAs(r.seenOf(at))
+	}
+	for i := range usage.Resources {
+		u := &usage.Resources[i]
+		if u.HasDefault && r.seenOf(r.state.Forest.NearestNode(n.TreeName, u.DefaultAt)) == quota.SeeNothing {
+			u.DefaultHidden, u.DefaultAt = true, ""
+		}
 	}
 	return usage
 }
@@ -189,7 +197,7 @@ func (r Reader) shownUsage(n *state.Node) quota.NodeUsage {
 	if r.seesUsage(n) != quota.SeeTotals {
 		return quota.NodeUsage{Path: n.Path, Children: children}
 	}
-	usage := r.withHold(n.Usage())
+	usage := r.usageOf(n)
 	usage.Children = children
 	if r.MayAt(access.UsageRead, n) {
 		return usage
@@ -203,8 +211,8 @@ func (r Reader) shownUsage(n *state.Node) quota.NodeUsage {
 
 // Holds are those at or below a node, of all trees if the tree is empty, at nodes of which the caller may read the
 // usage.
-func (r Reader) Holds(tree, node string) []quota.NodeHoldInfo {
-	return slices.DeleteFunc(r.allHolds(tree, node), func(h quota.NodeHoldInfo) bool {
+func (r Reader) Holds(tree, node string) []quota.NodeCordonInfo {
+	return slices.DeleteFunc(r.allHolds(tree, node), func(h quota.NodeCordonInfo) bool {
 		return !r.May(access.UsageRead, h.Tree, h.Node)
 	})
 }
@@ -259,13 +267,13 @@ func (r Reader) ShownCrossing(c *quota.Crossing) bool { return r.May(access.Usag
 
 // allHolds are the nodes on hold at a node and below it, or with an empty tree all of them, with what is left there: by
 // tree, parents before children, siblings by name. There are at most MaxHolds.
-func (r Reader) allHolds(tree, node string) []quota.NodeHoldInfo {
-	var list []quota.NodeHoldInfo
+func (r Reader) allHolds(tree, node string) []quota.NodeCordonInfo {
+	var list []quota.NodeCordonInfo
 	for _, n := range r.state.Forest.OnHold {
 		if tree != "" && (n.TreeName != tree || !quota.IsWithin(n.Path, node)) {
 			continue
 		}
-		hold := n.NodeHold()
+		hold := n.NodeCordon()
 		hold.IsUsed, hold.Revoking = admit.IsUsed(n), n.Hold.DrainAt != 0
 		for i, used := range n.Subtree {
 			if used > 0 {
@@ -274,7 +282,7 @@ func (r Reader) allHolds(tree, node string) []quota.NodeHoldInfo {
 		}
 		list = append(list, hold)
 	}
-	slices.SortFunc(list, func(a, b quota.NodeHoldInfo) int {
+	slices.SortFunc(list, func(a, b quota.NodeCordonInfo) int {
 		return cmp.Or(cmp.Compare(a.Tree, b.Tree), state.ComparePaths(a.Node, b.Node))
 	})
 	return list

@@ -98,12 +98,6 @@ func (r Reader) RedactDecision(d quota.Decision) quota.Decision {
 	if slices.ContainsFunc(d.Violations, func(v quota.Violation) bool { return hidden(v.Tree, v.Node) }) {
 		remedy.Releases = nil
 	}
-	remedy.Raises = slices.Clone(remedy.Raises)
-	for i := range remedy.Raises {
-		if raise := &remedy.Raises[i]; !r.May(access.ConfigRead, raise.Tree, raise.Node) {
-			raise.Setters = nil
-		}
-	}
 	if slices.ContainsFunc(shown, func(v quota.Violation) bool { return v.Seen != quota.SeeTotals }) {
 		remedy.Raises = nil // together they would say what the violations do not
 	}

@@ -1,18 +1,6 @@
 package read
 
-import (
-	"github.com/quorate/quorate/quota/internal/rankqueue"
-	"github.com/quorate/quorate/quota/ledger/internal/permit"
-)
-
-// TreesWithAdmins are the trees that name admins, by name.
-func (r Reader) TreesWithAdmins() []permit.TreeAdmins {
-	var list []permit.TreeAdmins
-	for _, name := range permit.GovernedTrees(&r.state.Forest) {
-		list = append(list, permit.TreeAdmins{Tree: name, Admins: permit.AllAdmins(r.state.Forest.Trees[name])})
-	}
-	return list
-}
+import "github.com/quorate/quorate/quota/internal/rankqueue"
 
 // CountUnowned counts held allocations, reservations and waiting requests without an owner. It visits all of them, up
 // to a bound; more is true if there were more than it looked at.

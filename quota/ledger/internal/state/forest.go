@@ -56,8 +56,6 @@ type Tree struct {
 	Policies  *PolicySet
 	Claims    int // held claims in the whole tree
 	Accounts  Accounts
-	// Governed is true if any node names admins.
-	Governed bool
 	// Soft is true if any node of the tree borrows softly.
 	Soft bool
 	// Version changes with every change of usage in the tree, see MarkChanged.
@@ -103,9 +101,9 @@ type Node struct {
 	// subtree.
 	Rules        *Rules
 	Applications int
-	// WarnAt are the thresholds in force, nil if there are none; HasThresholds is true if the node or one above it has
+	// Thresholds are the thresholds in force, nil if there are none; HasThresholds is true if the node or one above it has
 	// some. Crossed are those that are crossed, by resource; nil if there are none.
-	WarnAt        *quota.WarnAt
+	Thresholds    *quota.Thresholds
 	HasThresholds bool
 	Crossed       map[*Resource][]int
 	// Scheduled are the limits that the calendar has for the node, in the order in which they were made; a list is
@@ -305,16 +303,16 @@ func (n *Node) Ceiling(r int) quota.Amount {
 // ByConfiguration is recorded as the cause of the end of a request whose node or resource was removed.
 const ByConfiguration = "configuration"
 
-// NodeHold is the hold of the node for readers.
-func (n *Node) NodeHold() quota.NodeHoldInfo {
-	return quota.NodeHoldInfo{Tree: n.TreeName, Node: n.Path, NodeHold: n.Hold.NodeHold}
+// NodeCordon is the hold of the node for readers.
+func (n *Node) NodeCordon() quota.NodeCordonInfo {
+	return quota.NodeCordonInfo{Tree: n.TreeName, Node: n.Path, NodeCordon: n.Hold.NodeCordon}
 }
 
 // holdAbove is nil if there is none.
-func (n *Node) holdAbove() *quota.NodeHoldInfo {
+func (n *Node) holdAbove() *quota.NodeCordonInfo {
 	for ; n != nil; n = n.Parent {
 		if n.Hold != nil {
-			hold := n.NodeHold()
+			hold := n.NodeCordon()
 			return &hold
 		}
 	}
@@ -323,7 +321,7 @@ func (n *Node) holdAbove() *quota.NodeHoldInfo {
 
 // HoldImage is a hold in a snapshot.
 type HoldImage struct {
-	quota.NodeHold
+	quota.NodeCordon
 	// DrainAt is when the next step of the drain is due, 0 if all leases have been revoked. It goes on after the fence
 	// DrainAfter.
 	DrainAt    quota.Instant

@@ -215,17 +215,17 @@ func (bq *BlockerQueue) holderCapacity(h *Holder) quota.Amount {
 		return quota.MaxAmount
 	case bq.Resource != nil:
 		return rule.Most[bq.Resource.Index] - at.Uses(bq.Resource.Index)
-	case rule.Applications == 0:
+	case !rule.Applications.HasAmount():
 		return quota.MaxAmount
 	}
-	return rule.Applications - at.Running()
+	return rule.Applications.Amount - at.Running()
 }
 
 func (n *Node) applicationCapacity() quota.Amount {
-	if n.Borrows == policy.BorrowSoft || n.Spec.Applications == 0 {
+	if n.Borrows == policy.BorrowSoft || !n.Spec.Applications.HasAmount() {
 		return quota.MaxAmount
 	}
-	return n.Spec.Applications - quota.Amount(n.Applications)
+	return n.Spec.Applications.Amount - quota.Amount(n.Applications)
 }
 
 // capacityFor returns an upper bound of what claims at or below the node can still get of a resource: the remainder of

@@ -102,15 +102,6 @@ func (r *CallerRights) HiddenPlace(tree, path, field string) *quota.Error {
 		r.Caller.Name())
 }
 
-// ManagesAccess reports whether the caller has shown a credential that may manage access, whatever the mode.
-func (r *CallerRights) ManagesAccess() bool {
-	if r.Caller.Who == nil || r.Caller.Who.Kind == access.System || r.Caller.Who.Kind == access.Anonymous {
-		return false
-	}
-	id, err := r.Env.Book.Identify(r.Caller.Who, r.Now.Wall)
-	return err == nil && access.Allows(id, access.AccessManage, r.Now.Wall, r.PathOf(nil))
-}
-
 // NeedCluster refuses a caller without a verb on the cluster.
 func (r *CallerRights) NeedCluster(verb access.Verb) *quota.Error {
 	if r.May(verb, nil) {

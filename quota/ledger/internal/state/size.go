@@ -308,14 +308,13 @@ func resourceSize(r *quota.Resource) int64 {
 }
 
 func nodeSpecSize(s *quota.NodeSpec) int64 {
-	n := int64(specBytes+len(s.Path)+len(s.Policy)) + sizeOfPairs(s.Labels) + sizeOfTexts(s.Admins) +
-		bindingsSize(s.Bindings)
+	n := int64(specBytes+len(s.Path)+len(s.Policy)) + sizeOfPairs(s.Labels) + bindingsSize(s.Bindings)
 	for _, limits := range [...][]quota.ResourceLimit{s.Limits, s.Defaults, s.Borrow, s.Lend} {
 		for _, limit := range limits {
 			n += int64(limitBytes + len(limit.Resource))
 		}
 	}
-	n += int64(len(s.WarnAt.Percents)) * pairBytes
+	n += int64(len(s.Thresholds.Percents)) * pairBytes
 	for i := range s.Principals {
 		p := &s.Principals[i]
 		n += int64(specBytes+len(p.Description)) + sizeOfTexts(p.Users) + sizeOfTexts(p.Groups)
@@ -329,8 +328,8 @@ func nodeSpecSize(s *quota.NodeSpec) int64 {
 // Bytes is the size of a node in its tree.
 func (n *Node) Bytes() int64 {
 	cell := int64(cellBytes)
-	if n.WarnAt != nil {
-		cell += int64(len(n.WarnAt.Percents)) * componentBytes // as if all were crossed
+	if n.Thresholds != nil {
+		cell += int64(len(n.Thresholds.Percents)) * componentBytes // as if all were crossed
 	}
 	return nodeBytes + nodeSpecSize(n.Spec) + int64(len(n.Tree.Resources))*cell
 }

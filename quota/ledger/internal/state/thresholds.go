@@ -39,21 +39,21 @@ func (f *Forest) NoteLimits(n *Node) {
 }
 
 func (t *Tree) HasAnyThresholds() bool {
-	return !t.Root.Walk(func(n *Node) bool { return n.WarnAt == nil && n.Crossed == nil })
+	return !t.Root.Walk(func(n *Node) bool { return n.Thresholds == nil && n.Crossed == nil })
 }
 
 // InheritThresholds derives the thresholds in force.
 func (n *Node) InheritThresholds() {
-	own, above := &n.Spec.WarnAt, n.Parent
-	n.WarnAt = nil
+	own, above := &n.Spec.Thresholds, n.Parent
+	n.Thresholds = nil
 	switch {
 	case own.None:
 	case len(own.Percents) > 0:
-		n.WarnAt = own
+		n.Thresholds = own
 	case above != nil:
-		n.WarnAt = above.WarnAt
+		n.Thresholds = above.Thresholds
 	}
-	n.HasThresholds = n.WarnAt != nil || above != nil && above.HasThresholds
+	n.HasThresholds = n.Thresholds != nil || above != nil && above.HasThresholds
 }
 
 // crossings collects the events of one command about thresholds.
@@ -67,7 +67,7 @@ func (s *State) JudgeThresholds() {
 	c := crossings{state: s}
 	for _, cell := range s.Forest.UsedCells {
 		for n := cell.node; n != nil; n = n.Parent {
-			if (n.WarnAt != nil || n.Crossed != nil) && s.Forest.counts(cell, n) {
+			if (n.Thresholds != nil || n.Crossed != nil) && s.Forest.counts(cell, n) {
 				c.judge(n, cell.resource)
 			}
 		}
@@ -101,7 +101,7 @@ func (c *crossings) judgeTree(t *Tree) {
 }
 
 func (c *crossings) judgeNode(n *Node) {
-	if n.WarnAt == nil && n.Crossed == nil {
+	if n.Thresholds == nil && n.Crossed == nil {
 		return
 	}
 	for r := range n.Crossed {
@@ -137,12 +137,12 @@ func (c *crossings) judge(n *Node, r *Resource) {
 // crossedNow are the thresholds that are crossed, given those that were. One that was is cleared as soon as the use is
 // the margin below it.
 func (n *Node) crossedNow(r *Resource, previous []int) []int {
-	if n.WarnAt == nil {
+	if n.Thresholds == nil {
 		return nil
 	}
 	var updated []int
-	used, limit, margin := n.Subtree[r.Index], n.Effective(r.Index), n.WarnAt.MarginInForce()
-	for _, percent := range n.WarnAt.Percents {
+	used, limit, margin := n.Subtree[r.Index], n.Effective(r.Index), n.Thresholds.MarginInForce()
+	for _, percent := range n.Thresholds.Percents {
 		stays := slices.Contains(previous, percent) && used.Exceeds(percent-margin, limit)
 		if used.Reaches(percent, limit) || stays {
 			updated = append(updated, percent)
@@ -182,10 +182,10 @@ func (j *Journal) omitCrossings(n int) {
 	j.Events[len(j.Events)-1].Crossing.Omitted = n
 }
 
-// CheckWarnAt refuses thresholds that cannot be.
-func CheckWarnAt(w *quota.WarnAt, field string) *quota.Error {
+// CheckThresholds refuses thresholds that cannot be.
+func CheckThresholds(w *quota.Thresholds, field string) *quota.Error {
 	if w.None && (len(w.Percents) > 0 || w.Margin != 0) {
-		return quota.Errorf(quota.Invalid, field, "thresholds are off and still listed; it is one or the other")
+		return quota.Errorf(quota.Invalid, field, "thresholds are none and still listed; it is one or the other")
 	}
 	if n := len(w.Percents); n > quota.MaxThresholds {
 		return quota.Errorf(quota.Invalid, field+".percents", "there are %d thresholds; at most %d are allowed", n,
@@ -205,9 +205,9 @@ func CheckWarnAt(w *quota.WarnAt, field string) *quota.Error {
 	case w.Margin == 0:
 		return nil
 	case len(w.Percents) == 0:
-		return quota.Errorf(quota.Invalid, field+".margin", "a margin needs thresholds; list them, or leave it out")
+		return quota.Errorf(quota.Invalid, field+".margin_percent", "a margin needs thresholds; list them, or leave it out")
 	case w.Margin < 0 || w.Margin >= w.Percents[0]:
-		return quota.Errorf(quota.Invalid, field+".margin",
+		return quota.Errorf(quota.Invalid, field+".margin_percent",
 			"the margin is 1 to %d points, less than the lowest threshold, not %d", w.Percents[0]-1, w.Margin)
 	}
 	return nil
@@ -217,7 +217,7 @@ func CheckWarnAt(w *quota.WarnAt, field string) *quota.Error {
 func (n *Node) CheckThresholds() error {
 	fresh := *n
 	fresh.InheritThresholds()
-	if fresh.WarnAt.String() != n.WarnAt.String() || fresh.HasThresholds != n.HasThresholds {
+	if fresh.Thresholds.String() != n.Thresholds.String() || fresh.HasThresholds != n.HasThresholds {
 		return fmt.Errorf("%s has not the thresholds that it is configured to have", n.Place())
 	}
 	known := 0

@@ -20,11 +20,24 @@ func (n *Node) Usage() quota.NodeUsage {
 			Own: n.Own[i], Subtree: n.Subtree[i],
 			Headroom: headroom, Bounded: bounded, Over: n.exceededBy(i),
 		}
+		if n.Limits[i].Kind == quota.Unset {
+			u.Resources[i].HasDefault, u.Resources[i].DefaultAt = n.defaultAbove(r.Name)
+		}
 		if n.Pooled() {
 			u.Resources[i].Borrowed, u.Resources[i].Lends = n.Pools[i].Owes(), max(0, n.Pools[i].Lends())
 		}
 	}
 	return u
+}
+
+// defaultAbove is the path of the nearest node above with a default for a resource.
+func (n *Node) defaultAbove(resource string) (found bool, path string) {
+	for p := n.Parent; p != nil; p = p.Parent {
+		if slices.ContainsFunc(p.Spec.Defaults, func(l quota.ResourceLimit) bool { return l.Resource == resource }) {
+			return true, p.Path
+		}
+	}
+	return false, ""
 }
 
 // Headroom is the smallest remainder from the node up to the root, and whether any limit applies. In a cohort, a level
@@ -57,9 +70,9 @@ func (t *Tree) Over(room int) []quota.Overuse {
 		for _, h := range holdings[n] {
 			list = append(list, h.over()...)
 		}
-		if most := n.Spec.Applications; most > 0 && quota.Amount(n.Applications) > most {
+		if most := n.Spec.Applications; !most.Allows(quota.Amount(n.Applications)) {
 			list = append(list, quota.Overuse{
-				Tree: n.TreeName, Node: n.Path, Kind: quota.OfApplications, Limit: most,
+				Tree: n.TreeName, Node: n.Path, Kind: quota.OfApplications, Limit: most.Amount,
 				Used: quota.Amount(n.Applications),
 			})
 		}
@@ -130,9 +143,9 @@ func (h *Holding) over() []quota.Overuse {
 			})
 		}
 	}
-	if most := rule.Applications; most > 0 && h.Running() > most {
+	if most := rule.Applications; !most.Allows(h.Running()) {
 		list = append(list, quota.Overuse{
-			Tree: n.TreeName, Node: n.Path, Kind: quota.OfApplications, Holder: h.holder.Holder, Limit: most,
+			Tree: n.TreeName, Node: n.Path, Kind: quota.OfApplications, Holder: h.holder.Holder, Limit: most.Amount,
 			Used: h.Running(),
 		})
 	}

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import Enum
 from quorate.message import Message
 from quorate.service import Service
-from quorate.v1.common import ReadInfo, ReadOptions, WriteInfo
+from quorate.v1.common import ReadInfo, ReadOptions
 from typing import List, Optional
 
 
@@ -27,23 +27,26 @@ class AccessMode(str, Enum):
     """What no binding gives is refused."""
 
 
-class RefusedKind(str, Enum):
-    """RefusedKind says what a refusal names."""
+class SubjectKind(str, Enum):
+    """SubjectKind says what a subject names."""
 
-    UNSPECIFIED = "REFUSED_KIND_UNSPECIFIED"
+    UNSPECIFIED = "SUBJECT_KIND_UNSPECIFIED"
     """Never sent."""
 
-    TOKEN = "REFUSED_KIND_TOKEN"
-    """A token of an account, by its id."""
+    USER = "SUBJECT_KIND_USER"
+    """One identity of an issuer: ISSUER/NAME."""
 
-    USER = "REFUSED_KIND_USER"
-    """A user, ISSUER/NAME."""
+    GROUP = "SUBJECT_KIND_GROUP"
+    """Everyone in a group: ISSUER/NAME, or NAME for a group of accounts."""
 
-    CERTIFICATE = "REFUSED_KIND_CERTIFICATE"
-    """A certificate, by its SHA-256 in lower-case hexadecimal."""
+    ACCOUNT = "SUBJECT_KIND_ACCOUNT"
+    """One account of the cluster."""
 
-    JTI = "REFUSED_KIND_JTI"
-    """One JSON Web Token of an issuer, by its claim "jti"."""
+    EVERYONE = "SUBJECT_KIND_EVERYONE"
+    """Each caller with an identity."""
+
+    ANONYMOUS = "SUBJECT_KIND_ANONYMOUS"
+    """Each caller without one."""
 
 
 @dataclass
@@ -55,8 +58,8 @@ class Binding(Message):
     role: str = ""
     """Name of a built-in or custom role."""
 
-    to: List[str] = _field(default_factory=list)
-    """To whom: "user ISSUER/NAME", "group NAME", "account NAME", "everyone" or "anonymous"."""
+    subjects: List[Subject] = _field(default_factory=list)
+    """To whom."""
 
     max_priority: int = 0
     """The highest priority of claims. Like unpreemptable and ids it needs a role with the verb hold."""
@@ -69,6 +72,17 @@ class Binding(Message):
 
     ends_at: Optional[datetime] = None
     """When the binding ends; absent if it does not."""
+
+
+@dataclass
+class Subject(Message):
+    """Subject names callers. Names are compared whole."""
+
+    kind: SubjectKind = SubjectKind.UNSPECIFIED
+    """What the name is."""
+
+    name: str = ""
+    """Its name; empty for everyone and anonymous."""
 
 
 @dataclass
@@ -142,7 +156,7 @@ class Issuer(Message):
     user: str = ""
     """The claim that names the user."""
 
-    require: List[ClaimRule] = _field(default_factory=list)
+    claim_rules: List[ClaimRule] = _field(default_factory=list)
     """What tokens must have beside the audience; at least one rule."""
 
     groups: List[GroupRule] = _field(default_factory=list)
@@ -173,7 +187,7 @@ class GroupRule(Message):
     group: str = ""
     """Name of the group behind that of the issuer."""
 
-    when: List[ClaimRule] = _field(default_factory=list)
+    claim_rules: List[ClaimRule] = _field(default_factory=list)
     """The rules."""
 
 
@@ -189,49 +203,6 @@ class CertificateRule(Message):
 
     user: str = ""
     """The user is cert/USER."""
-
-
-@dataclass
-class Account(Message):
-    """Account owns tokens. Its user is account/NAME."""
-
-    name: str = ""
-    """1 to 63 letters, digits and _ . @ + -, beginning with a letter, a digit or _."""
-
-    description: str = ""
-    """Free text for people."""
-
-    groups: List[str] = _field(default_factory=list)
-    """Its groups, without a slash."""
-
-    disabled: bool = False
-    """A disabled account cannot log in."""
-
-
-@dataclass
-class Token(Message):
-    """Token is what the cluster knows of a token. Its secret is not kept."""
-
-    id: str = ""
-    """The id, which is not secret."""
-
-    account: str = ""
-    """Its account."""
-
-    description: str = ""
-    """Free text for people."""
-
-    verbs: List[str] = _field(default_factory=list)
-    """The verbs that callers with the token may have at most; empty if there is no such bound."""
-
-    created_at: Optional[datetime] = None
-    """When it was made."""
-
-    ends_at: Optional[datetime] = None
-    """When it ends."""
-
-    revoked: bool = False
-    """True if it was revoked."""
 
 
 @dataclass
@@ -308,439 +279,16 @@ class CanIResponse(Message):
     """The log position and consistency of the answer."""
 
 
-@dataclass
-class WhoCanRequest(Message):
-    """WhoCanRequest asks who has a verb at a place. It needs access.read on the cluster, or bindings.grant at
-    the place.
-    """
+class IdentityService(Service):
+    """IdentityService tells callers who they are for the cluster, and what they may do."""
 
-    verb: str = ""
-    """Name of a verb."""
-
-    tree: str = ""
-    """Where: the tree; empty means the cluster."""
-
-    node: str = ""
-    """The node; empty means the root."""
-
-    read: Optional[ReadOptions] = None
-    """Freshness of the answer; linearizable by default."""
-
-
-@dataclass
-class WhoCanResponse(Message):
-    """WhoCanResponse lists bindings."""
-
-    bindings: List[PlacedBinding] = _field(default_factory=list)
-    """The nearest first. Callers without access.read on the cluster do not see bindings on the cluster."""
-
-    read: Optional[ReadInfo] = None
-    """The log position and consistency of the answer."""
-
-
-@dataclass
-class PlacedBinding(Message):
-    """PlacedBinding is a binding and where it stands."""
-
-    tree: str = ""
-    """The tree where it stands; empty for the cluster."""
-
-    node: str = ""
-    """The node where it stands; empty for the root."""
-
-    binding: Optional[Binding] = None
-    """The binding."""
-
-
-@dataclass
-class BootstrapRequest(Message):
-    """BootstrapRequest shows the secret."""
-
-    secret: str = ""
-    """The bootstrap secret."""
-
-    account: str = ""
-    """The account to make; empty means "admin"."""
-
-
-@dataclass
-class BootstrapResponse(Message):
-    """BootstrapResponse has the first token."""
-
-    secret: str = ""
-    """The token, with its secret. It is shown this once, and ends after 24 hours."""
-
-    token: Optional[Token] = None
-    """What the cluster knows of it."""
-
-    write: Optional[WriteInfo] = None
-    """The write."""
-
-
-@dataclass
-class CreateAccountRequest(Message):
-    """CreateAccountRequest adds an account."""
-
-    account: Optional[Account] = None
-    """The account."""
-
-    reason: str = ""
-    """The reason, for records."""
-
-
-@dataclass
-class CreateAccountResponse(Message):
-    """CreateAccountResponse confirms it."""
-
-    write: Optional[WriteInfo] = None
-    """The write."""
-
-
-@dataclass
-class UpdateAccountRequest(Message):
-    """UpdateAccountRequest replaces an account."""
-
-    account: Optional[Account] = None
-    """The account."""
-
-    reason: str = ""
-    """The reason, for records."""
-
-
-@dataclass
-class UpdateAccountResponse(Message):
-    """UpdateAccountResponse confirms it."""
-
-    write: Optional[WriteInfo] = None
-    """The write."""
-
-
-@dataclass
-class DeleteAccountRequest(Message):
-    """DeleteAccountRequest removes an account."""
-
-    name: str = ""
-    """Its name."""
-
-    reason: str = ""
-    """The reason, for records."""
-
-
-@dataclass
-class DeleteAccountResponse(Message):
-    """DeleteAccountResponse confirms it."""
-
-    write: Optional[WriteInfo] = None
-    """The write."""
-
-
-@dataclass
-class ListAccountsRequest(Message):
-    """ListAccountsRequest asks for accounts."""
-
-    page_size: int = 0
-    """At most this many; 0 means 1,000."""
-
-    page_token: str = ""
-    """The next_page_token of the previous page; empty for the first page."""
-
-    read: Optional[ReadOptions] = None
-    """Freshness of the answer; linearizable by default."""
-
-
-@dataclass
-class ListAccountsResponse(Message):
-    """ListAccountsResponse is one page."""
-
-    accounts: List[Account] = _field(default_factory=list)
-    """By name."""
-
-    next_page_token: str = ""
-    """Token for the next page; empty on the last one."""
-
-    read: Optional[ReadInfo] = None
-    """The log position and consistency of the page."""
-
-
-@dataclass
-class CreateTokenRequest(Message):
-    """CreateTokenRequest asks for a token."""
-
-    account: str = ""
-    """The account."""
-
-    description: str = ""
-    """Free text for people."""
-
-    life_ms: int = 0
-    """How long it lives; 0 means 90 days, or the longest life of new tokens if that is shorter."""
-
-    verbs: List[str] = _field(default_factory=list)
-    """The verbs that callers with the token may have at most; empty if there is no such bound."""
-
-    reason: str = ""
-    """The reason, for records."""
-
-
-@dataclass
-class CreateTokenResponse(Message):
-    """CreateTokenResponse has the token."""
-
-    secret: str = ""
-    """The token, with its secret. It is shown this once."""
-
-    token: Optional[Token] = None
-    """What the cluster knows of it."""
-
-    write: Optional[WriteInfo] = None
-    """The write."""
-
-
-@dataclass
-class RotateTokenRequest(Message):
-    """RotateTokenRequest replaces a token."""
-
-    id: str = ""
-    """The id of the old token; empty means that of the call."""
-
-    overlap_ms: Optional[int] = None
-    """How long the old token stays valid; absent means 24 hours."""
-
-    life_ms: int = 0
-    """How long the new one lives; 0 means the same as for CreateToken."""
-
-    reason: str = ""
-    """The reason, for records."""
-
-
-@dataclass
-class RotateTokenResponse(Message):
-    """RotateTokenResponse has the new token."""
-
-    secret: str = ""
-    """The token, with its secret. It is shown this once."""
-
-    token: Optional[Token] = None
-    """What the cluster knows of it."""
-
-    write: Optional[WriteInfo] = None
-    """The write."""
-
-
-@dataclass
-class RevokeTokenRequest(Message):
-    """RevokeTokenRequest names a token."""
-
-    id: str = ""
-    """Its id."""
-
-    reason: str = ""
-    """The reason, for records."""
-
-
-@dataclass
-class RevokeTokenResponse(Message):
-    """RevokeTokenResponse confirms it."""
-
-    write: Optional[WriteInfo] = None
-    """The write: nothing that came with the token is applied after its index."""
-
-
-@dataclass
-class ListTokensRequest(Message):
-    """ListTokensRequest names an account."""
-
-    account: str = ""
-    """The account."""
-
-    read: Optional[ReadOptions] = None
-    """Freshness of the answer; linearizable by default."""
-
-
-@dataclass
-class ListTokensResponse(Message):
-    """ListTokensResponse lists tokens; there are at most 16."""
-
-    tokens: List[Token] = _field(default_factory=list)
-    """Oldest first."""
-
-    read: Optional[ReadInfo] = None
-    """The log position and consistency of the answer."""
-
-
-@dataclass
-class RefusedCredential(Message):
-    """RefusedCredential is a credential, or a user, that does not count although it is otherwise valid."""
-
-    kind: RefusedKind = RefusedKind.UNSPECIFIED
-    """What name is."""
-
-    issuer: str = ""
-    """The issuer of a jti; empty otherwise."""
-
-    name: str = ""
-    """What is refused."""
-
-    issue_cutoff_at: Optional[datetime] = None
-    """For a user: only credentials that were issued before; absent refuses all."""
-
-    ends_at: Optional[datetime] = None
-    """When the refusal ends; at most ten years ahead."""
-
-    reason: str = ""
-    """Free text for people."""
-
-
-@dataclass
-class RefuseCredentialRequest(Message):
-    """RefuseCredentialRequest adds a refusal, or replaces the one of the same name."""
-
-    refused: Optional[RefusedCredential] = None
-    """The refusal."""
-
-
-@dataclass
-class RefuseCredentialResponse(Message):
-    """RefuseCredentialResponse confirms it."""
-
-    write: Optional[WriteInfo] = None
-    """The write: nothing that came with the credential is applied after its index."""
-
-
-@dataclass
-class AllowCredentialRequest(Message):
-    """AllowCredentialRequest names a refusal by its kind, issuer and name."""
-
-    kind: RefusedKind = RefusedKind.UNSPECIFIED
-    """What was refused."""
-
-    issuer: str = ""
-    """See RefusedCredential."""
-
-    name: str = ""
-    """See RefusedCredential."""
-
-    reason: str = ""
-    """The reason, for records."""
-
-
-@dataclass
-class AllowCredentialResponse(Message):
-    """AllowCredentialResponse confirms it."""
-
-    write: Optional[WriteInfo] = None
-    """The write."""
-
-
-@dataclass
-class ListRefusedCredentialsRequest(Message):
-    """ListRefusedCredentialsRequest asks for all refusals."""
-
-    read: Optional[ReadOptions] = None
-    """Freshness of the answer; linearizable by default."""
-
-
-@dataclass
-class ListRefusedCredentialsResponse(Message):
-    """ListRefusedCredentialsResponse lists them."""
-
-    refused: List[RefusedCredential] = _field(default_factory=list)
-    """By kind, issuer and name."""
-
-    read: Optional[ReadInfo] = None
-    """The log position and consistency of the answer."""
-
-
-@dataclass
-class SetAccessModeRequest(Message):
-    """SetAccessModeRequest sets the mode."""
-
-    mode: AccessMode = AccessMode.UNSPECIFIED
-    """The mode."""
-
-    reason: str = ""
-    """The reason, for records."""
-
-
-@dataclass
-class SetAccessModeResponse(Message):
-    """SetAccessModeResponse confirms it."""
-
-    before: AccessMode = AccessMode.UNSPECIFIED
-    """The mode before."""
-
-    write: Optional[WriteInfo] = None
-    """The write."""
-
-
-@dataclass
-class GetGuardReportRequest(Message):
-    """GetGuardReportRequest asks for the report."""
-
-    read: Optional[ReadOptions] = None
-    """Freshness of the answer; linearizable by default."""
-
-
-@dataclass
-class GetGuardReportResponse(Message):
-    """GetGuardReportResponse is the report."""
-
-    trees_with_admins: List[TreeAdmins] = _field(default_factory=list)
-    """Trees that name admins, sorted. A cluster is not guarded while there are any."""
-
-    unowned_allocations: int = 0
-    """Allocations and waiting requests without an owner: in a guarded cluster only callers with hold.operate can
-    renew or release them.
-    """
-
-    unowned_is_cut: bool = False
-    """True if there were too many to count all: there are at least so many."""
-
-    refusals: List[WouldRefuse] = _field(default_factory=list)
-    """Calls that a guarded cluster would have refused, counted by the server that answers since its start."""
-
-    read: Optional[ReadInfo] = None
-    """The log position and consistency of the answer."""
-
-
-@dataclass
-class TreeAdmins(Message):
-    """TreeAdmins are the admins that a tree names."""
-
-    tree: str = ""
-    """The tree."""
-
-    admins: List[str] = _field(default_factory=list)
-    """Their names, sorted."""
-
-
-@dataclass
-class WouldRefuse(Message):
-    """WouldRefuse counts calls."""
-
-    verb: str = ""
-    """The verb that callers lacked; "none" for calls that lacked an identity."""
-
-    calls: int = 0
-    """How many."""
-
-
-class AccessService(Service):
-    """AccessService says who may do what: accounts and their tokens, refused credentials, and the mode of the
-    cluster. Roles, issuers and bindings are a part of the configuration, see ApplyTreesRequest.access and
-    Node.bindings.
-
-    Changes need the verb access.manage, reads access.read, unless a method says otherwise. Refused calls
-    answer permission_denied, and unauthenticated if the credential does not hold.
-    """
-
-    NAME = "quorate.v1.AccessService"
+    _NAME = "quorate.v1.IdentityService"
 
     def who_am_i(
         self, request: WhoAmIRequest, timeout: Optional[float] = None
     ) -> WhoAmIResponse:
         """WhoAmI shows the caller as the cluster sees it. Every caller may ask, also without a credential."""
-        return self.call_unary("WhoAmI", request, WhoAmIResponse, timeout)
+        return self._call("WhoAmI", request, WhoAmIResponse, timeout)
 
     def can_i(
         self, request: CanIRequest, timeout: Optional[float] = None
@@ -748,111 +296,4 @@ class AccessService(Service):
         """CanI says whether the caller has verbs at places. Every caller may ask. A place that does not exist,
         or that the caller may not see, has no verb.
         """
-        return self.call_unary("CanI", request, CanIResponse, timeout)
-
-    def who_can(
-        self, request: WhoCanRequest, timeout: Optional[float] = None
-    ) -> WhoCanResponse:
-        """WhoCan lists the bindings that give a verb at a place, the nearest first."""
-        return self.call_unary("WhoCan", request, WhoCanResponse, timeout)
-
-    def bootstrap(
-        self, request: BootstrapRequest, timeout: Optional[float] = None
-    ) -> BootstrapResponse:
-        """Bootstrap spends the bootstrap secret of the servers: it makes an account with the role root on the
-        cluster and a token for it, which ends after 24 hours. Later it does so for the secret of a recovery
-        that was prepared on the machine of the leader. Every caller may try. failed_precondition if the
-        secret is spent or the leader has none, unauthenticated if it is another.
-        """
-        return self.call_unary("Bootstrap", request, BootstrapResponse, timeout)
-
-    def create_account(
-        self, request: CreateAccountRequest, timeout: Optional[float] = None
-    ) -> CreateAccountResponse:
-        """CreateAccount adds an account. Repeating it changes nothing; already_exists if the account differs.
-        """
-        return self.call_unary("CreateAccount", request, CreateAccountResponse, timeout)
-
-    def update_account(
-        self, request: UpdateAccountRequest, timeout: Optional[float] = None
-    ) -> UpdateAccountResponse:
-        """UpdateAccount replaces the description, the groups and disabled of an account; not_found if there is
-        none.
-        """
-        return self.call_unary("UpdateAccount", request, UpdateAccountResponse, timeout)
-
-    def delete_account(
-        self, request: DeleteAccountRequest, timeout: Optional[float] = None
-    ) -> DeleteAccountResponse:
-        """DeleteAccount removes an account with its tokens; not_found if there is none. Bindings that name it
-        stay.
-        """
-        return self.call_unary("DeleteAccount", request, DeleteAccountResponse, timeout)
-
-    def list_accounts(
-        self, request: ListAccountsRequest, timeout: Optional[float] = None
-    ) -> ListAccountsResponse:
-        """ListAccounts lists accounts by name."""
-        return self.call_unary("ListAccounts", request, ListAccountsResponse, timeout)
-
-    def create_token(
-        self, request: CreateTokenRequest, timeout: Optional[float] = None
-    ) -> CreateTokenResponse:
-        """CreateToken makes a token of an account. The answer is the only place where its secret ever is. It
-        must not be retried blindly: each call makes another token. An account has at most 8 live tokens.
-        """
-        return self.call_unary("CreateToken", request, CreateTokenResponse, timeout)
-
-    def rotate_token(
-        self, request: RotateTokenRequest, timeout: Optional[float] = None
-    ) -> RotateTokenResponse:
-        """RotateToken makes a token with the account, description and verbs of another one, which ends after an
-        overlap. The holder of the old token may do that without any verb.
-        """
-        return self.call_unary("RotateToken", request, RotateTokenResponse, timeout)
-
-    def revoke_token(
-        self, request: RevokeTokenRequest, timeout: Optional[float] = None
-    ) -> RevokeTokenResponse:
-        """RevokeToken ends a token for good. It may be repeated; not_found if the id is unknown."""
-        return self.call_unary("RevokeToken", request, RevokeTokenResponse, timeout)
-
-    def list_tokens(
-        self, request: ListTokensRequest, timeout: Optional[float] = None
-    ) -> ListTokensResponse:
-        """ListTokens lists the tokens of an account, oldest first, without secrets."""
-        return self.call_unary("ListTokens", request, ListTokensResponse, timeout)
-
-    def refuse_credential(
-        self, request: RefuseCredentialRequest, timeout: Optional[float] = None
-    ) -> RefuseCredentialResponse:
-        """RefuseCredential refuses credentials that are valid otherwise, until an end."""
-        return self.call_unary("RefuseCredential", request, RefuseCredentialResponse, timeout)
-
-    def allow_credential(
-        self, request: AllowCredentialRequest, timeout: Optional[float] = None
-    ) -> AllowCredentialResponse:
-        """AllowCredential removes a refusal; not_found if there is none."""
-        return self.call_unary("AllowCredential", request, AllowCredentialResponse, timeout)
-
-    def list_refused_credentials(
-        self, request: ListRefusedCredentialsRequest, timeout: Optional[float] = None
-    ) -> ListRefusedCredentialsResponse:
-        """ListRefusedCredentials lists all refusals, of which there are at most 10,000."""
-        return self.call_unary("ListRefusedCredentials", request, ListRefusedCredentialsResponse, timeout)
-
-    def set_access_mode(
-        self, request: SetAccessModeRequest, timeout: Optional[float] = None
-    ) -> SetAccessModeResponse:
-        """SetAccessMode sets the mode of the cluster. Nothing leads out of guarded; failed_precondition if
-        nobody could administer the cluster in it.
-        """
-        return self.call_unary("SetAccessMode", request, SetAccessModeResponse, timeout)
-
-    def get_guard_report(
-        self, request: GetGuardReportRequest, timeout: Optional[float] = None
-    ) -> GetGuardReportResponse:
-        """GetGuardReport says what a guarded cluster would refuse, or refuses for want of a change that is made
-        before.
-        """
-        return self.call_unary("GetGuardReport", request, GetGuardReportResponse, timeout)
+        return self._call("CanI", request, CanIResponse, timeout)

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field as _field
 from datetime import datetime
 from enum import Enum
 from quorate.message import Message
-from quorate.service import Service, Stream
-from quorate.v1.common import AllocationRef, Limit, ReadInfo, ReadOptions, WriteInfo
+from quorate.service import Service
+from quorate.v1.common import AllocationRef, ReadInfo, ReadOptions, WriteInfo
 from quorate.v1.decision import Decision, EndReason, LevelCheck, MadeRoom, Preempted, Problem
 from quorate.v1.item import HeldItem, ItemName, ItemPick, ItemUpdate
-from quorate.v1.revision import Revision
-from quorate.v1.scheduled_limit import ScheduledLimitEvent
 from typing import Dict, List, Optional
 
 
@@ -42,7 +40,7 @@ class AllocationState(str, Enum):
     """AllocationState is the state of an allocation."""
 
     UNSPECIFIED = "ALLOCATION_STATE_UNSPECIFIED"
-    """In filters: held."""
+    """Left out: in the filter of a list, every state that it has."""
 
     HELD = "ALLOCATION_STATE_HELD"
     """Counts against its limits."""
@@ -70,121 +68,6 @@ class AllocationState(str, Enum):
 
     ABANDONED = "ALLOCATION_STATE_ABANDONED"
     """A waiting request that its caller did not repeat or renew in time."""
-
-
-class WatchTopic(str, Enum):
-    """WatchTopic is what can be watched."""
-
-    UNSPECIFIED = "WATCH_TOPIC_UNSPECIFIED"
-    """Not used."""
-
-    ALLOCATIONS = "WATCH_TOPIC_ALLOCATIONS"
-    """Changes of allocations."""
-
-    THRESHOLDS = "WATCH_TOPIC_THRESHOLDS"
-    """Thresholds of limits that are crossed and cleared, where the caller may read usage."""
-
-    CONFIGURATION = "WATCH_TOPIC_CONFIGURATION"
-    """Changes of the configuration, where the caller may read it."""
-
-    NODES = "WATCH_TOPIC_NODES"
-    """What happens to nodes: scheduled limits that are made, begin, end soon, have ended or skip windows, where
-    the caller may read the configuration, and drained nodes, where it may read usage.
-    """
-
-
-class AllocationChange(str, Enum):
-    """AllocationChange is a kind of change of state of an allocation."""
-
-    UNSPECIFIED = "ALLOCATION_CHANGE_UNSPECIFIED"
-    """A heartbeat without an allocation."""
-
-    WAITING = "ALLOCATION_CHANGE_WAITING"
-    """It was put into the queue."""
-
-    GRANTED = "ALLOCATION_CHANGE_GRANTED"
-    """It was granted: held or reserved."""
-
-    CONFIRMED = "ALLOCATION_CHANGE_CONFIRMED"
-    """A reservation was confirmed."""
-
-    REVOKED = "ALLOCATION_CHANGE_REVOKED"
-    """A lease was revoked; it ends soon."""
-
-    ENDED = "ALLOCATION_CHANGE_ENDED"
-    """It has ended; its state says how."""
-
-    RESTORED = "ALLOCATION_CHANGE_RESTORED"
-    """A preempted allocation is held again, because the reservation that had preempted it has ended."""
-
-    SHRUNK = "ALLOCATION_CHANGE_SHRUNK"
-    """Some of its items were returned; it still holds the others."""
-
-    RESIZED = "ALLOCATION_CHANGE_RESIZED"
-    """Its claims have changed by Resize, Transfer or Split."""
-
-    RESIZE_WAITING = "ALLOCATION_CHANGE_RESIZE_WAITING"
-    """A resize of it waits in the queue."""
-
-    RESIZE_DROPPED = "ALLOCATION_CHANGE_RESIZE_DROPPED"
-    """A resize that waited has ended and was not carried out."""
-
-
-class EventKind(str, Enum):
-    """EventKind is the kind of an event."""
-
-    UNSPECIFIED = "EVENT_KIND_UNSPECIFIED"
-    """In filters: any."""
-
-    DENIED = "EVENT_KIND_DENIED"
-    """A request was denied."""
-
-    PREEMPTED = "EVENT_KIND_PREEMPTED"
-    """An allocation was preempted."""
-
-    EXPIRED = "EVENT_KIND_EXPIRED"
-    """A reservation or a lease expired."""
-
-    RESTORED = "EVENT_KIND_RESTORED"
-    """A preempted allocation holds again, because the reservation that preempted it was not confirmed."""
-
-    REVOKED = "EVENT_KIND_REVOKED"
-    """A lease was revoked: it ends soon."""
-
-    DROPPED = "EVENT_KIND_DROPPED"
-    """A request left the queue: its deadline passed, or its caller did not repeat or renew it."""
-
-    CROSSED = "EVENT_KIND_CROSSED"
-    """The use of a limit has reached a threshold."""
-
-    CLEARED = "EVENT_KIND_CLEARED"
-    """The use has fallen below a threshold by its margin, or the threshold is gone."""
-
-    DRAINED = "EVENT_KIND_DRAINED"
-    """Nothing is held any more at a node that is being drained, and below it."""
-
-    WEBHOOK_DEAD = "EVENT_KIND_WEBHOOK_DEAD"
-    """A webhook could not deliver for too long; the id is its name. Only callers with audit.read on the cluster
-    see it.
-    """
-
-    LIMIT_STARTED = "EVENT_KIND_LIMIT_STARTED"
-    """A scheduled limit came into force. Its id is that of the event."""
-
-    LIMIT_ENDING = "EVENT_KIND_LIMIT_ENDING"
-    """A scheduled limit ends soon: in an hour, or in half of its time."""
-
-    LIMIT_ENDED = "EVENT_KIND_LIMIT_ENDED"
-    """A scheduled limit has ended, was cancelled by an actor, or its node or resource was removed."""
-
-    LIMIT_SCHEDULED = "EVENT_KIND_LIMIT_SCHEDULED"
-    """A limit was scheduled by an actor."""
-
-    LIMIT_SKIPPED = "EVENT_KIND_LIMIT_SKIPPED"
-    """Windows to come of a recurring limit are skipped, because a policy does not allow them."""
-
-    DECLARED_END = "EVENT_KIND_DECLARED_END"
-    """The declared time of an allocation was over, and it ended."""
 
 
 @dataclass
@@ -303,9 +186,9 @@ class AllocateRequest(Message):
     most 7 days and the maximum of its trees.
     """
 
-    wait_ms: int = 0
-    """For MODE_WAIT: how long it may wait, in milliseconds of ledger time; 0 means 7 days, which is also the
-    maximum.
+    wait_ms: Optional[int] = None
+    """For MODE_WAIT: how long it may wait, in milliseconds of ledger time. Absent means 7 days, which is also
+    the maximum; 0 does not wait, like MODE_REJECT.
     """
 
     keep_ms: int = 0
@@ -989,98 +872,6 @@ class ListWaitingResponse(Message):
 
 
 @dataclass
-class WatchAllocationsRequest(Message):
-    """WatchAllocationsRequest selects changes after a position; all given conditions must hold."""
-
-    after_index: int = 0
-    """The position after which to begin: the index of a read or write, or the position of the last change
-    received; 0 begins at the present.
-    """
-
-    after_number: int = 0
-    """The number within after_index of the last change received; 0 if after_index is that of a read or write.
-    """
-
-    allocations: List[AllocationRef] = _field(default_factory=list)
-    """Only these; an empty namespace is the caller's own."""
-
-    tree: str = ""
-    """Only allocations with a claim in this tree, and only what else happens in it."""
-
-    node: str = ""
-    """Only allocations with a claim at this node or below it, and only what else happens there; needs tree.
-    """
-
-    topics: List[WatchTopic] = _field(default_factory=list)
-    """What to watch; empty for allocations. With allocations or a namespace only these can be watched."""
-
-    namespace: str = ""
-    """Only allocations in this namespace; empty for all."""
-
-
-@dataclass
-class WatchAllocationsResponse(Message):
-    """WatchAllocationsResponse is one change or, every few seconds, a heartbeat, which has none of allocation,
-    crossing, revision and event.
-    """
-
-    change: AllocationChange = AllocationChange.UNSPECIFIED
-    """The kind of change."""
-
-    allocation: Optional[Allocation] = None
-    """The allocation after the change; unset in a heartbeat."""
-
-    index: int = 0
-    """Log index of the change; together with number it is the position."""
-
-    number: int = 0
-    """Number of the change within its index, from 1."""
-
-    ledger_time_ms: int = 0
-    """Ledger time of that index."""
-
-    crossing: Optional[ThresholdCrossing] = None
-    """The threshold that was crossed or cleared; unset for other changes."""
-
-    revision: Optional[Revision] = None
-    """The change of the configuration, as far as it is at the watched nodes and the caller may read it; unset
-    for other changes.
-    """
-
-    event: Optional[Event] = None
-    """What has happened to a node; unset for other changes."""
-
-
-@dataclass
-class ThresholdCrossing(Message):
-    """ThresholdCrossing is the crossing of one threshold of a limit."""
-
-    tree: str = ""
-    """The node whose limit it is."""
-
-    node: str = ""
-
-    resource: str = ""
-    """The resource."""
-
-    percent: int = 0
-    """The threshold."""
-
-    used: int = 0
-    """What the subtree of the node held afterwards, in base units, and the limit in force."""
-
-    limit: Optional[Limit] = None
-
-    cleared: bool = False
-    """True if the use has fallen below the threshold by the margin, or the threshold is gone."""
-
-    omitted: int = 0
-    """How many further thresholds the same change of the configuration has crossed or cleared, beyond the first
-    1,000. There are no events for those.
-    """
-
-
-@dataclass
 class ReleaseRequest(Message):
     """ReleaseRequest names the allocation to end."""
 
@@ -1344,115 +1135,10 @@ class ExplainResponse(Message):
     """True if the request passes more limits than levels has."""
 
 
-@dataclass
-class Event(Message):
-    """Event is something that happened to one allocation, or to a limit."""
-
-    number: int = 0
-    """Increases by one with each event of the cluster."""
-
-    kind: EventKind = EventKind.UNSPECIFIED
-    """The kind of event or change."""
-
-    id: str = ""
-    """The id of the allocation, request or scheduled limit."""
-
-    namespace: str = ""
-    """The namespace of the id; empty unless it is that of an allocation or request."""
-
-    by: Optional[AllocationRef] = None
-    """The allocation that caused it, if another did; without an id if the caller may not know."""
-
-    happened_ledger_ms: int = 0
-    """Ledger time."""
-
-    happened_at: Optional[datetime] = None
-    """Wall-clock time on the leader; for people only."""
-
-    decision: Optional[Decision] = None
-    """For a denial: the decision."""
-
-    crossing: Optional[ThresholdCrossing] = None
-    """For EVENT_KIND_CROSSED and EVENT_KIND_CLEARED: the threshold. Such events have no id."""
-
-    tree: str = ""
-    """For a node that was drained: its tree."""
-
-    node: str = ""
-    """The node."""
-
-    scheduled: Optional[ScheduledLimitEvent] = None
-    """For EVENT_KIND_LIMIT_STARTED, _ENDING, _ENDED, _SCHEDULED and _SKIPPED: the scheduled limit."""
-
-    reason: Optional[EndReason] = None
-    """For EVENT_KIND_PREEMPTED and EVENT_KIND_REVOKED: why."""
-
-    actor: str = ""
-    """For scheduled limits, and for ends that no other allocation caused: who did, such as "system/calendar" for
-    what happens because its time has come.
-    """
-
-
-@dataclass
-class ListEventsRequest(Message):
-    """ListEventsRequest asks for events in the order in which they happened."""
-
-    after: int = 0
-    """Only events after this number; 0 begins with the oldest remembered."""
-
-    page_size: int = 0
-    """At most this many; 0 means 100."""
-
-    kind: EventKind = EventKind.UNSPECIFIED
-    """Only events of this kind."""
-
-    id: str = ""
-    """Only events of this id."""
-
-    namespace: str = ""
-    """Only events of allocations in this namespace. With an id, empty stands for the caller's own."""
-
-    read: Optional[ReadOptions] = None
-    """Freshness of the answer; linearizable by default."""
-
-    tree: str = ""
-    """Only events about this tree."""
-
-    node: str = ""
-    """Only events about this node or nodes below it; needs tree. Events of allocations that have ended more than
-    ten minutes ago are not known to be there; denials and thresholds are.
-    """
-
-    newest_first: bool = False
-    """Newest first. Then a page continues with its next as before."""
-
-    before: int = 0
-    """Only events before this number; 0 for no such bound."""
-
-
-@dataclass
-class ListEventsResponse(Message):
-    """ListEventsResponse is one page."""
-
-    events: List[Event] = _field(default_factory=list)
-    """In the order of their numbers, or newest first."""
-
-    next: int = 0
-    """Pass as after to continue, or as before if the newest come first; 0 on the last page."""
-
-    read: Optional[ReadInfo] = None
-    """The log position and consistency of the page. Pages of one list may have different positions."""
-
-    filtered: bool = False
-    """True if the list has only what the caller may see, because it may not read holders on the whole cluster.
-    It follows from the caller's rights alone: it does not tell whether something was left out.
-    """
-
-
 class AllocationService(Service):
     """AllocationService grants, renews, releases and lists allocations."""
 
-    NAME = "quorate.v1.AllocationService"
+    _NAME = "quorate.v1.AllocationService"
 
     def allocate(
         self, request: AllocateRequest, timeout: Optional[float] = None
@@ -1468,7 +1154,7 @@ class AllocationService(Service):
         failed_precondition when the allocation of that id has ended already; not_found for an unknown tree,
         node or resource; invalid_argument naming the field.
         """
-        return self.call_unary("Allocate", request, AllocateResponse, timeout)
+        return self._call("Allocate", request, AllocateResponse, timeout)
 
     def batch_allocate(
         self, request: BatchAllocateRequest, timeout: Optional[float] = None
@@ -1476,7 +1162,7 @@ class AllocationService(Service):
         """BatchAllocate decides up to 1,000 independent requests in one call, in order, each with an outcome of
         its own. A failed or denied request does not affect the others.
         """
-        return self.call_unary("BatchAllocate", request, BatchAllocateResponse, timeout)
+        return self._call("BatchAllocate", request, BatchAllocateResponse, timeout)
 
     def renew(
         self, request: RenewRequest, timeout: Optional[float] = None
@@ -1485,13 +1171,13 @@ class AllocationService(Service):
         extends again. failed_precondition when the allocation has ended, with its final state; not_found for
         an unknown id; aborted when the fence is not that of the grant.
         """
-        return self.call_unary("Renew", request, RenewResponse, timeout)
+        return self._call("Renew", request, RenewResponse, timeout)
 
     def batch_renew(
         self, request: BatchRenewRequest, timeout: Optional[float] = None
     ) -> BatchRenewResponse:
         """BatchRenew renews up to 1,000 allocations in one call, each with an outcome of its own."""
-        return self.call_unary("BatchRenew", request, BatchRenewResponse, timeout)
+        return self._call("BatchRenew", request, BatchRenewResponse, timeout)
 
     def release(
         self, request: ReleaseRequest, timeout: Optional[float] = None
@@ -1500,33 +1186,22 @@ class AllocationService(Service):
         Releasing one that has ended returns the same record again. not_found for an id that is unknown or
         forgotten.
         """
-        return self.call_unary("Release", request, ReleaseResponse, timeout)
+        return self._call("Release", request, ReleaseResponse, timeout)
 
     def batch_release(
         self, request: BatchReleaseRequest, timeout: Optional[float] = None
     ) -> BatchReleaseResponse:
         """BatchRelease carries out up to 1,000 releases in one call, in order, each with an outcome of its own.
         """
-        return self.call_unary("BatchRelease", request, BatchReleaseResponse, timeout)
+        return self._call("BatchRelease", request, BatchReleaseResponse, timeout)
 
     def list_waiting(
-        self, request: ListWaitingRequest, timeout: Optional[float] = None
+        self, request: ListWaitingRequest = ListWaitingRequest(), timeout: Optional[float] = None
     ) -> ListWaitingResponse:
         """ListWaiting pages through the requests that wait, in the order in which they will be tried: priority,
         then arrival.
         """
-        return self.call_unary("ListWaiting", request, ListWaitingResponse, timeout)
-
-    def watch_allocations(
-        self, request: WatchAllocationsRequest
-    ) -> Stream[WatchAllocationsResponse]:
-        """WatchAllocations streams every change of state of allocations after a point of the log, in order, from
-        the state of the node that is asked. A watch can continue on any node from the position of the last
-        change received. out_of_range when the node no longer has the changes after the position: list the
-        allocations, and watch from the index of that answer. resource_exhausted when the caller reads too
-        slowly: watch again from the last position.
-        """
-        return self.open_stream("WatchAllocations", request, WatchAllocationsResponse)
+        return self._call("ListWaiting", request, ListWaitingResponse, timeout)
 
     def confirm(
         self, request: ConfirmRequest, timeout: Optional[float] = None
@@ -1535,7 +1210,7 @@ class AllocationService(Service):
         returns it again. failed_precondition when it has expired or was cancelled, not_found for an unknown
         id.
         """
-        return self.call_unary("Confirm", request, ConfirmResponse, timeout)
+        return self._call("Confirm", request, ConfirmResponse, timeout)
 
     def cancel(
         self, request: CancelRequest, timeout: Optional[float] = None
@@ -1546,7 +1221,7 @@ class AllocationService(Service):
         it, or none; the response lists the restored ones. Idempotent. failed_precondition when it has been
         confirmed.
         """
-        return self.call_unary("Cancel", request, CancelResponse, timeout)
+        return self._call("Cancel", request, CancelResponse, timeout)
 
     def resize(
         self, request: ResizeRequest, timeout: Optional[float] = None
@@ -1567,7 +1242,7 @@ class AllocationService(Service):
         has ended, waits or is only reserved; aborted when the fence or the generation is not the expected
         one.
         """
-        return self.call_unary("Resize", request, ResizeResponse, timeout)
+        return self._call("Resize", request, ResizeResponse, timeout)
 
     def transfer(
         self, request: TransferRequest, timeout: Optional[float] = None
@@ -1575,7 +1250,7 @@ class AllocationService(Service):
         """Transfer moves claims of a held allocation to other nodes of their trees in one step. Levels common to
         both places see no change and are not checked. Idempotent; errors as of Resize.
         """
-        return self.call_unary("Transfer", request, TransferResponse, timeout)
+        return self._call("Transfer", request, TransferResponse, timeout)
 
     def split(
         self, request: SplitRequest, timeout: Optional[float] = None
@@ -1585,7 +1260,7 @@ class AllocationService(Service):
         and fences of their own. Idempotent by the ids of the parts; errors as of Resize, and already_exists
         when an id belongs to something else.
         """
-        return self.call_unary("Split", request, SplitResponse, timeout)
+        return self._call("Split", request, SplitResponse, timeout)
 
     def explain(
         self, request: ExplainRequest, timeout: Optional[float] = None
@@ -1593,24 +1268,16 @@ class AllocationService(Service):
         """Explain decides a request without executing it, or shows a past decision, and computes the smallest
         change that would admit a denied request. A denial is returned as a response, not as an error.
         """
-        return self.call_unary("Explain", request, ExplainResponse, timeout)
-
-    def list_events(
-        self, request: ListEventsRequest, timeout: Optional[float] = None
-    ) -> ListEventsResponse:
-        """ListEvents pages through recent events: denials, preemptions, expiries. The ledger keeps the last
-        10,000.
-        """
-        return self.call_unary("ListEvents", request, ListEventsResponse, timeout)
+        return self._call("Explain", request, ExplainResponse, timeout)
 
     def get_allocation(
         self, request: GetAllocationRequest, timeout: Optional[float] = None
     ) -> GetAllocationResponse:
         """GetAllocation shows one allocation, held or ended but not yet forgotten."""
-        return self.call_unary("GetAllocation", request, GetAllocationResponse, timeout)
+        return self._call("GetAllocation", request, GetAllocationResponse, timeout)
 
     def list_allocations(
-        self, request: ListAllocationsRequest, timeout: Optional[float] = None
+        self, request: ListAllocationsRequest = ListAllocationsRequest(), timeout: Optional[float] = None
     ) -> ListAllocationsResponse:
         """ListAllocations pages through held allocations in the order of their grants (fences)."""
-        return self.call_unary("ListAllocations", request, ListAllocationsResponse, timeout)
+        return self._call("ListAllocations", request, ListAllocationsResponse, timeout)

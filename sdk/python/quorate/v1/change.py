@@ -102,7 +102,7 @@ class TreeChanges(Message):
 class ChangeService(Service):
     """ChangeService tells programs that show the state when to read it again."""
 
-    NAME = "quorate.v1.ChangeService"
+    _NAME = "quorate.v1.ChangeService"
 
     def watch_changes(
         self, request: WatchChangesRequest
@@ -118,4 +118,4 @@ class ChangeService(Service):
         Callers are told of what they may see. A stream never ends because of its position: if the node cannot
         say what has changed since then, the message says everything.
         """
-        return self.open_stream("WatchChanges", request, WatchChangesResponse)
+        return self._open("WatchChanges", request, WatchChangesResponse)

@@ -28,7 +28,7 @@ class TenantsSee(str, Enum):
     """TenantsSee is what callers learn of the levels above their nodes."""
 
     UNSPECIFIED = "TENANTS_SEE_UNSPECIFIED"
-    """In a request: totals. In seen: everything that there is."""
+    """Left out: totals in a request. Never sent."""
 
     TOTALS = "TENANTS_SEE_TOTALS"
     """Names, limits and totals: their requests are counted there too."""
@@ -94,8 +94,9 @@ class WriteInfo(Message):
 
 @dataclass
 class Limit(Message):
-    """Limit is the most that a node's subtree may hold of one resource. A resource that is absent from a node's
-    limits is unset, and the node's policy says what unset means (open: unlimited; strict: zero).
+    """Limit is the most that a node's subtree may hold of one resource, also for one user or group, or how many
+    applications may run there. A resource that is absent from a node's limits is unset, and the node's policy
+    says what unset means (open: unlimited; strict: zero).
     """
 
     amount: Optional[int] = None

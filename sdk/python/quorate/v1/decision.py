@@ -84,7 +84,7 @@ class ViolationKind(str, Enum):
     numbers count requests.
     """
 
-    HOLD = "VIOLATION_KIND_HOLD"
+    CORDON = "VIOLATION_KIND_CORDON"
     """The node is on hold: nothing new is admitted there or below it. All numbers are 0."""
 
 
@@ -490,12 +490,6 @@ class Raise(Message):
     needs_reason: bool = False
     """True if a change of the tree needs a reason."""
 
-    governed: bool = False
-    """True if the tree names admins: then only an actor of setters may set the limit."""
-
-    setters: List[str] = _field(default_factory=list)
-    """The actors who may set the limit, sorted; at most 10. Empty in a governed tree if no actor may."""
-
 
 @dataclass
 class Violation(Message):
@@ -536,8 +530,10 @@ class Violation(Message):
     item: str = ""
     """For items: the requested state, or the name of the requested item that is not available."""
 
-    seen: TenantsSee = TenantsSee.UNSPECIFIED
-    """Set if the caller may not read usage at the node and its tree does not show totals there."""
+    seen: Optional[TenantsSee] = None
+    """How little the caller sees of it; absent if nothing is hidden: the caller may read usage at the node, or
+    its tree shows totals there.
+    """
 
     reason: str = ""
     """For a hold: its reason. Empty if seen is set."""
@@ -605,8 +601,10 @@ class LevelCheck(Message):
     verdict: LevelVerdict = LevelVerdict.UNSPECIFIED
     """Whether the request fits."""
 
-    seen: TenantsSee = TenantsSee.UNSPECIFIED
-    """Set if the caller may not read usage at the node and its tree does not show totals there."""
+    seen: Optional[TenantsSee] = None
+    """How little the caller sees of it; absent if nothing is hidden: the caller may read usage at the node, or
+    its tree shows totals there.
+    """
 
 
 @dataclass

@@ -292,20 +292,20 @@ class ItemService(Service):
     AllocationService.Allocate.
     """
 
-    NAME = "quorate.v1.ItemService"
+    _NAME = "quorate.v1.ItemService"
 
     def list_items(
-        self, request: ListItemsRequest, timeout: Optional[float] = None
+        self, request: ListItemsRequest = ListItemsRequest(), timeout: Optional[float] = None
     ) -> ListItemsResponse:
         """ListItems pages through the items of a resource by name. not_found for an unknown tree or resource.
         """
-        return self.call_unary("ListItems", request, ListItemsResponse, timeout)
+        return self._call("ListItems", request, ListItemsResponse, timeout)
 
     def count_items(
         self, request: CountItemsRequest, timeout: Optional[float] = None
     ) -> CountItemsResponse:
         """CountItems counts the items of resources by state and by owner."""
-        return self.call_unary("CountItems", request, CountItemsResponse, timeout)
+        return self._call("CountItems", request, CountItemsResponse, timeout)
 
     def update_items(
         self, request: UpdateItemsRequest, timeout: Optional[float] = None
@@ -314,7 +314,7 @@ class ItemService(Service):
         are granted in the same step. failed_precondition naming an item that is held, not_found naming one
         that is unknown. Idempotent.
         """
-        return self.call_unary("UpdateItems", request, UpdateItemsResponse, timeout)
+        return self._call("UpdateItems", request, UpdateItemsResponse, timeout)
 
     def reset_items(
         self, request: ResetItemsRequest, timeout: Optional[float] = None
@@ -322,4 +322,4 @@ class ItemService(Service):
         """ResetItems takes the items in a state from all holders that have not renewed for a given time, in one
         step. Repeating it resets only items that meet the conditions again.
         """
-        return self.call_unary("ResetItems", request, ResetItemsResponse, timeout)
+        return self._call("ResetItems", request, ResetItemsResponse, timeout)

@@ -41,9 +41,9 @@ class Change(Message):
     field: str = ""
     """The changed setting: "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit
     RESOURCE", "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals",
-    "admins", "forest", "require_reason", "require_principal", "tenants_see", "warn_at" or "path". Without a
-    tree: "policy NAME" for a definition that was added or removed, "policy NAME base" or "policy NAME SWITCH"
-    for a changed one.
+    "forest", "require_reason", "require_principal", "tenants_see", "thresholds" or "path". Without a tree:
+    "policy NAME" for a definition that was added or removed, "policy NAME base" or "policy NAME SWITCH" for a
+    changed one.
     """
 
     before: str = ""

@@ -136,10 +136,10 @@ class Overuse(Message):
     """The amount held in the subtree in base units, or the number of running applications."""
 
     kind: ViolationKind = ViolationKind.UNSPECIFIED
-    """Applications, or unspecified for a resource."""
+    """VIOLATION_KIND_RESOURCE or VIOLATION_KIND_APPLICATIONS."""
 
     holder_kind: HolderKind = HolderKind.UNSPECIFIED
-    """Whose limit it is; unspecified for the node's own."""
+    """Whose limit it is."""
 
     holder: str = ""
     """Name of the user or group; "*" is the common limit of all groups that are not named."""

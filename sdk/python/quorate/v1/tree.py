@@ -10,7 +10,7 @@ from quorate.service import Service
 from quorate.v1.access import AccessSection, Binding
 from quorate.v1.common import AllocationRef, Limit, ReadInfo, ReadOptions, TenantsSee, WriteInfo
 from quorate.v1.decision import HolderKind
-from quorate.v1.revision import Change, Revision
+from quorate.v1.revision import Change
 from quorate.v1.scheduled_limit import LimitAdjustment, Overuse, ScheduledLimit
 from typing import Dict, List, Optional
 
@@ -47,6 +47,112 @@ class Queueing(str, Enum):
 
     BEST_EFFORT = "QUEUEING_BEST_EFFORT"
     """Later requests that fit may pass, until the first has waited for Tree.overtake_ms."""
+
+
+class UnsetRule(str, Enum):
+    """UnsetRule says what an unset limit is."""
+
+    UNSPECIFIED = "UNSET_RULE_UNSPECIFIED"
+    """That of the base."""
+
+    UNLIMITED = "UNSET_RULE_UNLIMITED"
+    """No limit."""
+
+    ZERO = "UNSET_RULE_ZERO"
+    """A limit of 0."""
+
+
+class SumRule(str, Enum):
+    """SumRule bounds the sum of the limits of a node's children."""
+
+    UNSPECIFIED = "SUM_RULE_UNSPECIFIED"
+    """That of the base."""
+
+    UNCHECKED = "SUM_RULE_UNCHECKED"
+    """Not at all."""
+
+    WITHIN_LIMIT = "SUM_RULE_WITHIN_LIMIT"
+    """To the limit of the node."""
+
+    WITHIN_LIMIT_LESS_OWN = "SUM_RULE_WITHIN_LIMIT_LESS_OWN"
+    """To the limit of the node less what it holds itself."""
+
+
+class ChildLimitRule(str, Enum):
+    """ChildLimitRule bounds the limit of each child of a node."""
+
+    UNSPECIFIED = "CHILD_LIMIT_RULE_UNSPECIFIED"
+    """That of the base."""
+
+    UNCHECKED = "CHILD_LIMIT_RULE_UNCHECKED"
+    """Not at all."""
+
+    WITHIN_PARENT = "CHILD_LIMIT_RULE_WITHIN_PARENT"
+    """To the limit of the node."""
+
+
+class UnknownNodesRule(str, Enum):
+    """UnknownNodesRule says what becomes of a claim at a node that does not exist."""
+
+    UNSPECIFIED = "UNKNOWN_NODES_RULE_UNSPECIFIED"
+    """That of the base."""
+
+    REFUSE = "UNKNOWN_NODES_RULE_REFUSE"
+    """It is refused."""
+
+    COUNT_AT_ANCESTOR = "UNKNOWN_NODES_RULE_COUNT_AT_ANCESTOR"
+    """It is counted at the nearest ancestor that exists."""
+
+    CREATE = "UNKNOWN_NODES_RULE_CREATE"
+    """It creates the node for as long as the node holds something."""
+
+
+class ClaimNodesRule(str, Enum):
+    """ClaimNodesRule says where claims may be."""
+
+    UNSPECIFIED = "CLAIM_NODES_RULE_UNSPECIFIED"
+    """That of the base."""
+
+    ANY_NODE = "CLAIM_NODES_RULE_ANY_NODE"
+    """At every node."""
+
+    LEAVES = "CLAIM_NODES_RULE_LEAVES"
+    """At nodes without children."""
+
+
+class BorrowingRule(str, Enum):
+    """BorrowingRule says how claims may exceed the limits of their nodes."""
+
+    UNSPECIFIED = "BORROWING_RULE_UNSPECIFIED"
+    """That of the base."""
+
+    NONE = "BORROWING_RULE_NONE"
+    """Not at all."""
+
+    SOFT = "BORROWING_RULE_SOFT"
+    """By being counted further up."""
+
+    BOUNDED = "BORROWING_RULE_BOUNDED"
+    """Up to the bounds of borrowing and lending."""
+
+
+class PreemptionRule(str, Enum):
+    """PreemptionRule says which claims a new one may end."""
+
+    UNSPECIFIED = "PREEMPTION_RULE_UNSPECIFIED"
+    """That of the base."""
+
+    NONE = "PREEMPTION_RULE_NONE"
+    """None."""
+
+    LOWER_PRIORITY = "PREEMPTION_RULE_LOWER_PRIORITY"
+    """Those of lower priority."""
+
+    BORROWERS = "PREEMPTION_RULE_BORROWERS"
+    """Those that borrow from the share of another node."""
+
+    ALL = "PREEMPTION_RULE_ALL"
+    """Those of lower priority, and those that borrow."""
 
 
 @dataclass
@@ -164,12 +270,9 @@ class Node(Message):
     """Under the policy "cohort": how much of its unused limit others may hold, by resource; unset is all of it.
     """
 
-    applications: int = 0
-    """Most applications that may run in this subtree, all users together; 0 is no limit."""
-
-    admins: List[str] = _field(default_factory=list)
-    """Actors who may set the limits of the nodes below (of the children, under "strict"). If a tree names none
-    at all, every actor may.
+    applications: Optional[Limit] = None
+    """Most applications that may run in this subtree, all users together: an amount, or unlimited, which is the
+    same as absent.
     """
 
     queueing: Queueing = Queueing.UNSPECIFIED
@@ -181,21 +284,21 @@ class Node(Message):
     auto_approve: Optional[AutoApprove] = None
     """A rule that approves requests for limits of the children; absent for none."""
 
-    warn_at: Optional[WarnAt] = None
+    thresholds: Optional[LimitThresholds] = None
     """At how much use of a limit to warn, here and below; absent for the thresholds of the parent."""
 
 
 @dataclass
-class WarnAt(Message):
-    """WarnAt has the thresholds of the limits of a node and of everything below it. When the use of a limit
-    reaches one, there is an event of kind EVENT_KIND_CROSSED, and when it has fallen below it by the margin
-    one of kind EVENT_KIND_CLEARED. Limits of users, groups and applications do not count.
+class LimitThresholds(Message):
+    """LimitThresholds has the thresholds of the limits of a node and of everything below it. When the use of a
+    limit reaches one, there is an event of kind EVENT_KIND_CROSSED, and when it has fallen below it by the
+    margin one of kind EVENT_KIND_CLEARED. Limits of users, groups and applications do not count.
     """
 
     percents: List[int] = _field(default_factory=list)
     """Percent of a limit, each once."""
 
-    margin: int = 0
+    margin_percent: int = 0
     """How many points the use must fall below a threshold until it is cleared, less than the lowest threshold; 0
     means 5, or as many as the lowest threshold allows.
     """
@@ -237,11 +340,11 @@ class PrincipalLimit(Message):
     groups: List[str] = _field(default_factory=list)
     """Groups; "*" is one common limit for all users whose groups are not named."""
 
-    limits: Dict[str, int] = _field(default_factory=dict)
-    """Amounts by resource; what is absent is not limited."""
+    limits: Dict[str, Limit] = _field(default_factory=dict)
+    """Limits by resource: amounts, or unlimited, which is the same as absent."""
 
-    applications: int = 0
-    """Most applications that may run; 0 is no limit."""
+    applications: Optional[Limit] = None
+    """Most applications that may run, likewise."""
 
     description: str = ""
     """Free text for people, up to 256 bytes."""
@@ -250,9 +353,9 @@ class PrincipalLimit(Message):
 @dataclass
 class Policy(Message):
     """Policy defines a policy: a built-in one with other values of some switches. What a switch means is in
-    docs/policies.md; an empty value keeps that of the base. Values that exclude each other are refused:
-    preemption needs borrowing "soft", and unknown_nodes "create" excludes a bounded sum, claims at leaves and
-    borrowing.
+    docs/policies.md; one that is absent keeps the value of the base. Values that exclude each other are
+    refused: preemption needs soft borrowing, and the creation of unknown nodes excludes a bounded sum, claims
+    at leaves and borrowing.
     """
 
     name: str = ""
@@ -265,31 +368,26 @@ class Policy(Message):
     "borrowing" or "cohort".
     """
 
-    unset: str = ""
-    """What an unset limit is where no ancestor gives a default: "unlimited" or "zero"."""
+    unset: UnsetRule = UnsetRule.UNSPECIFIED
+    """What an unset limit is where no ancestor gives a default."""
 
-    sum: str = ""
-    """What the limits of a node's children may add up to: "unchecked" is anything, "within-limit" at most the
-    node's limit, "within-limit-less-own" at most that limit less what the node holds itself.
-    """
+    sum: SumRule = SumRule.UNSPECIFIED
+    """What the limits of a node's children may add up to."""
 
-    child_limit: str = ""
-    """What the limit of one child may be: "unchecked" is anything, "within-parent" at most the parent's."""
+    child_limit: ChildLimitRule = ChildLimitRule.UNSPECIFIED
+    """What the limit of one child may be."""
 
-    unknown_nodes: str = ""
-    """A claim at a node that does not exist: "refuse", "count-at-ancestor" or "create"."""
+    unknown_nodes: UnknownNodesRule = UnknownNodesRule.UNSPECIFIED
+    """What becomes of a claim at a node that does not exist."""
 
-    claims_at: str = ""
-    """Where claims may be: "any-node" or "leaves"."""
+    claim_nodes: ClaimNodesRule = ClaimNodesRule.UNSPECIFIED
+    """Where claims may be."""
 
-    borrowing: str = ""
-    """How claims may exceed the limits of their nodes: "none", "soft" or "bounded"."""
+    borrowing: BorrowingRule = BorrowingRule.UNSPECIFIED
+    """How claims may exceed the limits of their nodes."""
 
-    preemption: str = ""
-    """Which claims a new one may end, with soft borrowing: "none", "lower-priority", "borrowers" or "all"."""
-
-    setters: str = ""
-    """Whose admins may set the limits of a node, in a tree that names admins: "ancestors" or "parent"."""
+    preemption: PreemptionRule = PreemptionRule.UNSPECIFIED
+    """Which claims a new one may end, with soft borrowing."""
 
 
 @dataclass
@@ -340,11 +438,8 @@ class Tree(Message):
     defaults: Dict[str, Limit] = _field(default_factory=dict)
     """What an unset limit means below the root, see Node."""
 
-    applications: int = 0
-    """Most applications that may run in the tree; 0 is no limit."""
-
-    admins: List[str] = _field(default_factory=list)
-    """Actors that may change anything in the tree, including the limits of the root."""
+    applications: Optional[Limit] = None
+    """Most applications that may run in the tree, see Node."""
 
     moves: List[NodeMove] = _field(default_factory=list)
     """Only in ApplyTrees: nodes with new paths. A move is made before the nodes are compared if its old path
@@ -379,7 +474,7 @@ class Tree(Message):
     Forced requests are no exception.
     """
 
-    warn_at: Optional[WarnAt] = None
+    thresholds: Optional[LimitThresholds] = None
     """At how much use of a limit to warn, see Node."""
 
 
@@ -418,8 +513,7 @@ class ApplyTreesRequest(Message):
     """
 
     actor: str = ""
-    """The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
-    """
+    """The actor of the change, kept in the history. Up to 128 bytes. A guarded cluster enters the caller."""
 
     reason: str = ""
     """The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
@@ -444,24 +538,31 @@ class ApplyTreesRequest(Message):
     access: Optional[AccessSection] = None
     """The access section, complete; absent leaves it as it is. Then trees may be empty."""
 
-    tree: str = ""
-    """With tree: changes one subtree only, whose node must exist; nothing else changes. Its text is in subtree,
-    or, for a whole tree, the only element of trees. Prune, policies, remove_policies and access are refused
-    then. Empty changes everything that the request names.
-    """
-
-    node: str = ""
-    """With tree: the node at the top of the subtree; empty for the root."""
-
-    subtree: Optional[Tree] = None
-    """The text of the subtree of a node below the root; then trees is empty, so that a server that does not know
-    this field refuses the request. It has the name of the tree, the units of the resources that it names,
-    without items, the nodes of the subtree, the node itself included, moves within it, and nothing else.
+    subtree: Optional[SubtreeText] = None
+    """Changes one subtree only; nothing else changes. Trees, prune, policies, remove_policies, access and
+    keep_access are refused then.
     """
 
     keep_access: bool = False
     """Nodes and trees that exist keep their bindings, what tenants see and require_principal; the trees of the
-    request have none of it. For texts of other systems, which cannot say it. Refused with tree.
+    request have none of it. For texts of other systems, which cannot say it.
+    """
+
+
+@dataclass
+class SubtreeText(Message):
+    """SubtreeText is the configuration of one subtree."""
+
+    tree: str = ""
+    """The name of its tree."""
+
+    node: str = ""
+    """The node at its top, which must exist; empty for the root."""
+
+    text: Optional[Tree] = None
+    """The text. That of the root is the whole tree. That of another node has the name of the tree, the units of
+    the resources that it names, without items, the nodes of the subtree, that node included, moves within it,
+    and nothing else.
     """
 
 
@@ -601,8 +702,7 @@ class SetLimitsRequest(Message):
     """
 
     actor: str = ""
-    """The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
-    """
+    """The actor of the change, kept in the history. Up to 128 bytes. A guarded cluster enters the caller."""
 
     reason: str = ""
     """The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
@@ -639,8 +739,7 @@ class DeleteTreeRequest(Message):
     """
 
     actor: str = ""
-    """The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
-    """
+    """The actor of the change, kept in the history. Up to 128 bytes. A guarded cluster enters the caller."""
 
     reason: str = ""
     """The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
@@ -691,7 +790,13 @@ class GetTreeResponse(Message):
 
 @dataclass
 class ListTreesRequest(Message):
-    """ListTreesRequest asks for all trees."""
+    """ListTreesRequest asks for trees."""
+
+    page_size: int = 0
+    """At most this many; 0 means 1,000."""
+
+    page_token: str = ""
+    """The next_page_token of the previous page; empty for the first page."""
 
     read: Optional[ReadOptions] = None
     """Freshness of the answer; linearizable by default."""
@@ -740,14 +845,17 @@ class ListTreesResponse(Message):
     trees: List[TreeSummary] = _field(default_factory=list)
     """By name."""
 
+    next_page_token: str = ""
+    """Pass as page_token to continue; empty on the last page."""
+
     revision: int = 0
     """The present configuration revision."""
 
     read: Optional[ReadInfo] = None
-    """The log position and consistency of the answer."""
+    """The log position and consistency of the page. Pages of one list may have different positions."""
 
     policies: List[Policy] = _field(default_factory=list)
-    """The policies that the configuration defines, by name; there are at most 100."""
+    """The policies that the configuration defines, by name, at most 100; only on the first page."""
 
     filtered: bool = False
     """True if the list has only trees of which the caller sees a node, because it has no right on all of them.
@@ -819,10 +927,10 @@ class NodeUsage(Message):
     there.
     """
 
-    max_applications: int = 0
-    """Most applications that may run in its subtree; 0 is no limit."""
+    max_applications: Optional[Limit] = None
+    """Most applications that may run in its subtree; absent for no limit."""
 
-    hold: Optional[NodeHold] = None
+    cordon: Optional[NodeCordon] = None
     """The hold of the node, or of the nearest node above it that is on hold; without used, is_used and revoking.
     Not set if there is none.
     """
@@ -841,8 +949,8 @@ class NodeUsage(Message):
 
 
 @dataclass
-class NodeHold(Message):
-    """NodeHold is a hold of a node."""
+class NodeCordon(Message):
+    """NodeCordon is a hold of a node."""
 
     tree: str = ""
     """The tree."""
@@ -907,6 +1015,16 @@ class ResourceUsage(Message):
     advisory limit.
     """
 
+    has_default: bool = False
+    """The limit is unset, and the default of a node above stands for it; otherwise the policy says what unset
+    is.
+    """
+
+    default_node: Optional[str] = None
+    """The path of that node, empty for the root; absent without a default, or if the caller may not see that
+    level.
+    """
+
     own: int = 0
     """Held at the node itself."""
 
@@ -959,46 +1077,6 @@ class GetUsageResponse(Message):
 
 
 @dataclass
-class ListRevisionsRequest(Message):
-    """ListRevisionsRequest asks for the history."""
-
-    page_size: int = 0
-    """At most this many; 0 means 20. The ledger remembers the last 1,000."""
-
-    before: int = 0
-    """Only revisions before this one; 0 begins with the newest."""
-
-    read: Optional[ReadOptions] = None
-    """Freshness of the answer; linearizable by default."""
-
-    tree: str = ""
-    """Only revisions with changes of a node of this tree itself, and only these changes; empty for all. Nodes
-    below do not count, nor changes beyond the 200 that a revision keeps, nor those made while the node had
-    another path.
-    """
-
-    node: str = ""
-    """With tree: the node; empty for the root."""
-
-
-@dataclass
-class ListRevisionsResponse(Message):
-    """ListRevisionsResponse is one page."""
-
-    revisions: List[Revision] = _field(default_factory=list)
-    """Newest first."""
-
-    read: Optional[ReadInfo] = None
-    """The log position and consistency of the page. Pages of one list may have different positions."""
-
-    filtered: bool = False
-    """True if there are only changes that the caller may read, because it may read neither the history nor the
-    configuration of the whole cluster. It follows from the caller's rights alone: it does not tell whether
-    something was left out.
-    """
-
-
-@dataclass
 class MoveNodeRequest(Message):
     """MoveNodeRequest gives a node another path."""
 
@@ -1020,8 +1098,7 @@ class MoveNodeRequest(Message):
     """
 
     actor: str = ""
-    """The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
-    """
+    """The actor of the change, kept in the history. Up to 128 bytes. A guarded cluster enters the caller."""
 
     reason: str = ""
     """The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
@@ -1040,263 +1117,6 @@ class MoveNodeResponse(Message):
 
     write: Optional[WriteInfo] = None
     """The write; a repetition if request_id was seen before."""
-
-
-@dataclass
-class HoldNodeRequest(Message):
-    """HoldNodeRequest puts a node on hold."""
-
-    tree: str = ""
-    """The tree."""
-
-    node: str = ""
-    """The node; empty for the root."""
-
-    dry_run: bool = False
-    """Dry run: report what would change or be refused, and change nothing."""
-
-    expected_revision: Optional[int] = None
-    """If set and not the present configuration revision, the change is refused: aborted with the reason
-    REVISION_MISMATCH.
-    """
-
-    actor: str = ""
-    """The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
-    """
-
-    reason: str = ""
-    """The reason of the change, kept in the history and shown to those whom the hold stops. Required if the tree
-    has require_reason. Up to 1,024 bytes.
-    """
-
-    request_id: str = ""
-    """Optional name of this change, see ApplyTreesRequest."""
-
-    deny: bool = False
-    """Deny requests that would wait for the end of the hold. Those that wait already keep their place."""
-
-    for_ms: int = 0
-    """How long the hold stands; 0 is until ResumeNode. Up to 366 days."""
-
-    drain: bool = False
-    """Also revoke the leases at the node and below it."""
-
-    grace_ms: int = 0
-    """With drain: how long leases last at most from now on, whatever renewals say. Up to an hour."""
-
-
-@dataclass
-class HoldNodeResponse(Message):
-    """HoldNodeResponse is the result of HoldNode."""
-
-    result: Optional[ConfigurationResult] = None
-    """The changes made or, in a dry run, those that would be made."""
-
-    write: Optional[WriteInfo] = None
-    """The write; a repetition if request_id was seen before."""
-
-
-@dataclass
-class ResumeNodeRequest(Message):
-    """ResumeNodeRequest ends the hold of a node."""
-
-    tree: str = ""
-    """The tree."""
-
-    node: str = ""
-    """The node; empty for the root."""
-
-    dry_run: bool = False
-    """Dry run: report what would change or be refused, and change nothing."""
-
-    expected_revision: Optional[int] = None
-    """If set and not the present configuration revision, the change is refused: aborted with the reason
-    REVISION_MISMATCH.
-    """
-
-    actor: str = ""
-    """The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
-    """
-
-    reason: str = ""
-    """The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
-    """
-
-    request_id: str = ""
-    """Optional name of this change, see ApplyTreesRequest."""
-
-
-@dataclass
-class ResumeNodeResponse(Message):
-    """ResumeNodeResponse is the result of ResumeNode."""
-
-    result: Optional[ConfigurationResult] = None
-    """The changes made or, in a dry run, those that would be made."""
-
-    write: Optional[WriteInfo] = None
-    """The write; a repetition if request_id was seen before."""
-
-
-@dataclass
-class ListHoldsRequest(Message):
-    """ListHoldsRequest names the nodes."""
-
-    tree: str = ""
-    """The tree; empty for all trees."""
-
-    node: str = ""
-    """The node; holds there and below are listed. Empty for the root."""
-
-    read: Optional[ReadOptions] = None
-    """Freshness of the answer; linearizable by default."""
-
-
-@dataclass
-class ListHoldsResponse(Message):
-    """ListHoldsResponse has the nodes on hold."""
-
-    holds: List[NodeHold] = _field(default_factory=list)
-    """By tree, a parent before its children, siblings by name; at most 1,000."""
-
-    read: Optional[ReadInfo] = None
-    """The log position and consistency of the answer."""
-
-    filtered: bool = False
-    """True if there are only nodes whose usage the caller may read, because it may not read usage at the node
-    that it named, or on the cluster if it named none.
-    """
-
-
-@dataclass
-class RollBackRequest(Message):
-    """RollBackRequest names the revision to restore."""
-
-    revision: int = 0
-    """The configuration after this revision is restored; 0 is the empty configuration of a new cluster."""
-
-    dry_run: bool = False
-    """Dry run: report what would change or be refused, and change nothing."""
-
-    expected_revision: Optional[int] = None
-    """If set and not the present configuration revision, the change is refused: aborted with the reason
-    REVISION_MISMATCH.
-    """
-
-    actor: str = ""
-    """The actor of the change, kept in the history and compared with the admins of the tree. Up to 128 bytes.
-    """
-
-    reason: str = ""
-    """The reason of the change, kept in the history. Required if the tree has require_reason. Up to 1,024 bytes.
-    """
-
-    request_id: str = ""
-    """Optional name of this change, see ApplyTreesRequest."""
-
-
-@dataclass
-class RollBackResponse(Message):
-    """RollBackResponse is the result of RollBack."""
-
-    result: Optional[ConfigurationResult] = None
-    """The changes made or, in a dry run, those that would be made."""
-
-    write: Optional[WriteInfo] = None
-    """The write; a repetition if request_id was seen before."""
-
-
-@dataclass
-class GetConfigurationRequest(Message):
-    """GetConfigurationRequest asks for the configuration of all trees, in the form that ApplyTrees takes."""
-
-    read: Optional[ReadOptions] = None
-    """Freshness of the answer; linearizable by default."""
-
-    tree: str = ""
-    """Only a subtree of this tree, in the form that ApplyTrees takes with the same fields. It needs config.read
-    there. Empty for all trees.
-    """
-
-    node: str = ""
-    """With tree: the node at the top of the subtree; empty for the root."""
-
-    revision: int = 0
-    """The configuration as it was after this revision, as far as the history reaches back (ListRevisions,
-    undoable); 0 for the present one. It needs config.read on the cluster, and does not go together with tree.
-    A node ignores it until it runs a version that knows it, and then the revision of the answer is the
-    present one.
-    """
-
-    manifest: bool = False
-    """The answer has the field manifest in place of trees, policies and access."""
-
-
-@dataclass
-class GetConfigurationResponse(Message):
-    """GetConfigurationResponse shows all trees, or one subtree."""
-
-    trees: List[Tree] = _field(default_factory=list)
-    """By name; with the field tree of the request one element, which is the text of that subtree."""
-
-    revision: int = 0
-    """The revision of this configuration: that of the request, or else the present one."""
-
-    read: Optional[ReadInfo] = None
-    """The log position and consistency of the answer."""
-
-    policies: List[Policy] = _field(default_factory=list)
-    """The policies that the configuration defines, by name."""
-
-    access: Optional[AccessSection] = None
-    """The access section; absent for callers without access.read on the cluster, and while it is empty."""
-
-    manifest: str = ""
-    """With the field manifest of the request: all of this as the text of a manifest, which is the same for the
-    same configuration. invalid_argument if it is too large for one manifest: ask for its trees one by one,
-    with the field tree.
-    """
-
-
-@dataclass
-class ParseManifestRequest(Message):
-    """ParseManifestRequest has a manifest."""
-
-    text: str = ""
-    """The text: YAML. At most 4 MiB as the whole request, and together at most 300,000 commas, colons, opening
-    brackets and ends of lines.
-    """
-
-
-@dataclass
-class ParseManifestResponse(Message):
-    """ParseManifestResponse is what a manifest says."""
-
-    request: Optional[ApplyTreesRequest] = None
-    """The request that applies it: trees, policies and access, or tree, node and subtree. The caller adds the
-    fields that say how, such as dry_run. Absent if there are problems.
-    """
-
-    problems: List[ManifestProblem] = _field(default_factory=list)
-    """Mistakes in the text, in its order: the first ten, and a last one without a position that counts the
-    others.
-    """
-
-    warnings: List[ManifestProblem] = _field(default_factory=list)
-    """Parts of a valid text that are probably mistakes, in its order; at most eleven."""
-
-
-@dataclass
-class ManifestProblem(Message):
-    """ManifestProblem is something at a place in a manifest."""
-
-    line: int = 0
-    """The line, from 1; 0 if it concerns the text as a whole."""
-
-    column: int = 0
-    """The column, from 1, in characters; 0 if it concerns the text as a whole."""
-
-    message: str = ""
-    """What is wrong, and what is allowed."""
 
 
 @dataclass
@@ -1372,11 +1192,11 @@ class PrincipalNode(Message):
     applications: List[str] = _field(default_factory=list)
     """Its running applications there, sorted."""
 
-    limits: Dict[str, int] = _field(default_factory=dict)
-    """Its limits there, by resource."""
+    limits: Dict[str, Limit] = _field(default_factory=dict)
+    """Its limits there, by resource; what is absent is not limited."""
 
-    max_applications: int = 0
-    """Most applications it may run there; 0 is no limit."""
+    max_applications: Optional[Limit] = None
+    """Most applications it may run there; absent for no limit."""
 
     wildcard: bool = False
     """True if the limits are those of the wildcard."""
@@ -1429,8 +1249,7 @@ class ScheduleLimitsRequest(Message):
     """
 
     actor: str = ""
-    """The actor, compared with the admins of the tree. Up to 128 bytes. A guarded cluster enters the caller.
-    """
+    """The actor of the change, kept in the history. Up to 128 bytes. A guarded cluster enters the caller."""
 
     reason: str = ""
     """The reason. Required if the tree has require_reason. Up to 1,024 bytes."""
@@ -1495,8 +1314,14 @@ class ListScheduledLimitsRequest(Message):
     node: str = ""
     """With tree: only those at this node and below; empty for the whole tree."""
 
+    page_size: int = 0
+    """At most this many; 0 means 1,000."""
+
+    page_token: str = ""
+    """The next_page_token of the previous page; empty for the first page."""
+
     read: Optional[ReadOptions] = None
-    """How to read; the default is an exact read."""
+    """Freshness of the answer; linearizable by default."""
 
 
 @dataclass
@@ -1504,19 +1329,22 @@ class ListScheduledLimitsResponse(Message):
     """ListScheduledLimitsResponse has scheduled limits."""
 
     limits: List[ScheduledLimit] = _field(default_factory=list)
-    """At most 1,000."""
+    """By id. There are at most 1,000."""
+
+    next_page_token: str = ""
+    """Pass as page_token to continue; empty on the last page."""
 
     civil_at: Optional[datetime] = None
     """Civil time of the cluster; left out while the members have not agreed on it."""
 
     read: Optional[ReadInfo] = None
-    """What the answer is based on."""
+    """The log position and consistency of the page. Pages of one list may have different positions."""
 
 
 class TreeService(Service):
     """TreeService keeps the configuration: trees, their nodes, resources, limits and policies."""
 
-    NAME = "quorate.v1.TreeService"
+    _NAME = "quorate.v1.TreeService"
 
     def apply_trees(
         self, request: ApplyTreesRequest, timeout: Optional[float] = None
@@ -1529,15 +1357,16 @@ class TreeService(Service):
         Errors: invalid_argument naming the field; failed_precondition when a policy forbids the result or a
         removed node or resource is in use; aborted when expected_revision is not the present one.
         """
-        return self.call_unary("ApplyTrees", request, ApplyTreesResponse, timeout)
+        return self._call("ApplyTrees", request, ApplyTreesResponse, timeout)
 
     def set_limits(
         self, request: SetLimitsRequest, timeout: Optional[float] = None
     ) -> SetLimitsResponse:
-        """SetLimits changes limits of one node and leaves everything else alone. Errors as ApplyTrees, and
-        not_found.
+        """SetLimits changes limits of one node and leaves everything else alone. It is for what schedulers and
+        people change often; limits of users, groups and numbers of applications are changed by ApplyTrees
+        with subtree. Errors as ApplyTrees, and not_found.
         """
-        return self.call_unary("SetLimits", request, SetLimitsResponse, timeout)
+        return self._call("SetLimits", request, SetLimitsResponse, timeout)
 
     def move_node(
         self, request: MoveNodeRequest, timeout: Optional[float] = None
@@ -1545,64 +1374,13 @@ class TreeService(Service):
         """MoveNode renames a node or moves it with everything below it under another parent, in one step. Usage
         goes along; old and new ancestors are checked. Errors as ApplyTrees, and not_found.
         """
-        return self.call_unary("MoveNode", request, MoveNodeResponse, timeout)
-
-    def hold_node(
-        self, request: HoldNodeRequest, timeout: Optional[float] = None
-    ) -> HoldNodeResponse:
-        """HoldNode stops admissions at a node and below it, whatever the limits are: nothing new is held there
-        in any mode, and nothing that is held becomes more. With drain it also revokes the leases there. What
-        waits keeps its place, limits stay as they are, and a hold that stands already is replaced. Errors as
-        SetLimits.
-        """
-        return self.call_unary("HoldNode", request, HoldNodeResponse, timeout)
-
-    def resume_node(
-        self, request: ResumeNodeRequest, timeout: Optional[float] = None
-    ) -> ResumeNodeResponse:
-        """ResumeNode ends the hold of a node; without one it changes nothing. Leases that were revoked stay
-        revoked. Errors as SetLimits.
-        """
-        return self.call_unary("ResumeNode", request, ResumeNodeResponse, timeout)
-
-    def list_holds(
-        self, request: ListHoldsRequest, timeout: Optional[float] = None
-    ) -> ListHoldsResponse:
-        """ListHolds lists the nodes on hold, with what is left there."""
-        return self.call_unary("ListHolds", request, ListHoldsResponse, timeout)
-
-    def roll_back(
-        self, request: RollBackRequest, timeout: Optional[float] = None
-    ) -> RollBackResponse:
-        """RollBack makes the configuration what it was after an earlier revision, as one new revision.
-        failed_precondition when the history does not reach back so far, or the result is refused as by
-        ApplyTrees.
-        """
-        return self.call_unary("RollBack", request, RollBackResponse, timeout)
-
-    def get_configuration(
-        self, request: GetConfigurationRequest, timeout: Optional[float] = None
-    ) -> GetConfigurationResponse:
-        """GetConfiguration shows all trees at one point of the log."""
-        return self.call_unary("GetConfiguration", request, GetConfigurationResponse, timeout)
-
-    def parse_manifest(
-        self, request: ParseManifestRequest, timeout: Optional[float] = None
-    ) -> ParseManifestResponse:
-        """ParseManifest reads the text of a manifest (docs/configuration.md) and returns what ApplyTrees takes
-        for it, so that programs in every language can apply what people write. It changes nothing, does not
-        ask the state of the cluster, and may be repeated. GetConfiguration with manifest is the way back.
-
-        Errors: invalid_argument for a text that is too large; mistakes in the text are problems in the
-        answer.
-        """
-        return self.call_unary("ParseManifest", request, ParseManifestResponse, timeout)
+        return self._call("MoveNode", request, MoveNodeResponse, timeout)
 
     def list_principals(
-        self, request: ListPrincipalsRequest, timeout: Optional[float] = None
+        self, request: ListPrincipalsRequest = ListPrincipalsRequest(), timeout: Optional[float] = None
     ) -> ListPrincipalsResponse:
         """ListPrincipals shows use and limits of users or groups in one tree, by name."""
-        return self.call_unary("ListPrincipals", request, ListPrincipalsResponse, timeout)
+        return self._call("ListPrincipals", request, ListPrincipalsResponse, timeout)
 
     def delete_tree(
         self, request: DeleteTreeRequest, timeout: Optional[float] = None
@@ -1610,25 +1388,25 @@ class TreeService(Service):
         """DeleteTree removes a tree; failed_precondition while anything is held in it, not_found if it is
         unknown.
         """
-        return self.call_unary("DeleteTree", request, DeleteTreeResponse, timeout)
+        return self._call("DeleteTree", request, DeleteTreeResponse, timeout)
 
     def get_tree(
         self, request: GetTreeRequest, timeout: Optional[float] = None
     ) -> GetTreeResponse:
         """GetTree shows one tree as ApplyTrees would take it."""
-        return self.call_unary("GetTree", request, GetTreeResponse, timeout)
+        return self._call("GetTree", request, GetTreeResponse, timeout)
 
     def list_trees(
-        self, request: ListTreesRequest, timeout: Optional[float] = None
+        self, request: ListTreesRequest = ListTreesRequest(), timeout: Optional[float] = None
     ) -> ListTreesResponse:
-        """ListTrees lists all trees by name."""
-        return self.call_unary("ListTrees", request, ListTreesResponse, timeout)
+        """ListTrees pages through all trees by name."""
+        return self._call("ListTrees", request, ListTreesResponse, timeout)
 
     def get_usage(
         self, request: GetUsageRequest, timeout: Optional[float] = None
     ) -> GetUsageResponse:
         """GetUsage shows limits, own use, subtree use and headroom of a node, or of its whole subtree."""
-        return self.call_unary("GetUsage", request, GetUsageResponse, timeout)
+        return self._call("GetUsage", request, GetUsageResponse, timeout)
 
     def schedule_limits(
         self, request: ScheduleLimitsRequest, timeout: Optional[float] = None
@@ -1641,7 +1419,7 @@ class TreeService(Service):
         forbids it, or while the members have not agreed on civil time; not_found; resource_exhausted if 1,000
         limits are scheduled.
         """
-        return self.call_unary("ScheduleLimits", request, ScheduleLimitsResponse, timeout)
+        return self._call("ScheduleLimits", request, ScheduleLimitsResponse, timeout)
 
     def cancel_scheduled_limit(
         self, request: CancelScheduledLimitRequest, timeout: Optional[float] = None
@@ -1649,18 +1427,12 @@ class TreeService(Service):
         """CancelScheduledLimit ends a scheduled limit, at once if it is in force. failed_precondition if a
         policy forbids the limits that are left.
         """
-        return self.call_unary("CancelScheduledLimit", request, CancelScheduledLimitResponse, timeout)
+        return self._call("CancelScheduledLimit", request, CancelScheduledLimitResponse, timeout)
 
     def list_scheduled_limits(
-        self, request: ListScheduledLimitsRequest, timeout: Optional[float] = None
+        self, request: ListScheduledLimitsRequest = ListScheduledLimitsRequest(), timeout: Optional[float] = None
     ) -> ListScheduledLimitsResponse:
-        """ListScheduledLimits shows the scheduled limits that are in force or to come, at a node and below, in
-        the order in which they were made: those of nodes whose configuration the caller may read.
+        """ListScheduledLimits pages through the scheduled limits that are in force or to come, at a node and
+        below, by id: those of nodes whose configuration the caller may read.
         """
-        return self.call_unary("ListScheduledLimits", request, ListScheduledLimitsResponse, timeout)
-
-    def list_revisions(
-        self, request: ListRevisionsRequest, timeout: Optional[float] = None
-    ) -> ListRevisionsResponse:
-        """ListRevisions shows the latest configuration changes, newest first: what, by whom and why."""
-        return self.call_unary("ListRevisions", request, ListRevisionsResponse, timeout)
+        return self._call("ListScheduledLimits", request, ListScheduledLimitsResponse, timeout)

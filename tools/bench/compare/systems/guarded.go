@@ -9,8 +9,9 @@ import (
 
 	"connectrpc.com/connect"
 
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
-	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
 
 // guard is what callers of a guarded cluster present. Nil is an open cluster.
@@ -71,35 +72,36 @@ func writeSecret(folder string) (path, secret string, err error) {
 	return path, secret, nil
 }
 
-func (q *quorate) access() quoratev1connect.AccessServiceClient {
-	return quoratev1connect.NewAccessServiceClient(q.httpClient(), q.urls[0], q.asAdmin()...)
+func (q *quorate) access() adminv1connect.AccessServiceClient {
+	return adminv1connect.NewAccessServiceClient(q.httpClient(), q.urls[0], q.asAdmin()...)
 }
 
 // guardCluster makes the administrator, the account of the callers and its token, and guards the cluster. The tree
 // must exist.
 func (q *quorate) guardCluster(ctx context.Context, secret string) error {
-	first, err := q.access().Bootstrap(ctx, &quoratev1.BootstrapRequest{Secret: secret})
+	first, err := q.access().Bootstrap(ctx, &adminv1.BootstrapRequest{Secret: secret})
 	if err != nil {
 		return fmt.Errorf("bootstrap: %w", err)
 	}
 	q.guard.admin = first.GetSecret()
-	if _, err := q.access().CreateAccount(ctx, &quoratev1.CreateAccountRequest{
-		Account: &quoratev1.Account{Name: holderAccount},
+	if _, err := q.access().CreateAccount(ctx, &adminv1.CreateAccountRequest{
+		Account: &adminv1.Account{Name: holderAccount},
 	}); err != nil {
 		return fmt.Errorf("make the account of the callers: %w", err)
 	}
-	token, err := q.access().CreateToken(ctx, &quoratev1.CreateTokenRequest{Account: holderAccount})
+	token, err := q.access().CreateToken(ctx, &adminv1.CreateTokenRequest{Account: holderAccount})
 	if err != nil {
 		return fmt.Errorf("make the token of the callers: %w", err)
 	}
 	q.guard.holder = token.GetSecret()
 	bound := newTree()
 	bound.RequestId = "guarded"
-	bound.Trees[0].Nodes[0].Bindings = []*quoratev1.Binding{{Role: "holder", To: []string{"account " + holderAccount}}}
+	holder := &quoratev1.Subject{Kind: quoratev1.SubjectKind_SUBJECT_KIND_ACCOUNT, Name: holderAccount}
+	bound.Trees[0].Nodes[0].Bindings = []*quoratev1.Binding{{Role: "holder", Subjects: []*quoratev1.Subject{holder}}}
 	if _, err := q.trees(0).ApplyTrees(ctx, bound); err != nil {
 		return fmt.Errorf("bind the callers: %w", err)
 	}
-	_, err = q.access().SetAccessMode(ctx, &quoratev1.SetAccessModeRequest{
+	_, err = q.access().SetAccessMode(ctx, &adminv1.SetAccessModeRequest{
 		Mode: quoratev1.AccessMode_ACCESS_MODE_GUARDED, Reason: "measurement",
 	})
 	return err

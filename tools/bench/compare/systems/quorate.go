@@ -14,6 +14,8 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/quorate/quorate/client"
+	adminv1 "github.com/quorate/quorate/client/gen/quorate/admin/v1"
+	"github.com/quorate/quorate/client/gen/quorate/admin/v1/adminv1connect"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/client/gen/quorate/v1/quoratev1connect"
 )
@@ -132,27 +134,24 @@ func (q *quorate) trees(node int) quoratev1connect.TreeServiceClient {
 	return quoratev1connect.NewTreeServiceClient(q.httpClient(), q.urls[node], q.asAdmin()...)
 }
 
-func (q *quorate) status(ctx context.Context) (*quoratev1.GetStatusResponse, error) {
+func (q *quorate) status(ctx context.Context) (*adminv1.GetStatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return quoratev1connect.NewClusterServiceClient(q.httpClient(), q.urls[0], q.asAdmin()...).
-		GetStatus(ctx, &quoratev1.GetStatusRequest{})
+	return adminv1connect.NewClusterServiceClient(q.httpClient(), q.urls[0], q.asAdmin()...).
+		GetStatus(ctx, &adminv1.GetStatusRequest{})
 }
 
 // checkComplete returns an error until all nodes are voters.
 func (q *quorate) checkComplete(ctx context.Context) error {
-	s, err := q.status(ctx)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	list, err := adminv1connect.NewClusterServiceClient(q.httpClient(), q.urls[0], q.asAdmin()...).
+		ListMembers(ctx, &adminv1.ListMembersRequest{})
 	if err != nil {
 		return err
 	}
-	voters := 0
-	for _, m := range s.GetMembers() {
-		if m.GetVoter() && m.GetReachable() {
-			voters++
-		}
-	}
-	if voters < nodeCount || s.GetLeaderId() == "" || s.GetProblem() != "" {
-		return fmt.Errorf("%d voters, leader %q: %s", voters, s.GetLeaderId(), s.GetProblem())
+	if list.GetHealthyVoters() < nodeCount || list.GetLeaderId() == "" {
+		return fmt.Errorf("%d voters, leader %q: %s", list.GetHealthyVoters(), list.GetLeaderId(), list.GetProblem())
 	}
 	return nil
 }

@@ -1,14 +1,18 @@
 // Clients of the services of the node that served this page. They call nothing else.
 import { createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
-import { AccessService } from "#gen/access_pb";
-import { ActivityService } from "#gen/activity_pb";
+import { AccessService } from "#gen/admin/access_pb";
+import { ActivityService } from "#gen/v1beta1/activity_pb";
 import { AllocationService } from "#gen/allocation_pb";
-import { AuditService } from "#gen/audit_pb";
+import { AuditService } from "#gen/admin/audit_pb";
 import { ChangeService } from "#gen/change_pb";
-import { ClusterService } from "#gen/cluster_pb";
+import { ClusterService } from "#gen/admin/cluster_pb";
+import { ConfigurationService } from "#gen/admin/configuration_pb";
+import { CordonService } from "#gen/admin/cordon_pb";
+import { IdentityService } from "#gen/access_pb";
+import { EventService } from "#gen/event_pb";
 import { ItemService } from "#gen/item_pb";
-import { LimitRequestService } from "#gen/limit_request_pb";
+import { LimitRequestService } from "#gen/v1beta1/limit_request_pb";
 import { TreeService } from "#gen/tree_pb";
 import { token } from "./session";
 
@@ -32,6 +36,10 @@ export const api = {
   audit: createClient(AuditService, transport),
   changes: createClient(ChangeService, transport),
   cluster: createClient(ClusterService, transport),
+  configuration: createClient(ConfigurationService, transport),
+  cordons: createClient(CordonService, transport),
+  events: createClient(EventService, transport),
+  identity: createClient(IdentityService, transport),
   items: createClient(ItemService, transport),
   limitRequests: createClient(LimitRequestService, transport),
   trees: createClient(TreeService, transport),

@@ -21,8 +21,8 @@ import (
 const _ = connect.IsAtLeastVersion1_13_0
 
 const (
-	// AccessServiceName is the fully-qualified name of the AccessService service.
-	AccessServiceName = "quorate.v1.AccessService"
+	// IdentityServiceName is the fully-qualified name of the IdentityService service.
+	IdentityServiceName = "quorate.v1.IdentityService"
 )
 
 // These constants are the fully-qualified names of the RPCs defined in this package. They're
@@ -33,246 +33,57 @@ const (
 // reflection-formatted method names, remove the leading slash and convert the remaining slash to a
 // period.
 const (
-	// AccessServiceWhoAmIProcedure is the fully-qualified name of the AccessService's WhoAmI RPC.
-	AccessServiceWhoAmIProcedure = "/quorate.v1.AccessService/WhoAmI"
-	// AccessServiceCanIProcedure is the fully-qualified name of the AccessService's CanI RPC.
-	AccessServiceCanIProcedure = "/quorate.v1.AccessService/CanI"
-	// AccessServiceWhoCanProcedure is the fully-qualified name of the AccessService's WhoCan RPC.
-	AccessServiceWhoCanProcedure = "/quorate.v1.AccessService/WhoCan"
-	// AccessServiceBootstrapProcedure is the fully-qualified name of the AccessService's Bootstrap RPC.
-	AccessServiceBootstrapProcedure = "/quorate.v1.AccessService/Bootstrap"
-	// AccessServiceCreateAccountProcedure is the fully-qualified name of the AccessService's
-	// CreateAccount RPC.
-	AccessServiceCreateAccountProcedure = "/quorate.v1.AccessService/CreateAccount"
-	// AccessServiceUpdateAccountProcedure is the fully-qualified name of the AccessService's
-	// UpdateAccount RPC.
-	AccessServiceUpdateAccountProcedure = "/quorate.v1.AccessService/UpdateAccount"
-	// AccessServiceDeleteAccountProcedure is the fully-qualified name of the AccessService's
-	// DeleteAccount RPC.
-	AccessServiceDeleteAccountProcedure = "/quorate.v1.AccessService/DeleteAccount"
-	// AccessServiceListAccountsProcedure is the fully-qualified name of the AccessService's
-	// ListAccounts RPC.
-	AccessServiceListAccountsProcedure = "/quorate.v1.AccessService/ListAccounts"
-	// AccessServiceCreateTokenProcedure is the fully-qualified name of the AccessService's CreateToken
-	// RPC.
-	AccessServiceCreateTokenProcedure = "/quorate.v1.AccessService/CreateToken"
-	// AccessServiceRotateTokenProcedure is the fully-qualified name of the AccessService's RotateToken
-	// RPC.
-	AccessServiceRotateTokenProcedure = "/quorate.v1.AccessService/RotateToken"
-	// AccessServiceRevokeTokenProcedure is the fully-qualified name of the AccessService's RevokeToken
-	// RPC.
-	AccessServiceRevokeTokenProcedure = "/quorate.v1.AccessService/RevokeToken"
-	// AccessServiceListTokensProcedure is the fully-qualified name of the AccessService's ListTokens
-	// RPC.
-	AccessServiceListTokensProcedure = "/quorate.v1.AccessService/ListTokens"
-	// AccessServiceRefuseCredentialProcedure is the fully-qualified name of the AccessService's
-	// RefuseCredential RPC.
-	AccessServiceRefuseCredentialProcedure = "/quorate.v1.AccessService/RefuseCredential"
-	// AccessServiceAllowCredentialProcedure is the fully-qualified name of the AccessService's
-	// AllowCredential RPC.
-	AccessServiceAllowCredentialProcedure = "/quorate.v1.AccessService/AllowCredential"
-	// AccessServiceListRefusedCredentialsProcedure is the fully-qualified name of the AccessService's
-	// ListRefusedCredentials RPC.
-	AccessServiceListRefusedCredentialsProcedure = "/quorate.v1.AccessService/ListRefusedCredentials"
-	// AccessServiceSetAccessModeProcedure is the fully-qualified name of the AccessService's
-	// SetAccessMode RPC.
-	AccessServiceSetAccessModeProcedure = "/quorate.v1.AccessService/SetAccessMode"
-	// AccessServiceGetGuardReportProcedure is the fully-qualified name of the AccessService's
-	// GetGuardReport RPC.
-	AccessServiceGetGuardReportProcedure = "/quorate.v1.AccessService/GetGuardReport"
+	// IdentityServiceWhoAmIProcedure is the fully-qualified name of the IdentityService's WhoAmI RPC.
+	IdentityServiceWhoAmIProcedure = "/quorate.v1.IdentityService/WhoAmI"
+	// IdentityServiceCanIProcedure is the fully-qualified name of the IdentityService's CanI RPC.
+	IdentityServiceCanIProcedure = "/quorate.v1.IdentityService/CanI"
 )
 
-// AccessServiceClient is a client for the quorate.v1.AccessService service.
-type AccessServiceClient interface {
+// IdentityServiceClient is a client for the quorate.v1.IdentityService service.
+type IdentityServiceClient interface {
 	// WhoAmI shows the caller as the cluster sees it. Every caller may ask, also without a credential.
 	WhoAmI(context.Context, *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error)
 	// CanI says whether the caller has verbs at places. Every caller may ask. A place that does not exist, or that the
 	// caller may not see, has no verb.
 	CanI(context.Context, *v1.CanIRequest) (*v1.CanIResponse, error)
-	// WhoCan lists the bindings that give a verb at a place, the nearest first.
-	WhoCan(context.Context, *v1.WhoCanRequest) (*v1.WhoCanResponse, error)
-	// Bootstrap spends the bootstrap secret of the servers: it makes an account with the role root on the cluster and a
-	// token for it, which ends after 24 hours. Later it does so for the secret of a recovery that was prepared on the
-	// machine of the leader. Every caller may try. failed_precondition if the secret is spent or the leader has none,
-	// unauthenticated if it is another.
-	Bootstrap(context.Context, *v1.BootstrapRequest) (*v1.BootstrapResponse, error)
-	// CreateAccount adds an account. Repeating it changes nothing; already_exists if the account differs.
-	CreateAccount(context.Context, *v1.CreateAccountRequest) (*v1.CreateAccountResponse, error)
-	// UpdateAccount replaces the description, the groups and disabled of an account; not_found if there is none.
-	UpdateAccount(context.Context, *v1.UpdateAccountRequest) (*v1.UpdateAccountResponse, error)
-	// DeleteAccount removes an account with its tokens; not_found if there is none. Bindings that name it stay.
-	DeleteAccount(context.Context, *v1.DeleteAccountRequest) (*v1.DeleteAccountResponse, error)
-	// ListAccounts lists accounts by name.
-	ListAccounts(context.Context, *v1.ListAccountsRequest) (*v1.ListAccountsResponse, error)
-	// CreateToken makes a token of an account. The answer is the only place where its secret ever is. It must not be
-	// retried blindly: each call makes another token. An account has at most 8 live tokens.
-	CreateToken(context.Context, *v1.CreateTokenRequest) (*v1.CreateTokenResponse, error)
-	// RotateToken makes a token with the account, description and verbs of another one, which ends after an overlap. The
-	// holder of the old token may do that without any verb.
-	RotateToken(context.Context, *v1.RotateTokenRequest) (*v1.RotateTokenResponse, error)
-	// RevokeToken ends a token for good. It may be repeated; not_found if the id is unknown.
-	RevokeToken(context.Context, *v1.RevokeTokenRequest) (*v1.RevokeTokenResponse, error)
-	// ListTokens lists the tokens of an account, oldest first, without secrets.
-	ListTokens(context.Context, *v1.ListTokensRequest) (*v1.ListTokensResponse, error)
-	// RefuseCredential refuses credentials that are valid otherwise, until an end.
-	RefuseCredential(context.Context, *v1.RefuseCredentialRequest) (*v1.RefuseCredentialResponse, error)
-	// AllowCredential removes a refusal; not_found if there is none.
-	AllowCredential(context.Context, *v1.AllowCredentialRequest) (*v1.AllowCredentialResponse, error)
-	// ListRefusedCredentials lists all refusals, of which there are at most 10,000.
-	ListRefusedCredentials(context.Context, *v1.ListRefusedCredentialsRequest) (*v1.ListRefusedCredentialsResponse, error)
-	// SetAccessMode sets the mode of the cluster. Nothing leads out of guarded;
-	// failed_precondition if nobody could administer the cluster in it.
-	SetAccessMode(context.Context, *v1.SetAccessModeRequest) (*v1.SetAccessModeResponse, error)
-	// GetGuardReport says what a guarded cluster would refuse, or refuses for want of a change that is made before.
-	GetGuardReport(context.Context, *v1.GetGuardReportRequest) (*v1.GetGuardReportResponse, error)
 }
 
-// NewAccessServiceClient constructs a client for the quorate.v1.AccessService service. By default,
-// it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses, and
-// sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the connect.WithGRPC()
-// or connect.WithGRPCWeb() options.
+// NewIdentityServiceClient constructs a client for the quorate.v1.IdentityService service. By
+// default, it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses,
+// and sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the
+// connect.WithGRPC() or connect.WithGRPCWeb() options.
 //
 // The URL supplied here should be the base URL for the Connect or gRPC server (for example,
 // http://api.acme.com or https://acme.com/grpc).
-func NewAccessServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) AccessServiceClient {
+func NewIdentityServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) IdentityServiceClient {
 	baseURL = strings.TrimRight(baseURL, "/")
-	accessServiceMethods := v1.File_quorate_v1_access_proto.Services().ByName("AccessService").Methods()
-	return &accessServiceClient{
+	identityServiceMethods := v1.File_quorate_v1_access_proto.Services().ByName("IdentityService").Methods()
+	return &identityServiceClient{
 		whoAmI: connect.NewClient[v1.WhoAmIRequest, v1.WhoAmIResponse](
 			httpClient,
-			baseURL+AccessServiceWhoAmIProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("WhoAmI")),
+			baseURL+IdentityServiceWhoAmIProcedure,
+			connect.WithSchema(identityServiceMethods.ByName("WhoAmI")),
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 		canI: connect.NewClient[v1.CanIRequest, v1.CanIResponse](
 			httpClient,
-			baseURL+AccessServiceCanIProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("CanI")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		whoCan: connect.NewClient[v1.WhoCanRequest, v1.WhoCanResponse](
-			httpClient,
-			baseURL+AccessServiceWhoCanProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("WhoCan")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		bootstrap: connect.NewClient[v1.BootstrapRequest, v1.BootstrapResponse](
-			httpClient,
-			baseURL+AccessServiceBootstrapProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("Bootstrap")),
-			connect.WithClientOptions(opts...),
-		),
-		createAccount: connect.NewClient[v1.CreateAccountRequest, v1.CreateAccountResponse](
-			httpClient,
-			baseURL+AccessServiceCreateAccountProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("CreateAccount")),
-			connect.WithClientOptions(opts...),
-		),
-		updateAccount: connect.NewClient[v1.UpdateAccountRequest, v1.UpdateAccountResponse](
-			httpClient,
-			baseURL+AccessServiceUpdateAccountProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("UpdateAccount")),
-			connect.WithClientOptions(opts...),
-		),
-		deleteAccount: connect.NewClient[v1.DeleteAccountRequest, v1.DeleteAccountResponse](
-			httpClient,
-			baseURL+AccessServiceDeleteAccountProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("DeleteAccount")),
-			connect.WithClientOptions(opts...),
-		),
-		listAccounts: connect.NewClient[v1.ListAccountsRequest, v1.ListAccountsResponse](
-			httpClient,
-			baseURL+AccessServiceListAccountsProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("ListAccounts")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		createToken: connect.NewClient[v1.CreateTokenRequest, v1.CreateTokenResponse](
-			httpClient,
-			baseURL+AccessServiceCreateTokenProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("CreateToken")),
-			connect.WithClientOptions(opts...),
-		),
-		rotateToken: connect.NewClient[v1.RotateTokenRequest, v1.RotateTokenResponse](
-			httpClient,
-			baseURL+AccessServiceRotateTokenProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("RotateToken")),
-			connect.WithClientOptions(opts...),
-		),
-		revokeToken: connect.NewClient[v1.RevokeTokenRequest, v1.RevokeTokenResponse](
-			httpClient,
-			baseURL+AccessServiceRevokeTokenProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("RevokeToken")),
-			connect.WithClientOptions(opts...),
-		),
-		listTokens: connect.NewClient[v1.ListTokensRequest, v1.ListTokensResponse](
-			httpClient,
-			baseURL+AccessServiceListTokensProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("ListTokens")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		refuseCredential: connect.NewClient[v1.RefuseCredentialRequest, v1.RefuseCredentialResponse](
-			httpClient,
-			baseURL+AccessServiceRefuseCredentialProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("RefuseCredential")),
-			connect.WithClientOptions(opts...),
-		),
-		allowCredential: connect.NewClient[v1.AllowCredentialRequest, v1.AllowCredentialResponse](
-			httpClient,
-			baseURL+AccessServiceAllowCredentialProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("AllowCredential")),
-			connect.WithClientOptions(opts...),
-		),
-		listRefusedCredentials: connect.NewClient[v1.ListRefusedCredentialsRequest, v1.ListRefusedCredentialsResponse](
-			httpClient,
-			baseURL+AccessServiceListRefusedCredentialsProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("ListRefusedCredentials")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		setAccessMode: connect.NewClient[v1.SetAccessModeRequest, v1.SetAccessModeResponse](
-			httpClient,
-			baseURL+AccessServiceSetAccessModeProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("SetAccessMode")),
-			connect.WithClientOptions(opts...),
-		),
-		getGuardReport: connect.NewClient[v1.GetGuardReportRequest, v1.GetGuardReportResponse](
-			httpClient,
-			baseURL+AccessServiceGetGuardReportProcedure,
-			connect.WithSchema(accessServiceMethods.ByName("GetGuardReport")),
+			baseURL+IdentityServiceCanIProcedure,
+			connect.WithSchema(identityServiceMethods.ByName("CanI")),
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 	}
 }
 
-// accessServiceClient implements AccessServiceClient.
-type accessServiceClient struct {
-	whoAmI                 *connect.Client[v1.WhoAmIRequest, v1.WhoAmIResponse]
-	canI                   *connect.Client[v1.CanIRequest, v1.CanIResponse]
-	whoCan                 *connect.Client[v1.WhoCanRequest, v1.WhoCanResponse]
-	bootstrap              *connect.Client[v1.BootstrapRequest, v1.BootstrapResponse]
-	createAccount          *connect.Client[v1.CreateAccountRequest, v1.CreateAccountResponse]
-	updateAccount          *connect.Client[v1.UpdateAccountRequest, v1.UpdateAccountResponse]
-	deleteAccount          *connect.Client[v1.DeleteAccountRequest, v1.DeleteAccountResponse]
-	listAccounts           *connect.Client[v1.ListAccountsRequest, v1.ListAccountsResponse]
-	createToken            *connect.Client[v1.CreateTokenRequest, v1.CreateTokenResponse]
-	rotateToken            *connect.Client[v1.RotateTokenRequest, v1.RotateTokenResponse]
-	revokeToken            *connect.Client[v1.RevokeTokenRequest, v1.RevokeTokenResponse]
-	listTokens             *connect.Client[v1.ListTokensRequest, v1.ListTokensResponse]
-	refuseCredential       *connect.Client[v1.RefuseCredentialRequest, v1.RefuseCredentialResponse]
-	allowCredential        *connect.Client[v1.AllowCredentialRequest, v1.AllowCredentialResponse]
-	listRefusedCredentials *connect.Client[v1.ListRefusedCredentialsRequest, v1.ListRefusedCredentialsResponse]
-	setAccessMode          *connect.Client[v1.SetAccessModeRequest, v1.SetAccessModeResponse]
-	getGuardReport         *connect.Client[v1.GetGuardReportRequest, v1.GetGuardReportResponse]
+// identityServiceClient implements IdentityServiceClient.
+type identityServiceClient struct {
+	whoAmI *connect.Client[v1.WhoAmIRequest, v1.WhoAmIResponse]
+	canI   *connect.Client[v1.CanIRequest, v1.CanIResponse]
 }
 
-// WhoAmI calls quorate.v1.AccessService.WhoAmI.
-func (c *accessServiceClient) WhoAmI(ctx context.Context, req *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error) {
+// WhoAmI calls quorate.v1.IdentityService.WhoAmI.
+func (c *identityServiceClient) WhoAmI(ctx context.Context, req *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error) {
 	response, err := c.whoAmI.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
@@ -280,8 +91,8 @@ func (c *accessServiceClient) WhoAmI(ctx context.Context, req *v1.WhoAmIRequest)
 	return nil, err
 }
 
-// CanI calls quorate.v1.AccessService.CanI.
-func (c *accessServiceClient) CanI(ctx context.Context, req *v1.CanIRequest) (*v1.CanIResponse, error) {
+// CanI calls quorate.v1.IdentityService.CanI.
+func (c *identityServiceClient) CanI(ctx context.Context, req *v1.CanIRequest) (*v1.CanIResponse, error) {
 	response, err := c.canI.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
@@ -289,411 +100,55 @@ func (c *accessServiceClient) CanI(ctx context.Context, req *v1.CanIRequest) (*v
 	return nil, err
 }
 
-// WhoCan calls quorate.v1.AccessService.WhoCan.
-func (c *accessServiceClient) WhoCan(ctx context.Context, req *v1.WhoCanRequest) (*v1.WhoCanResponse, error) {
-	response, err := c.whoCan.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// Bootstrap calls quorate.v1.AccessService.Bootstrap.
-func (c *accessServiceClient) Bootstrap(ctx context.Context, req *v1.BootstrapRequest) (*v1.BootstrapResponse, error) {
-	response, err := c.bootstrap.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// CreateAccount calls quorate.v1.AccessService.CreateAccount.
-func (c *accessServiceClient) CreateAccount(ctx context.Context, req *v1.CreateAccountRequest) (*v1.CreateAccountResponse, error) {
-	response, err := c.createAccount.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// UpdateAccount calls quorate.v1.AccessService.UpdateAccount.
-func (c *accessServiceClient) UpdateAccount(ctx context.Context, req *v1.UpdateAccountRequest) (*v1.UpdateAccountResponse, error) {
-	response, err := c.updateAccount.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// DeleteAccount calls quorate.v1.AccessService.DeleteAccount.
-func (c *accessServiceClient) DeleteAccount(ctx context.Context, req *v1.DeleteAccountRequest) (*v1.DeleteAccountResponse, error) {
-	response, err := c.deleteAccount.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// ListAccounts calls quorate.v1.AccessService.ListAccounts.
-func (c *accessServiceClient) ListAccounts(ctx context.Context, req *v1.ListAccountsRequest) (*v1.ListAccountsResponse, error) {
-	response, err := c.listAccounts.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// CreateToken calls quorate.v1.AccessService.CreateToken.
-func (c *accessServiceClient) CreateToken(ctx context.Context, req *v1.CreateTokenRequest) (*v1.CreateTokenResponse, error) {
-	response, err := c.createToken.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// RotateToken calls quorate.v1.AccessService.RotateToken.
-func (c *accessServiceClient) RotateToken(ctx context.Context, req *v1.RotateTokenRequest) (*v1.RotateTokenResponse, error) {
-	response, err := c.rotateToken.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// RevokeToken calls quorate.v1.AccessService.RevokeToken.
-func (c *accessServiceClient) RevokeToken(ctx context.Context, req *v1.RevokeTokenRequest) (*v1.RevokeTokenResponse, error) {
-	response, err := c.revokeToken.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// ListTokens calls quorate.v1.AccessService.ListTokens.
-func (c *accessServiceClient) ListTokens(ctx context.Context, req *v1.ListTokensRequest) (*v1.ListTokensResponse, error) {
-	response, err := c.listTokens.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// RefuseCredential calls quorate.v1.AccessService.RefuseCredential.
-func (c *accessServiceClient) RefuseCredential(ctx context.Context, req *v1.RefuseCredentialRequest) (*v1.RefuseCredentialResponse, error) {
-	response, err := c.refuseCredential.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// AllowCredential calls quorate.v1.AccessService.AllowCredential.
-func (c *accessServiceClient) AllowCredential(ctx context.Context, req *v1.AllowCredentialRequest) (*v1.AllowCredentialResponse, error) {
-	response, err := c.allowCredential.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// ListRefusedCredentials calls quorate.v1.AccessService.ListRefusedCredentials.
-func (c *accessServiceClient) ListRefusedCredentials(ctx context.Context, req *v1.ListRefusedCredentialsRequest) (*v1.ListRefusedCredentialsResponse, error) {
-	response, err := c.listRefusedCredentials.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// SetAccessMode calls quorate.v1.AccessService.SetAccessMode.
-func (c *accessServiceClient) SetAccessMode(ctx context.Context, req *v1.SetAccessModeRequest) (*v1.SetAccessModeResponse, error) {
-	response, err := c.setAccessMode.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// GetGuardReport calls quorate.v1.AccessService.GetGuardReport.
-func (c *accessServiceClient) GetGuardReport(ctx context.Context, req *v1.GetGuardReportRequest) (*v1.GetGuardReportResponse, error) {
-	response, err := c.getGuardReport.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// AccessServiceHandler is an implementation of the quorate.v1.AccessService service.
-type AccessServiceHandler interface {
+// IdentityServiceHandler is an implementation of the quorate.v1.IdentityService service.
+type IdentityServiceHandler interface {
 	// WhoAmI shows the caller as the cluster sees it. Every caller may ask, also without a credential.
 	WhoAmI(context.Context, *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error)
 	// CanI says whether the caller has verbs at places. Every caller may ask. A place that does not exist, or that the
 	// caller may not see, has no verb.
 	CanI(context.Context, *v1.CanIRequest) (*v1.CanIResponse, error)
-	// WhoCan lists the bindings that give a verb at a place, the nearest first.
-	WhoCan(context.Context, *v1.WhoCanRequest) (*v1.WhoCanResponse, error)
-	// Bootstrap spends the bootstrap secret of the servers: it makes an account with the role root on the cluster and a
-	// token for it, which ends after 24 hours. Later it does so for the secret of a recovery that was prepared on the
-	// machine of the leader. Every caller may try. failed_precondition if the secret is spent or the leader has none,
-	// unauthenticated if it is another.
-	Bootstrap(context.Context, *v1.BootstrapRequest) (*v1.BootstrapResponse, error)
-	// CreateAccount adds an account. Repeating it changes nothing; already_exists if the account differs.
-	CreateAccount(context.Context, *v1.CreateAccountRequest) (*v1.CreateAccountResponse, error)
-	// UpdateAccount replaces the description, the groups and disabled of an account; not_found if there is none.
-	UpdateAccount(context.Context, *v1.UpdateAccountRequest) (*v1.UpdateAccountResponse, error)
-	// DeleteAccount removes an account with its tokens; not_found if there is none. Bindings that name it stay.
-	DeleteAccount(context.Context, *v1.DeleteAccountRequest) (*v1.DeleteAccountResponse, error)
-	// ListAccounts lists accounts by name.
-	ListAccounts(context.Context, *v1.ListAccountsRequest) (*v1.ListAccountsResponse, error)
-	// CreateToken makes a token of an account. The answer is the only place where its secret ever is. It must not be
-	// retried blindly: each call makes another token. An account has at most 8 live tokens.
-	CreateToken(context.Context, *v1.CreateTokenRequest) (*v1.CreateTokenResponse, error)
-	// RotateToken makes a token with the account, description and verbs of another one, which ends after an overlap. The
-	// holder of the old token may do that without any verb.
-	RotateToken(context.Context, *v1.RotateTokenRequest) (*v1.RotateTokenResponse, error)
-	// RevokeToken ends a token for good. It may be repeated; not_found if the id is unknown.
-	RevokeToken(context.Context, *v1.RevokeTokenRequest) (*v1.RevokeTokenResponse, error)
-	// ListTokens lists the tokens of an account, oldest first, without secrets.
-	ListTokens(context.Context, *v1.ListTokensRequest) (*v1.ListTokensResponse, error)
-	// RefuseCredential refuses credentials that are valid otherwise, until an end.
-	RefuseCredential(context.Context, *v1.RefuseCredentialRequest) (*v1.RefuseCredentialResponse, error)
-	// AllowCredential removes a refusal; not_found if there is none.
-	AllowCredential(context.Context, *v1.AllowCredentialRequest) (*v1.AllowCredentialResponse, error)
-	// ListRefusedCredentials lists all refusals, of which there are at most 10,000.
-	ListRefusedCredentials(context.Context, *v1.ListRefusedCredentialsRequest) (*v1.ListRefusedCredentialsResponse, error)
-	// SetAccessMode sets the mode of the cluster. Nothing leads out of guarded;
-	// failed_precondition if nobody could administer the cluster in it.
-	SetAccessMode(context.Context, *v1.SetAccessModeRequest) (*v1.SetAccessModeResponse, error)
-	// GetGuardReport says what a guarded cluster would refuse, or refuses for want of a change that is made before.
-	GetGuardReport(context.Context, *v1.GetGuardReportRequest) (*v1.GetGuardReportResponse, error)
 }
 
-// NewAccessServiceHandler builds an HTTP handler from the service implementation. It returns the
+// NewIdentityServiceHandler builds an HTTP handler from the service implementation. It returns the
 // path on which to mount the handler and the handler itself.
 //
 // By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
 // and JSON codecs. They also support gzip compression.
-func NewAccessServiceHandler(svc AccessServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	accessServiceMethods := v1.File_quorate_v1_access_proto.Services().ByName("AccessService").Methods()
-	accessServiceWhoAmIHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceWhoAmIProcedure,
+func NewIdentityServiceHandler(svc IdentityServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	identityServiceMethods := v1.File_quorate_v1_access_proto.Services().ByName("IdentityService").Methods()
+	identityServiceWhoAmIHandler := connect.NewUnaryHandlerSimple(
+		IdentityServiceWhoAmIProcedure,
 		svc.WhoAmI,
-		connect.WithSchema(accessServiceMethods.ByName("WhoAmI")),
+		connect.WithSchema(identityServiceMethods.ByName("WhoAmI")),
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
-	accessServiceCanIHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceCanIProcedure,
+	identityServiceCanIHandler := connect.NewUnaryHandlerSimple(
+		IdentityServiceCanIProcedure,
 		svc.CanI,
-		connect.WithSchema(accessServiceMethods.ByName("CanI")),
+		connect.WithSchema(identityServiceMethods.ByName("CanI")),
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
-	accessServiceWhoCanHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceWhoCanProcedure,
-		svc.WhoCan,
-		connect.WithSchema(accessServiceMethods.ByName("WhoCan")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	accessServiceBootstrapHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceBootstrapProcedure,
-		svc.Bootstrap,
-		connect.WithSchema(accessServiceMethods.ByName("Bootstrap")),
-		connect.WithHandlerOptions(opts...),
-	)
-	accessServiceCreateAccountHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceCreateAccountProcedure,
-		svc.CreateAccount,
-		connect.WithSchema(accessServiceMethods.ByName("CreateAccount")),
-		connect.WithHandlerOptions(opts...),
-	)
-	accessServiceUpdateAccountHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceUpdateAccountProcedure,
-		svc.UpdateAccount,
-		connect.WithSchema(accessServiceMethods.ByName("UpdateAccount")),
-		connect.WithHandlerOptions(opts...),
-	)
-	accessServiceDeleteAccountHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceDeleteAccountProcedure,
-		svc.DeleteAccount,
-		connect.WithSchema(accessServiceMethods.ByName("DeleteAccount")),
-		connect.WithHandlerOptions(opts...),
-	)
-	accessServiceListAccountsHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceListAccountsProcedure,
-		svc.ListAccounts,
-		connect.WithSchema(accessServiceMethods.ByName("ListAccounts")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	accessServiceCreateTokenHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceCreateTokenProcedure,
-		svc.CreateToken,
-		connect.WithSchema(accessServiceMethods.ByName("CreateToken")),
-		connect.WithHandlerOptions(opts...),
-	)
-	accessServiceRotateTokenHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceRotateTokenProcedure,
-		svc.RotateToken,
-		connect.WithSchema(accessServiceMethods.ByName("RotateToken")),
-		connect.WithHandlerOptions(opts...),
-	)
-	accessServiceRevokeTokenHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceRevokeTokenProcedure,
-		svc.RevokeToken,
-		connect.WithSchema(accessServiceMethods.ByName("RevokeToken")),
-		connect.WithHandlerOptions(opts...),
-	)
-	accessServiceListTokensHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceListTokensProcedure,
-		svc.ListTokens,
-		connect.WithSchema(accessServiceMethods.ByName("ListTokens")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	accessServiceRefuseCredentialHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceRefuseCredentialProcedure,
-		svc.RefuseCredential,
-		connect.WithSchema(accessServiceMethods.ByName("RefuseCredential")),
-		connect.WithHandlerOptions(opts...),
-	)
-	accessServiceAllowCredentialHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceAllowCredentialProcedure,
-		svc.AllowCredential,
-		connect.WithSchema(accessServiceMethods.ByName("AllowCredential")),
-		connect.WithHandlerOptions(opts...),
-	)
-	accessServiceListRefusedCredentialsHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceListRefusedCredentialsProcedure,
-		svc.ListRefusedCredentials,
-		connect.WithSchema(accessServiceMethods.ByName("ListRefusedCredentials")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	accessServiceSetAccessModeHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceSetAccessModeProcedure,
-		svc.SetAccessMode,
-		connect.WithSchema(accessServiceMethods.ByName("SetAccessMode")),
-		connect.WithHandlerOptions(opts...),
-	)
-	accessServiceGetGuardReportHandler := connect.NewUnaryHandlerSimple(
-		AccessServiceGetGuardReportProcedure,
-		svc.GetGuardReport,
-		connect.WithSchema(accessServiceMethods.ByName("GetGuardReport")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	return "/quorate.v1.AccessService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return "/quorate.v1.IdentityService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case AccessServiceWhoAmIProcedure:
-			accessServiceWhoAmIHandler.ServeHTTP(w, r)
-		case AccessServiceCanIProcedure:
-			accessServiceCanIHandler.ServeHTTP(w, r)
-		case AccessServiceWhoCanProcedure:
-			accessServiceWhoCanHandler.ServeHTTP(w, r)
-		case AccessServiceBootstrapProcedure:
-			accessServiceBootstrapHandler.ServeHTTP(w, r)
-		case AccessServiceCreateAccountProcedure:
-			accessServiceCreateAccountHandler.ServeHTTP(w, r)
-		case AccessServiceUpdateAccountProcedure:
-			accessServiceUpdateAccountHandler.ServeHTTP(w, r)
-		case AccessServiceDeleteAccountProcedure:
-			accessServiceDeleteAccountHandler.ServeHTTP(w, r)
-		case AccessServiceListAccountsProcedure:
-			accessServiceListAccountsHandler.ServeHTTP(w, r)
-		case AccessServiceCreateTokenProcedure:
-			accessServiceCreateTokenHandler.ServeHTTP(w, r)
-		case AccessServiceRotateTokenProcedure:
-			accessServiceRotateTokenHandler.ServeHTTP(w, r)
-		case AccessServiceRevokeTokenProcedure:
-			accessServiceRevokeTokenHandler.ServeHTTP(w, r)
-		case AccessServiceListTokensProcedure:
-			accessServiceListTokensHandler.ServeHTTP(w, r)
-		case AccessServiceRefuseCredentialProcedure:
-			accessServiceRefuseCredentialHandler.ServeHTTP(w, r)
-		case AccessServiceAllowCredentialProcedure:
-			accessServiceAllowCredentialHandler.ServeHTTP(w, r)
-		case AccessServiceListRefusedCredentialsProcedure:
-			accessServiceListRefusedCredentialsHandler.ServeHTTP(w, r)
-		case AccessServiceSetAccessModeProcedure:
-			accessServiceSetAccessModeHandler.ServeHTTP(w, r)
-		case AccessServiceGetGuardReportProcedure:
-			accessServiceGetGuardReportHandler.ServeHTTP(w, r)
+		case IdentityServiceWhoAmIProcedure:
+			identityServiceWhoAmIHandler.ServeHTTP(w, r)
+		case IdentityServiceCanIProcedure:
+			identityServiceCanIHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
 	})
 }
 
-// UnimplementedAccessServiceHandler returns CodeUnimplemented from all methods.
-type UnimplementedAccessServiceHandler struct{}
+// UnimplementedIdentityServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedIdentityServiceHandler struct{}
 
-func (UnimplementedAccessServiceHandler) WhoAmI(context.Context, *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.WhoAmI is not implemented"))
+func (UnimplementedIdentityServiceHandler) WhoAmI(context.Context, *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.IdentityService.WhoAmI is not implemented"))
 }
 
-func (UnimplementedAccessServiceHandler) CanI(context.Context, *v1.CanIRequest) (*v1.CanIResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.CanI is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) WhoCan(context.Context, *v1.WhoCanRequest) (*v1.WhoCanResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.WhoCan is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) Bootstrap(context.Context, *v1.BootstrapRequest) (*v1.BootstrapResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.Bootstrap is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) CreateAccount(context.Context, *v1.CreateAccountRequest) (*v1.CreateAccountResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.CreateAccount is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) UpdateAccount(context.Context, *v1.UpdateAccountRequest) (*v1.UpdateAccountResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.UpdateAccount is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) DeleteAccount(context.Context, *v1.DeleteAccountRequest) (*v1.DeleteAccountResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.DeleteAccount is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) ListAccounts(context.Context, *v1.ListAccountsRequest) (*v1.ListAccountsResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.ListAccounts is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) CreateToken(context.Context, *v1.CreateTokenRequest) (*v1.CreateTokenResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.CreateToken is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) RotateToken(context.Context, *v1.RotateTokenRequest) (*v1.RotateTokenResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.RotateToken is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) RevokeToken(context.Context, *v1.RevokeTokenRequest) (*v1.RevokeTokenResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.RevokeToken is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) ListTokens(context.Context, *v1.ListTokensRequest) (*v1.ListTokensResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.ListTokens is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) RefuseCredential(context.Context, *v1.RefuseCredentialRequest) (*v1.RefuseCredentialResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.RefuseCredential is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) AllowCredential(context.Context, *v1.AllowCredentialRequest) (*v1.AllowCredentialResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.AllowCredential is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) ListRefusedCredentials(context.Context, *v1.ListRefusedCredentialsRequest) (*v1.ListRefusedCredentialsResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.ListRefusedCredentials is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) SetAccessMode(context.Context, *v1.SetAccessModeRequest) (*v1.SetAccessModeResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.SetAccessMode is not implemented"))
-}
-
-func (UnimplementedAccessServiceHandler) GetGuardReport(context.Context, *v1.GetGuardReportRequest) (*v1.GetGuardReportResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AccessService.GetGuardReport is not implemented"))
+func (UnimplementedIdentityServiceHandler) CanI(context.Context, *v1.CanIRequest) (*v1.CanIResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.IdentityService.CanI is not implemented"))
 }

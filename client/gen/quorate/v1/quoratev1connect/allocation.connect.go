@@ -56,9 +56,6 @@ const (
 	// AllocationServiceListWaitingProcedure is the fully-qualified name of the AllocationService's
 	// ListWaiting RPC.
 	AllocationServiceListWaitingProcedure = "/quorate.v1.AllocationService/ListWaiting"
-	// AllocationServiceWatchAllocationsProcedure is the fully-qualified name of the AllocationService's
-	// WatchAllocations RPC.
-	AllocationServiceWatchAllocationsProcedure = "/quorate.v1.AllocationService/WatchAllocations"
 	// AllocationServiceConfirmProcedure is the fully-qualified name of the AllocationService's Confirm
 	// RPC.
 	AllocationServiceConfirmProcedure = "/quorate.v1.AllocationService/Confirm"
@@ -76,9 +73,6 @@ const (
 	// AllocationServiceExplainProcedure is the fully-qualified name of the AllocationService's Explain
 	// RPC.
 	AllocationServiceExplainProcedure = "/quorate.v1.AllocationService/Explain"
-	// AllocationServiceListEventsProcedure is the fully-qualified name of the AllocationService's
-	// ListEvents RPC.
-	AllocationServiceListEventsProcedure = "/quorate.v1.AllocationService/ListEvents"
 	// AllocationServiceGetAllocationProcedure is the fully-qualified name of the AllocationService's
 	// GetAllocation RPC.
 	AllocationServiceGetAllocationProcedure = "/quorate.v1.AllocationService/GetAllocation"
@@ -127,11 +121,6 @@ type AllocationServiceClient interface {
 	AllocateStream(context.Context) (*connect.BidiStreamForClientSimple[v1.AllocateStreamRequest, v1.AllocateStreamResponse], error)
 	// ListWaiting pages through the requests that wait, in the order in which they will be tried: priority, then arrival.
 	ListWaiting(context.Context, *v1.ListWaitingRequest) (*v1.ListWaitingResponse, error)
-	// WatchAllocations streams every change of state of allocations after a point of the log, in order, from the state of
-	// the node that is asked. A watch can continue on any node from the position of the last change received.
-	// out_of_range when the node no longer has the changes after the position: list the allocations, and watch from the
-	// index of that answer. resource_exhausted when the caller reads too slowly: watch again from the last position.
-	WatchAllocations(context.Context, *v1.WatchAllocationsRequest) (*connect.ServerStreamForClient[v1.WatchAllocationsResponse], error)
 	// Confirm makes a reservation a held allocation for good. Idempotent: confirming a held allocation returns it again.
 	// failed_precondition when it has expired or was cancelled, not_found for an unknown id.
 	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
@@ -165,8 +154,6 @@ type AllocationServiceClient interface {
 	// Explain decides a request without executing it, or shows a past decision, and computes the smallest change that
 	// would admit a denied request. A denial is returned as a response, not as an error.
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
-	// ListEvents pages through recent events: denials, preemptions, expiries. The ledger keeps the last 10,000.
-	ListEvents(context.Context, *v1.ListEventsRequest) (*v1.ListEventsResponse, error)
 	// GetAllocation shows one allocation, held or ended but not yet forgotten.
 	GetAllocation(context.Context, *v1.GetAllocationRequest) (*v1.GetAllocationResponse, error)
 	// ListAllocations pages through held allocations in the order of their grants (fences).
@@ -233,13 +220,6 @@ func NewAllocationServiceClient(httpClient connect.HTTPClient, baseURL string, o
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
-		watchAllocations: connect.NewClient[v1.WatchAllocationsRequest, v1.WatchAllocationsResponse](
-			httpClient,
-			baseURL+AllocationServiceWatchAllocationsProcedure,
-			connect.WithSchema(allocationServiceMethods.ByName("WatchAllocations")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
 		confirm: connect.NewClient[v1.ConfirmRequest, v1.ConfirmResponse](
 			httpClient,
 			baseURL+AllocationServiceConfirmProcedure,
@@ -277,13 +257,6 @@ func NewAllocationServiceClient(httpClient connect.HTTPClient, baseURL string, o
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
-		listEvents: connect.NewClient[v1.ListEventsRequest, v1.ListEventsResponse](
-			httpClient,
-			baseURL+AllocationServiceListEventsProcedure,
-			connect.WithSchema(allocationServiceMethods.ByName("ListEvents")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
 		getAllocation: connect.NewClient[v1.GetAllocationRequest, v1.GetAllocationResponse](
 			httpClient,
 			baseURL+AllocationServiceGetAllocationProcedure,
@@ -303,24 +276,22 @@ func NewAllocationServiceClient(httpClient connect.HTTPClient, baseURL string, o
 
 // allocationServiceClient implements AllocationServiceClient.
 type allocationServiceClient struct {
-	allocate         *connect.Client[v1.AllocateRequest, v1.AllocateResponse]
-	batchAllocate    *connect.Client[v1.BatchAllocateRequest, v1.BatchAllocateResponse]
-	renew            *connect.Client[v1.RenewRequest, v1.RenewResponse]
-	batchRenew       *connect.Client[v1.BatchRenewRequest, v1.BatchRenewResponse]
-	release          *connect.Client[v1.ReleaseRequest, v1.ReleaseResponse]
-	batchRelease     *connect.Client[v1.BatchReleaseRequest, v1.BatchReleaseResponse]
-	allocateStream   *connect.Client[v1.AllocateStreamRequest, v1.AllocateStreamResponse]
-	listWaiting      *connect.Client[v1.ListWaitingRequest, v1.ListWaitingResponse]
-	watchAllocations *connect.Client[v1.WatchAllocationsRequest, v1.WatchAllocationsResponse]
-	confirm          *connect.Client[v1.ConfirmRequest, v1.ConfirmResponse]
-	cancel           *connect.Client[v1.CancelRequest, v1.CancelResponse]
-	resize           *connect.Client[v1.ResizeRequest, v1.ResizeResponse]
-	transfer         *connect.Client[v1.TransferRequest, v1.TransferResponse]
-	split            *connect.Client[v1.SplitRequest, v1.SplitResponse]
-	explain          *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
-	listEvents       *connect.Client[v1.ListEventsRequest, v1.ListEventsResponse]
-	getAllocation    *connect.Client[v1.GetAllocationRequest, v1.GetAllocationResponse]
-	listAllocations  *connect.Client[v1.ListAllocationsRequest, v1.ListAllocationsResponse]
+	allocate        *connect.Client[v1.AllocateRequest, v1.AllocateResponse]
+	batchAllocate   *connect.Client[v1.BatchAllocateRequest, v1.BatchAllocateResponse]
+	renew           *connect.Client[v1.RenewRequest, v1.RenewResponse]
+	batchRenew      *connect.Client[v1.BatchRenewRequest, v1.BatchRenewResponse]
+	release         *connect.Client[v1.ReleaseRequest, v1.ReleaseResponse]
+	batchRelease    *connect.Client[v1.BatchReleaseRequest, v1.BatchReleaseResponse]
+	allocateStream  *connect.Client[v1.AllocateStreamRequest, v1.AllocateStreamResponse]
+	listWaiting     *connect.Client[v1.ListWaitingRequest, v1.ListWaitingResponse]
+	confirm         *connect.Client[v1.ConfirmRequest, v1.ConfirmResponse]
+	cancel          *connect.Client[v1.CancelRequest, v1.CancelResponse]
+	resize          *connect.Client[v1.ResizeRequest, v1.ResizeResponse]
+	transfer        *connect.Client[v1.TransferRequest, v1.TransferResponse]
+	split           *connect.Client[v1.SplitRequest, v1.SplitResponse]
+	explain         *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
+	getAllocation   *connect.Client[v1.GetAllocationRequest, v1.GetAllocationResponse]
+	listAllocations *connect.Client[v1.ListAllocationsRequest, v1.ListAllocationsResponse]
 }
 
 // Allocate calls quorate.v1.AllocationService.Allocate.
@@ -391,11 +362,6 @@ func (c *allocationServiceClient) ListWaiting(ctx context.Context, req *v1.ListW
 	return nil, err
 }
 
-// WatchAllocations calls quorate.v1.AllocationService.WatchAllocations.
-func (c *allocationServiceClient) WatchAllocations(ctx context.Context, req *v1.WatchAllocationsRequest) (*connect.ServerStreamForClient[v1.WatchAllocationsResponse], error) {
-	return c.watchAllocations.CallServerStream(ctx, connect.NewRequest(req))
-}
-
 // Confirm calls quorate.v1.AllocationService.Confirm.
 func (c *allocationServiceClient) Confirm(ctx context.Context, req *v1.ConfirmRequest) (*v1.ConfirmResponse, error) {
 	response, err := c.confirm.CallUnary(ctx, connect.NewRequest(req))
@@ -444,15 +410,6 @@ func (c *allocationServiceClient) Split(ctx context.Context, req *v1.SplitReques
 // Explain calls quorate.v1.AllocationService.Explain.
 func (c *allocationServiceClient) Explain(ctx context.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
 	response, err := c.explain.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// ListEvents calls quorate.v1.AllocationService.ListEvents.
-func (c *allocationServiceClient) ListEvents(ctx context.Context, req *v1.ListEventsRequest) (*v1.ListEventsResponse, error) {
-	response, err := c.listEvents.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -517,11 +474,6 @@ type AllocationServiceHandler interface {
 	AllocateStream(context.Context, *connect.BidiStream[v1.AllocateStreamRequest, v1.AllocateStreamResponse]) error
 	// ListWaiting pages through the requests that wait, in the order in which they will be tried: priority, then arrival.
 	ListWaiting(context.Context, *v1.ListWaitingRequest) (*v1.ListWaitingResponse, error)
-	// WatchAllocations streams every change of state of allocations after a point of the log, in order, from the state of
-	// the node that is asked. A watch can continue on any node from the position of the last change received.
-	// out_of_range when the node no longer has the changes after the position: list the allocations, and watch from the
-	// index of that answer. resource_exhausted when the caller reads too slowly: watch again from the last position.
-	WatchAllocations(context.Context, *v1.WatchAllocationsRequest, *connect.ServerStream[v1.WatchAllocationsResponse]) error
 	// Confirm makes a reservation a held allocation for good. Idempotent: confirming a held allocation returns it again.
 	// failed_precondition when it has expired or was cancelled, not_found for an unknown id.
 	Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error)
@@ -555,8 +507,6 @@ type AllocationServiceHandler interface {
 	// Explain decides a request without executing it, or shows a past decision, and computes the smallest change that
 	// would admit a denied request. A denial is returned as a response, not as an error.
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
-	// ListEvents pages through recent events: denials, preemptions, expiries. The ledger keeps the last 10,000.
-	ListEvents(context.Context, *v1.ListEventsRequest) (*v1.ListEventsResponse, error)
 	// GetAllocation shows one allocation, held or ended but not yet forgotten.
 	GetAllocation(context.Context, *v1.GetAllocationRequest) (*v1.GetAllocationResponse, error)
 	// ListAllocations pages through held allocations in the order of their grants (fences).
@@ -619,13 +569,6 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
-	allocationServiceWatchAllocationsHandler := connect.NewServerStreamHandlerSimple(
-		AllocationServiceWatchAllocationsProcedure,
-		svc.WatchAllocations,
-		connect.WithSchema(allocationServiceMethods.ByName("WatchAllocations")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
 	allocationServiceConfirmHandler := connect.NewUnaryHandlerSimple(
 		AllocationServiceConfirmProcedure,
 		svc.Confirm,
@@ -663,13 +606,6 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
-	allocationServiceListEventsHandler := connect.NewUnaryHandlerSimple(
-		AllocationServiceListEventsProcedure,
-		svc.ListEvents,
-		connect.WithSchema(allocationServiceMethods.ByName("ListEvents")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
 	allocationServiceGetAllocationHandler := connect.NewUnaryHandlerSimple(
 		AllocationServiceGetAllocationProcedure,
 		svc.GetAllocation,
@@ -702,8 +638,6 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 			allocationServiceAllocateStreamHandler.ServeHTTP(w, r)
 		case AllocationServiceListWaitingProcedure:
 			allocationServiceListWaitingHandler.ServeHTTP(w, r)
-		case AllocationServiceWatchAllocationsProcedure:
-			allocationServiceWatchAllocationsHandler.ServeHTTP(w, r)
 		case AllocationServiceConfirmProcedure:
 			allocationServiceConfirmHandler.ServeHTTP(w, r)
 		case AllocationServiceCancelProcedure:
@@ -716,8 +650,6 @@ func NewAllocationServiceHandler(svc AllocationServiceHandler, opts ...connect.H
 			allocationServiceSplitHandler.ServeHTTP(w, r)
 		case AllocationServiceExplainProcedure:
 			allocationServiceExplainHandler.ServeHTTP(w, r)
-		case AllocationServiceListEventsProcedure:
-			allocationServiceListEventsHandler.ServeHTTP(w, r)
 		case AllocationServiceGetAllocationProcedure:
 			allocationServiceGetAllocationHandler.ServeHTTP(w, r)
 		case AllocationServiceListAllocationsProcedure:
@@ -763,10 +695,6 @@ func (UnimplementedAllocationServiceHandler) ListWaiting(context.Context, *v1.Li
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.ListWaiting is not implemented"))
 }
 
-func (UnimplementedAllocationServiceHandler) WatchAllocations(context.Context, *v1.WatchAllocationsRequest, *connect.ServerStream[v1.WatchAllocationsResponse]) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.WatchAllocations is not implemented"))
-}
-
 func (UnimplementedAllocationServiceHandler) Confirm(context.Context, *v1.ConfirmRequest) (*v1.ConfirmResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.Confirm is not implemented"))
 }
@@ -789,10 +717,6 @@ func (UnimplementedAllocationServiceHandler) Split(context.Context, *v1.SplitReq
 
 func (UnimplementedAllocationServiceHandler) Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.Explain is not implemented"))
-}
-
-func (UnimplementedAllocationServiceHandler) ListEvents(context.Context, *v1.ListEventsRequest) (*v1.ListEventsResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.AllocationService.ListEvents is not implemented"))
 }
 
 func (UnimplementedAllocationServiceHandler) GetAllocation(context.Context, *v1.GetAllocationRequest) (*v1.GetAllocationResponse, error) {

@@ -39,20 +39,6 @@ const (
 	TreeServiceSetLimitsProcedure = "/quorate.v1.TreeService/SetLimits"
 	// TreeServiceMoveNodeProcedure is the fully-qualified name of the TreeService's MoveNode RPC.
 	TreeServiceMoveNodeProcedure = "/quorate.v1.TreeService/MoveNode"
-	// TreeServiceHoldNodeProcedure is the fully-qualified name of the TreeService's HoldNode RPC.
-	TreeServiceHoldNodeProcedure = "/quorate.v1.TreeService/HoldNode"
-	// TreeServiceResumeNodeProcedure is the fully-qualified name of the TreeService's ResumeNode RPC.
-	TreeServiceResumeNodeProcedure = "/quorate.v1.TreeService/ResumeNode"
-	// TreeServiceListHoldsProcedure is the fully-qualified name of the TreeService's ListHolds RPC.
-	TreeServiceListHoldsProcedure = "/quorate.v1.TreeService/ListHolds"
-	// TreeServiceRollBackProcedure is the fully-qualified name of the TreeService's RollBack RPC.
-	TreeServiceRollBackProcedure = "/quorate.v1.TreeService/RollBack"
-	// TreeServiceGetConfigurationProcedure is the fully-qualified name of the TreeService's
-	// GetConfiguration RPC.
-	TreeServiceGetConfigurationProcedure = "/quorate.v1.TreeService/GetConfiguration"
-	// TreeServiceParseManifestProcedure is the fully-qualified name of the TreeService's ParseManifest
-	// RPC.
-	TreeServiceParseManifestProcedure = "/quorate.v1.TreeService/ParseManifest"
 	// TreeServiceListPrincipalsProcedure is the fully-qualified name of the TreeService's
 	// ListPrincipals RPC.
 	TreeServiceListPrincipalsProcedure = "/quorate.v1.TreeService/ListPrincipals"
@@ -73,9 +59,6 @@ const (
 	// TreeServiceListScheduledLimitsProcedure is the fully-qualified name of the TreeService's
 	// ListScheduledLimits RPC.
 	TreeServiceListScheduledLimitsProcedure = "/quorate.v1.TreeService/ListScheduledLimits"
-	// TreeServiceListRevisionsProcedure is the fully-qualified name of the TreeService's ListRevisions
-	// RPC.
-	TreeServiceListRevisionsProcedure = "/quorate.v1.TreeService/ListRevisions"
 )
 
 // TreeServiceClient is a client for the quorate.v1.TreeService service.
@@ -87,38 +70,20 @@ type TreeServiceClient interface {
 	// Errors: invalid_argument naming the field; failed_precondition when a policy forbids the result or a removed node
 	// or resource is in use; aborted when expected_revision is not the present one.
 	ApplyTrees(context.Context, *v1.ApplyTreesRequest) (*v1.ApplyTreesResponse, error)
-	// SetLimits changes limits of one node and leaves everything else alone. Errors as ApplyTrees, and not_found.
+	// SetLimits changes limits of one node and leaves everything else alone. It is for what schedulers and people change
+	// often; limits of users, groups and numbers of applications are changed by ApplyTrees with subtree. Errors as
+	// ApplyTrees, and not_found.
 	SetLimits(context.Context, *v1.SetLimitsRequest) (*v1.SetLimitsResponse, error)
 	// MoveNode renames a node or moves it with everything below it under another parent, in one step. Usage goes along;
 	// old and new ancestors are checked. Errors as ApplyTrees, and not_found.
 	MoveNode(context.Context, *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error)
-	// HoldNode stops admissions at a node and below it, whatever the limits are: nothing new is held there in any mode, and
-	// nothing that is held becomes more. With drain it also revokes the leases there. What waits keeps its place, limits
-	// stay as they are, and a hold that stands already is replaced. Errors as SetLimits.
-	HoldNode(context.Context, *v1.HoldNodeRequest) (*v1.HoldNodeResponse, error)
-	// ResumeNode ends the hold of a node; without one it changes nothing. Leases that were revoked stay revoked. Errors as
-	// SetLimits.
-	ResumeNode(context.Context, *v1.ResumeNodeRequest) (*v1.ResumeNodeResponse, error)
-	// ListHolds lists the nodes on hold, with what is left there.
-	ListHolds(context.Context, *v1.ListHoldsRequest) (*v1.ListHoldsResponse, error)
-	// RollBack makes the configuration what it was after an earlier revision, as one new revision. failed_precondition
-	// when the history does not reach back so far, or the result is refused as by ApplyTrees.
-	RollBack(context.Context, *v1.RollBackRequest) (*v1.RollBackResponse, error)
-	// GetConfiguration shows all trees at one point of the log.
-	GetConfiguration(context.Context, *v1.GetConfigurationRequest) (*v1.GetConfigurationResponse, error)
-	// ParseManifest reads the text of a manifest (docs/configuration.md) and returns what ApplyTrees takes for it, so that
-	// programs in every language can apply what people write. It changes nothing, does not ask the state of the cluster,
-	// and may be repeated. GetConfiguration with manifest is the way back.
-	//
-	// Errors: invalid_argument for a text that is too large; mistakes in the text are problems in the answer.
-	ParseManifest(context.Context, *v1.ParseManifestRequest) (*v1.ParseManifestResponse, error)
 	// ListPrincipals shows use and limits of users or groups in one tree, by name.
 	ListPrincipals(context.Context, *v1.ListPrincipalsRequest) (*v1.ListPrincipalsResponse, error)
 	// DeleteTree removes a tree; failed_precondition while anything is held in it, not_found if it is unknown.
 	DeleteTree(context.Context, *v1.DeleteTreeRequest) (*v1.DeleteTreeResponse, error)
 	// GetTree shows one tree as ApplyTrees would take it.
 	GetTree(context.Context, *v1.GetTreeRequest) (*v1.GetTreeResponse, error)
-	// ListTrees lists all trees by name.
+	// ListTrees pages through all trees by name.
 	ListTrees(context.Context, *v1.ListTreesRequest) (*v1.ListTreesResponse, error)
 	// GetUsage shows limits, own use, subtree use and headroom of a node, or of its whole subtree.
 	GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error)
@@ -131,11 +96,9 @@ type TreeServiceClient interface {
 	// CancelScheduledLimit ends a scheduled limit, at once if it is in force. failed_precondition if a policy forbids the
 	// limits that are left.
 	CancelScheduledLimit(context.Context, *v1.CancelScheduledLimitRequest) (*v1.CancelScheduledLimitResponse, error)
-	// ListScheduledLimits shows the scheduled limits that are in force or to come, at a node and below, in the order in
-	// which they were made: those of nodes whose configuration the caller may read.
+	// ListScheduledLimits pages through the scheduled limits that are in force or to come, at a node and below, by id:
+	// those of nodes whose configuration the caller may read.
 	ListScheduledLimits(context.Context, *v1.ListScheduledLimitsRequest) (*v1.ListScheduledLimitsResponse, error)
-	// ListRevisions shows the latest configuration changes, newest first: what, by whom and why.
-	ListRevisions(context.Context, *v1.ListRevisionsRequest) (*v1.ListRevisionsResponse, error)
 }
 
 // NewTreeServiceClient constructs a client for the quorate.v1.TreeService service. By default, it
@@ -165,45 +128,6 @@ func NewTreeServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			httpClient,
 			baseURL+TreeServiceMoveNodeProcedure,
 			connect.WithSchema(treeServiceMethods.ByName("MoveNode")),
-			connect.WithClientOptions(opts...),
-		),
-		holdNode: connect.NewClient[v1.HoldNodeRequest, v1.HoldNodeResponse](
-			httpClient,
-			baseURL+TreeServiceHoldNodeProcedure,
-			connect.WithSchema(treeServiceMethods.ByName("HoldNode")),
-			connect.WithClientOptions(opts...),
-		),
-		resumeNode: connect.NewClient[v1.ResumeNodeRequest, v1.ResumeNodeResponse](
-			httpClient,
-			baseURL+TreeServiceResumeNodeProcedure,
-			connect.WithSchema(treeServiceMethods.ByName("ResumeNode")),
-			connect.WithClientOptions(opts...),
-		),
-		listHolds: connect.NewClient[v1.ListHoldsRequest, v1.ListHoldsResponse](
-			httpClient,
-			baseURL+TreeServiceListHoldsProcedure,
-			connect.WithSchema(treeServiceMethods.ByName("ListHolds")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		rollBack: connect.NewClient[v1.RollBackRequest, v1.RollBackResponse](
-			httpClient,
-			baseURL+TreeServiceRollBackProcedure,
-			connect.WithSchema(treeServiceMethods.ByName("RollBack")),
-			connect.WithClientOptions(opts...),
-		),
-		getConfiguration: connect.NewClient[v1.GetConfigurationRequest, v1.GetConfigurationResponse](
-			httpClient,
-			baseURL+TreeServiceGetConfigurationProcedure,
-			connect.WithSchema(treeServiceMethods.ByName("GetConfiguration")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		parseManifest: connect.NewClient[v1.ParseManifestRequest, v1.ParseManifestResponse](
-			httpClient,
-			baseURL+TreeServiceParseManifestProcedure,
-			connect.WithSchema(treeServiceMethods.ByName("ParseManifest")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 		listPrincipals: connect.NewClient[v1.ListPrincipalsRequest, v1.ListPrincipalsResponse](
@@ -259,13 +183,6 @@ func NewTreeServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
-		listRevisions: connect.NewClient[v1.ListRevisionsRequest, v1.ListRevisionsResponse](
-			httpClient,
-			baseURL+TreeServiceListRevisionsProcedure,
-			connect.WithSchema(treeServiceMethods.ByName("ListRevisions")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
 	}
 }
 
@@ -274,12 +191,6 @@ type treeServiceClient struct {
 	applyTrees           *connect.Client[v1.ApplyTreesRequest, v1.ApplyTreesResponse]
 	setLimits            *connect.Client[v1.SetLimitsRequest, v1.SetLimitsResponse]
 	moveNode             *connect.Client[v1.MoveNodeRequest, v1.MoveNodeResponse]
-	holdNode             *connect.Client[v1.HoldNodeRequest, v1.HoldNodeResponse]
-	resumeNode           *connect.Client[v1.ResumeNodeRequest, v1.ResumeNodeResponse]
-	listHolds            *connect.Client[v1.ListHoldsRequest, v1.ListHoldsResponse]
-	rollBack             *connect.Client[v1.RollBackRequest, v1.RollBackResponse]
-	getConfiguration     *connect.Client[v1.GetConfigurationRequest, v1.GetConfigurationResponse]
-	parseManifest        *connect.Client[v1.ParseManifestRequest, v1.ParseManifestResponse]
 	listPrincipals       *connect.Client[v1.ListPrincipalsRequest, v1.ListPrincipalsResponse]
 	deleteTree           *connect.Client[v1.DeleteTreeRequest, v1.DeleteTreeResponse]
 	getTree              *connect.Client[v1.GetTreeRequest, v1.GetTreeResponse]
@@ -288,7 +199,6 @@ type treeServiceClient struct {
 	scheduleLimits       *connect.Client[v1.ScheduleLimitsRequest, v1.ScheduleLimitsResponse]
 	cancelScheduledLimit *connect.Client[v1.CancelScheduledLimitRequest, v1.CancelScheduledLimitResponse]
 	listScheduledLimits  *connect.Client[v1.ListScheduledLimitsRequest, v1.ListScheduledLimitsResponse]
-	listRevisions        *connect.Client[v1.ListRevisionsRequest, v1.ListRevisionsResponse]
 }
 
 // ApplyTrees calls quorate.v1.TreeService.ApplyTrees.
@@ -312,60 +222,6 @@ func (c *treeServiceClient) SetLimits(ctx context.Context, req *v1.SetLimitsRequ
 // MoveNode calls quorate.v1.TreeService.MoveNode.
 func (c *treeServiceClient) MoveNode(ctx context.Context, req *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error) {
 	response, err := c.moveNode.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// HoldNode calls quorate.v1.TreeService.HoldNode.
-func (c *treeServiceClient) HoldNode(ctx context.Context, req *v1.HoldNodeRequest) (*v1.HoldNodeResponse, error) {
-	response, err := c.holdNode.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// ResumeNode calls quorate.v1.TreeService.ResumeNode.
-func (c *treeServiceClient) ResumeNode(ctx context.Context, req *v1.ResumeNodeRequest) (*v1.ResumeNodeResponse, error) {
-	response, err := c.resumeNode.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// ListHolds calls quorate.v1.TreeService.ListHolds.
-func (c *treeServiceClient) ListHolds(ctx context.Context, req *v1.ListHoldsRequest) (*v1.ListHoldsResponse, error) {
-	response, err := c.listHolds.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// RollBack calls quorate.v1.TreeService.RollBack.
-func (c *treeServiceClient) RollBack(ctx context.Context, req *v1.RollBackRequest) (*v1.RollBackResponse, error) {
-	response, err := c.rollBack.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// GetConfiguration calls quorate.v1.TreeService.GetConfiguration.
-func (c *treeServiceClient) GetConfiguration(ctx context.Context, req *v1.GetConfigurationRequest) (*v1.GetConfigurationResponse, error) {
-	response, err := c.getConfiguration.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// ParseManifest calls quorate.v1.TreeService.ParseManifest.
-func (c *treeServiceClient) ParseManifest(ctx context.Context, req *v1.ParseManifestRequest) (*v1.ParseManifestResponse, error) {
-	response, err := c.parseManifest.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -444,15 +300,6 @@ func (c *treeServiceClient) ListScheduledLimits(ctx context.Context, req *v1.Lis
 	return nil, err
 }
 
-// ListRevisions calls quorate.v1.TreeService.ListRevisions.
-func (c *treeServiceClient) ListRevisions(ctx context.Context, req *v1.ListRevisionsRequest) (*v1.ListRevisionsResponse, error) {
-	response, err := c.listRevisions.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
 // TreeServiceHandler is an implementation of the quorate.v1.TreeService service.
 type TreeServiceHandler interface {
 	// ApplyTrees makes each named tree and each named policy exactly as written, all or nothing; those that are not named
@@ -462,38 +309,20 @@ type TreeServiceHandler interface {
 	// Errors: invalid_argument naming the field; failed_precondition when a policy forbids the result or a removed node
 	// or resource is in use; aborted when expected_revision is not the present one.
 	ApplyTrees(context.Context, *v1.ApplyTreesRequest) (*v1.ApplyTreesResponse, error)
-	// SetLimits changes limits of one node and leaves everything else alone. Errors as ApplyTrees, and not_found.
+	// SetLimits changes limits of one node and leaves everything else alone. It is for what schedulers and people change
+	// often; limits of users, groups and numbers of applications are changed by ApplyTrees with subtree. Errors as
+	// ApplyTrees, and not_found.
 	SetLimits(context.Context, *v1.SetLimitsRequest) (*v1.SetLimitsResponse, error)
 	// MoveNode renames a node or moves it with everything below it under another parent, in one step. Usage goes along;
 	// old and new ancestors are checked. Errors as ApplyTrees, and not_found.
 	MoveNode(context.Context, *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error)
-	// HoldNode stops admissions at a node and below it, whatever the limits are: nothing new is held there in any mode, and
-	// nothing that is held becomes more. With drain it also revokes the leases there. What waits keeps its place, limits
-	// stay as they are, and a hold that stands already is replaced. Errors as SetLimits.
-	HoldNode(context.Context, *v1.HoldNodeRequest) (*v1.HoldNodeResponse, error)
-	// ResumeNode ends the hold of a node; without one it changes nothing. Leases that were revoked stay revoked. Errors as
-	// SetLimits.
-	ResumeNode(context.Context, *v1.ResumeNodeRequest) (*v1.ResumeNodeResponse, error)
-	// ListHolds lists the nodes on hold, with what is left there.
-	ListHolds(context.Context, *v1.ListHoldsRequest) (*v1.ListHoldsResponse, error)
-	// RollBack makes the configuration what it was after an earlier revision, as one new revision. failed_precondition
-	// when the history does not reach back so far, or the result is refused as by ApplyTrees.
-	RollBack(context.Context, *v1.RollBackRequest) (*v1.RollBackResponse, error)
-	// GetConfiguration shows all trees at one point of the log.
-	GetConfiguration(context.Context, *v1.GetConfigurationRequest) (*v1.GetConfigurationResponse, error)
-	// ParseManifest reads the text of a manifest (docs/configuration.md) and returns what ApplyTrees takes for it, so that
-	// programs in every language can apply what people write. It changes nothing, does not ask the state of the cluster,
-	// and may be repeated. GetConfiguration with manifest is the way back.
-	//
-	// Errors: invalid_argument for a text that is too large; mistakes in the text are problems in the answer.
-	ParseManifest(context.Context, *v1.ParseManifestRequest) (*v1.ParseManifestResponse, error)
 	// ListPrincipals shows use and limits of users or groups in one tree, by name.
 	ListPrincipals(context.Context, *v1.ListPrincipalsRequest) (*v1.ListPrincipalsResponse, error)
 	// DeleteTree removes a tree; failed_precondition while anything is held in it, not_found if it is unknown.
 	DeleteTree(context.Context, *v1.DeleteTreeRequest) (*v1.DeleteTreeResponse, error)
 	// GetTree shows one tree as ApplyTrees would take it.
 	GetTree(context.Context, *v1.GetTreeRequest) (*v1.GetTreeResponse, error)
-	// ListTrees lists all trees by name.
+	// ListTrees pages through all trees by name.
 	ListTrees(context.Context, *v1.ListTreesRequest) (*v1.ListTreesResponse, error)
 	// GetUsage shows limits, own use, subtree use and headroom of a node, or of its whole subtree.
 	GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error)
@@ -506,11 +335,9 @@ type TreeServiceHandler interface {
 	// CancelScheduledLimit ends a scheduled limit, at once if it is in force. failed_precondition if a policy forbids the
 	// limits that are left.
 	CancelScheduledLimit(context.Context, *v1.CancelScheduledLimitRequest) (*v1.CancelScheduledLimitResponse, error)
-	// ListScheduledLimits shows the scheduled limits that are in force or to come, at a node and below, in the order in
-	// which they were made: those of nodes whose configuration the caller may read.
+	// ListScheduledLimits pages through the scheduled limits that are in force or to come, at a node and below, by id:
+	// those of nodes whose configuration the caller may read.
 	ListScheduledLimits(context.Context, *v1.ListScheduledLimitsRequest) (*v1.ListScheduledLimitsResponse, error)
-	// ListRevisions shows the latest configuration changes, newest first: what, by whom and why.
-	ListRevisions(context.Context, *v1.ListRevisionsRequest) (*v1.ListRevisionsResponse, error)
 }
 
 // NewTreeServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -536,45 +363,6 @@ func NewTreeServiceHandler(svc TreeServiceHandler, opts ...connect.HandlerOption
 		TreeServiceMoveNodeProcedure,
 		svc.MoveNode,
 		connect.WithSchema(treeServiceMethods.ByName("MoveNode")),
-		connect.WithHandlerOptions(opts...),
-	)
-	treeServiceHoldNodeHandler := connect.NewUnaryHandlerSimple(
-		TreeServiceHoldNodeProcedure,
-		svc.HoldNode,
-		connect.WithSchema(treeServiceMethods.ByName("HoldNode")),
-		connect.WithHandlerOptions(opts...),
-	)
-	treeServiceResumeNodeHandler := connect.NewUnaryHandlerSimple(
-		TreeServiceResumeNodeProcedure,
-		svc.ResumeNode,
-		connect.WithSchema(treeServiceMethods.ByName("ResumeNode")),
-		connect.WithHandlerOptions(opts...),
-	)
-	treeServiceListHoldsHandler := connect.NewUnaryHandlerSimple(
-		TreeServiceListHoldsProcedure,
-		svc.ListHolds,
-		connect.WithSchema(treeServiceMethods.ByName("ListHolds")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	treeServiceRollBackHandler := connect.NewUnaryHandlerSimple(
-		TreeServiceRollBackProcedure,
-		svc.RollBack,
-		connect.WithSchema(treeServiceMethods.ByName("RollBack")),
-		connect.WithHandlerOptions(opts...),
-	)
-	treeServiceGetConfigurationHandler := connect.NewUnaryHandlerSimple(
-		TreeServiceGetConfigurationProcedure,
-		svc.GetConfiguration,
-		connect.WithSchema(treeServiceMethods.ByName("GetConfiguration")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	treeServiceParseManifestHandler := connect.NewUnaryHandlerSimple(
-		TreeServiceParseManifestProcedure,
-		svc.ParseManifest,
-		connect.WithSchema(treeServiceMethods.ByName("ParseManifest")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
 	treeServiceListPrincipalsHandler := connect.NewUnaryHandlerSimple(
@@ -630,13 +418,6 @@ func NewTreeServiceHandler(svc TreeServiceHandler, opts ...connect.HandlerOption
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
-	treeServiceListRevisionsHandler := connect.NewUnaryHandlerSimple(
-		TreeServiceListRevisionsProcedure,
-		svc.ListRevisions,
-		connect.WithSchema(treeServiceMethods.ByName("ListRevisions")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
 	return "/quorate.v1.TreeService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case TreeServiceApplyTreesProcedure:
@@ -645,18 +426,6 @@ func NewTreeServiceHandler(svc TreeServiceHandler, opts ...connect.HandlerOption
 			treeServiceSetLimitsHandler.ServeHTTP(w, r)
 		case TreeServiceMoveNodeProcedure:
 			treeServiceMoveNodeHandler.ServeHTTP(w, r)
-		case TreeServiceHoldNodeProcedure:
-			treeServiceHoldNodeHandler.ServeHTTP(w, r)
-		case TreeServiceResumeNodeProcedure:
-			treeServiceResumeNodeHandler.ServeHTTP(w, r)
-		case TreeServiceListHoldsProcedure:
-			treeServiceListHoldsHandler.ServeHTTP(w, r)
-		case TreeServiceRollBackProcedure:
-			treeServiceRollBackHandler.ServeHTTP(w, r)
-		case TreeServiceGetConfigurationProcedure:
-			treeServiceGetConfigurationHandler.ServeHTTP(w, r)
-		case TreeServiceParseManifestProcedure:
-			treeServiceParseManifestHandler.ServeHTTP(w, r)
 		case TreeServiceListPrincipalsProcedure:
 			treeServiceListPrincipalsHandler.ServeHTTP(w, r)
 		case TreeServiceDeleteTreeProcedure:
@@ -673,8 +442,6 @@ func NewTreeServiceHandler(svc TreeServiceHandler, opts ...connect.HandlerOption
 			treeServiceCancelScheduledLimitHandler.ServeHTTP(w, r)
 		case TreeServiceListScheduledLimitsProcedure:
 			treeServiceListScheduledLimitsHandler.ServeHTTP(w, r)
-		case TreeServiceListRevisionsProcedure:
-			treeServiceListRevisionsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -694,30 +461,6 @@ func (UnimplementedTreeServiceHandler) SetLimits(context.Context, *v1.SetLimitsR
 
 func (UnimplementedTreeServiceHandler) MoveNode(context.Context, *v1.MoveNodeRequest) (*v1.MoveNodeResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.MoveNode is not implemented"))
-}
-
-func (UnimplementedTreeServiceHandler) HoldNode(context.Context, *v1.HoldNodeRequest) (*v1.HoldNodeResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.HoldNode is not implemented"))
-}
-
-func (UnimplementedTreeServiceHandler) ResumeNode(context.Context, *v1.ResumeNodeRequest) (*v1.ResumeNodeResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.ResumeNode is not implemented"))
-}
-
-func (UnimplementedTreeServiceHandler) ListHolds(context.Context, *v1.ListHoldsRequest) (*v1.ListHoldsResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.ListHolds is not implemented"))
-}
-
-func (UnimplementedTreeServiceHandler) RollBack(context.Context, *v1.RollBackRequest) (*v1.RollBackResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.RollBack is not implemented"))
-}
-
-func (UnimplementedTreeServiceHandler) GetConfiguration(context.Context, *v1.GetConfigurationRequest) (*v1.GetConfigurationResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.GetConfiguration is not implemented"))
-}
-
-func (UnimplementedTreeServiceHandler) ParseManifest(context.Context, *v1.ParseManifestRequest) (*v1.ParseManifestResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.ParseManifest is not implemented"))
 }
 
 func (UnimplementedTreeServiceHandler) ListPrincipals(context.Context, *v1.ListPrincipalsRequest) (*v1.ListPrincipalsResponse, error) {
@@ -750,8 +493,4 @@ func (UnimplementedTreeServiceHandler) CancelScheduledLimit(context.Context, *v1
 
 func (UnimplementedTreeServiceHandler) ListScheduledLimits(context.Context, *v1.ListScheduledLimitsRequest) (*v1.ListScheduledLimitsResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.ListScheduledLimits is not implemented"))
-}
-
-func (UnimplementedTreeServiceHandler) ListRevisions(context.Context, *v1.ListRevisionsRequest) (*v1.ListRevisionsResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("quorate.v1.TreeService.ListRevisions is not implemented"))
 }

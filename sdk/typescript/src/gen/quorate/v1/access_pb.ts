@@ -6,7 +6,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { ReadInfo, ReadOptions, WriteInfo } from "./common_pb.js";
+import type { ReadInfo, ReadOptions } from "./common_pb.js";
 import { file_quorate_v1_common } from "./common_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/access.proto.
  */
 export const file_quorate_v1_access: GenFile = /*@__PURE__*/
-  fileDesc("ChdxdW9yYXRlL3YxL2FjY2Vzcy5wcm90bxIKcXVvcmF0ZS52MSKiAQoHQmluZGluZxIMCgRyb2xlGAEgASgJEgoKAnRvGAIgAygJEhQKDG1heF9wcmlvcml0eRgDIAEoAxIVCg11bnByZWVtcHRhYmxlGAQgASgIEiMKB2hvbGRfYXMYBSABKAsyEi5xdW9yYXRlLnYxLkhvbGRBcxIrCgdlbmRzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIkCgZIb2xkQXMSCwoDYW55GAEgASgIEg0KBW5hbWVzGAIgAygJIswBCg1BY2Nlc3NTZWN0aW9uEiUKBXJvbGVzGAEgAygLMhYucXVvcmF0ZS52MS5BY2Nlc3NSb2xlEiMKB2lzc3VlcnMYAiADKAsyEi5xdW9yYXRlLnYxLklzc3VlchIxCgxjZXJ0aWZpY2F0ZXMYAyADKAsyGy5xdW9yYXRlLnYxLkNlcnRpZmljYXRlUnVsZRIlCghiaW5kaW5ncxgEIAMoCzITLnF1b3JhdGUudjEuQmluZGluZxIVCg10b2tlbl9saWZlX21zGAUgASgDIj4KCkFjY2Vzc1JvbGUSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRINCgV2ZXJicxgDIAMoCSLfAQoGSXNzdWVyEgwKBG5hbWUYASABKAkSCwoDdXJsGAIgASgJEhAKCGtleXNfdXJsGAMgASgJEhEKCWtleXNfZmlsZRgEIAEoCRIQCghhdWRpZW5jZRgFIAEoCRIMCgR1c2VyGAYgASgJEiYKB3JlcXVpcmUYByADKAsyFS5xdW9yYXRlLnYxLkNsYWltUnVsZRIlCgZncm91cHMYCCADKAsyFS5xdW9yYXRlLnYxLkdyb3VwUnVsZRISCgphbGdvcml0aG1zGAkgAygJEhIKCm1heF9hZ2VfbXMYCiABKAMiKgoJQ2xhaW1SdWxlEg0KBWNsYWltGAEgASgJEg4KBnZhbHVlcxgCIAMoCSI/CglHcm91cFJ1bGUSDQoFZ3JvdXAYASABKAkSIwoEd2hlbhgCIAMoCzIVLnF1b3JhdGUudjEuQ2xhaW1SdWxlIjoKD0NlcnRpZmljYXRlUnVsZRIMCgRuYW1lGAEgASgJEgsKA2RucxgCIAEoCRIMCgR1c2VyGAMgASgJIk4KB0FjY291bnQSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZncm91cHMYAyADKAkSEAoIZGlzYWJsZWQYBCABKAgitgEKBVRva2VuEgoKAmlkGAEgASgJEg8KB2FjY291bnQYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSDQoFdmVyYnMYBCADKAkSLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoHZW5kc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcmV2b2tlZBgHIAEoCCI2Cg1XaG9BbUlSZXF1ZXN0EiUKBHJlYWQYASABKAsyFy5xdW9yYXRlLnYxLlJlYWRPcHRpb25zIt0BCg5XaG9BbUlSZXNwb25zZRIMCgR1c2VyGAEgASgJEgwKBGtpbmQYAiABKAkSDgoGZ3JvdXBzGAMgAygJEiQKBG1vZGUYBCABKA4yFi5xdW9yYXRlLnYxLkFjY2Vzc01vZGUSFQoNY2x1c3Rlcl92ZXJicxgFIAMoCRIrCgdlbmRzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIiCgRyZWFkGAcgASgLMhQucXVvcmF0ZS52MS5SZWFkSW5mbxIRCgluYW1lc3BhY2UYCCABKAkiYwoLQ2FuSVJlcXVlc3QSLQoJcXVlc3Rpb25zGAEgAygLMhoucXVvcmF0ZS52MS5BY2Nlc3NRdWVzdGlvbhIlCgRyZWFkGAIgASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucyI6Cg5BY2Nlc3NRdWVzdGlvbhIMCgR2ZXJiGAEgASgJEgwKBHRyZWUYAiABKAkSDAoEbm9kZRgDIAEoCSJDCgxDYW5JUmVzcG9uc2USDwoHYWxsb3dlZBgBIAMoCBIiCgRyZWFkGAIgASgLMhQucXVvcmF0ZS52MS5SZWFkSW5mbyJgCg1XaG9DYW5SZXF1ZXN0EgwKBHZlcmIYASABKAkSDAoEdHJlZRgCIAEoCRIMCgRub2RlGAMgASgJEiUKBHJlYWQYBCABKAsyFy5xdW9yYXRlLnYxLlJlYWRPcHRpb25zImEKDldob0NhblJlc3BvbnNlEisKCGJpbmRpbmdzGAEgAygLMhkucXVvcmF0ZS52MS5QbGFjZWRCaW5kaW5nEiIKBHJlYWQYAiABKAsyFC5xdW9yYXRlLnYxLlJlYWRJbmZvIlEKDVBsYWNlZEJpbmRpbmcSDAoEdHJlZRgBIAEoCRIMCgRub2RlGAIgASgJEiQKB2JpbmRpbmcYAyABKAsyEy5xdW9yYXRlLnYxLkJpbmRpbmciMwoQQm9vdHN0cmFwUmVxdWVzdBIOCgZzZWNyZXQYASABKAkSDwoHYWNjb3VudBgCIAEoCSJrChFCb290c3RyYXBSZXNwb25zZRIOCgZzZWNyZXQYASABKAkSIAoFdG9rZW4YAiABKAsyES5xdW9yYXRlLnYxLlRva2VuEiQKBXdyaXRlGAMgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iTAoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSJAoHYWNjb3VudBgBIAEoCzITLnF1b3JhdGUudjEuQWNjb3VudBIOCgZyZWFzb24YAiABKAkiPQoVQ3JlYXRlQWNjb3VudFJlc3BvbnNlEiQKBXdyaXRlGAEgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iTAoUVXBkYXRlQWNjb3VudFJlcXVlc3QSJAoHYWNjb3VudBgBIAEoCzITLnF1b3JhdGUudjEuQWNjb3VudBIOCgZyZWFzb24YAiABKAkiPQoVVXBkYXRlQWNjb3VudFJlc3BvbnNlEiQKBXdyaXRlGAEgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iNAoURGVsZXRlQWNjb3VudFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIOCgZyZWFzb24YAiABKAkiPQoVRGVsZXRlQWNjb3VudFJlc3BvbnNlEiQKBXdyaXRlGAEgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iYwoTTGlzdEFjY291bnRzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIlCgRyZWFkGAMgASgLMhcucXVvcmF0ZS52MS5SZWFkT3B0aW9ucyJ6ChRMaXN0QWNjb3VudHNSZXNwb25zZRIlCghhY2NvdW50cxgBIAMoCzITLnF1b3JhdGUudjEuQWNjb3VudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSIgoEcmVhZBgDIAEoCzIULnF1b3JhdGUudjEuUmVhZEluZm8iagoSQ3JlYXRlVG9rZW5SZXF1ZXN0Eg8KB2FjY291bnQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSDwoHbGlmZV9tcxgDIAEoAxINCgV2ZXJicxgEIAMoCRIOCgZyZWFzb24YBSABKAkibQoTQ3JlYXRlVG9rZW5SZXNwb25zZRIOCgZzZWNyZXQYASABKAkSIAoFdG9rZW4YAiABKAsyES5xdW9yYXRlLnYxLlRva2VuEiQKBXdyaXRlGAMgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iaQoSUm90YXRlVG9rZW5SZXF1ZXN0EgoKAmlkGAEgASgJEhcKCm92ZXJsYXBfbXMYAiABKANIAIgBARIPCgdsaWZlX21zGAMgASgDEg4KBnJlYXNvbhgEIAEoCUINCgtfb3ZlcmxhcF9tcyJtChNSb3RhdGVUb2tlblJlc3BvbnNlEg4KBnNlY3JldBgBIAEoCRIgCgV0b2tlbhgCIAEoCzIRLnF1b3JhdGUudjEuVG9rZW4SJAoFd3JpdGUYAyABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyIwChJSZXZva2VUb2tlblJlcXVlc3QSCgoCaWQYASABKAkSDgoGcmVhc29uGAIgASgJIjsKE1Jldm9rZVRva2VuUmVzcG9uc2USJAoFd3JpdGUYASABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyJLChFMaXN0VG9rZW5zUmVxdWVzdBIPCgdhY2NvdW50GAEgASgJEiUKBHJlYWQYAiABKAsyFy5xdW9yYXRlLnYxLlJlYWRPcHRpb25zIlsKEkxpc3RUb2tlbnNSZXNwb25zZRIhCgZ0b2tlbnMYASADKAsyES5xdW9yYXRlLnYxLlRva2VuEiIKBHJlYWQYAiABKAsyFC5xdW9yYXRlLnYxLlJlYWRJbmZvIsoBChFSZWZ1c2VkQ3JlZGVudGlhbBIlCgRraW5kGAEgASgOMhcucXVvcmF0ZS52MS5SZWZ1c2VkS2luZBIOCgZpc3N1ZXIYAiABKAkSDAoEbmFtZRgDIAEoCRIzCg9pc3N1ZV9jdXRvZmZfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB2VuZHNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgGIAEoCSJJChdSZWZ1c2VDcmVkZW50aWFsUmVxdWVzdBIuCgdyZWZ1c2VkGAEgASgLMh0ucXVvcmF0ZS52MS5SZWZ1c2VkQ3JlZGVudGlhbCJAChhSZWZ1c2VDcmVkZW50aWFsUmVzcG9uc2USJAoFd3JpdGUYASABKAsyFS5xdW9yYXRlLnYxLldyaXRlSW5mbyJtChZBbGxvd0NyZWRlbnRpYWxSZXF1ZXN0EiUKBGtpbmQYASABKA4yFy5xdW9yYXRlLnYxLlJlZnVzZWRLaW5kEg4KBmlzc3VlchgCIAEoCRIMCgRuYW1lGAMgASgJEg4KBnJlYXNvbhgEIAEoCSI/ChdBbGxvd0NyZWRlbnRpYWxSZXNwb25zZRIkCgV3cml0ZRgBIAEoCzIVLnF1b3JhdGUudjEuV3JpdGVJbmZvIkYKHUxpc3RSZWZ1c2VkQ3JlZGVudGlhbHNSZXF1ZXN0EiUKBHJlYWQYASABKAsyFy5xdW9yYXRlLnYxLlJlYWRPcHRpb25zInQKHkxpc3RSZWZ1c2VkQ3JlZGVudGlhbHNSZXNwb25zZRIuCgdyZWZ1c2VkGAEgAygLMh0ucXVvcmF0ZS52MS5SZWZ1c2VkQ3JlZGVudGlhbBIiCgRyZWFkGAIgASgLMhQucXVvcmF0ZS52MS5SZWFkSW5mbyJMChRTZXRBY2Nlc3NNb2RlUmVxdWVzdBIkCgRtb2RlGAEgASgOMhYucXVvcmF0ZS52MS5BY2Nlc3NNb2RlEg4KBnJlYXNvbhgCIAEoCSJlChVTZXRBY2Nlc3NNb2RlUmVzcG9uc2USJgoGYmVmb3JlGAEgASgOMhYucXVvcmF0ZS52MS5BY2Nlc3NNb2RlEiQKBXdyaXRlGAIgASgLMhUucXVvcmF0ZS52MS5Xcml0ZUluZm8iPgoVR2V0R3VhcmRSZXBvcnRSZXF1ZXN0EiUKBHJlYWQYASABKAsyFy5xdW9yYXRlLnYxLlJlYWRPcHRpb25zIs8BChZHZXRHdWFyZFJlcG9ydFJlc3BvbnNlEjEKEXRyZWVzX3dpdGhfYWRtaW5zGAEgAygLMhYucXVvcmF0ZS52MS5UcmVlQWRtaW5zEhsKE3Vub3duZWRfYWxsb2NhdGlvbnMYAiABKAMSFgoOdW5vd25lZF9pc19jdXQYAyABKAgSKQoIcmVmdXNhbHMYBCADKAsyFy5xdW9yYXRlLnYxLldvdWxkUmVmdXNlEiIKBHJlYWQYBSABKAsyFC5xdW9yYXRlLnYxLlJlYWRJbmZvIioKClRyZWVBZG1pbnMSDAoEdHJlZRgBIAEoCRIOCgZhZG1pbnMYAiADKAkiKgoLV291bGRSZWZ1c2USDAoEdmVyYhgBIAEoCRINCgVjYWxscxgCIAEoAypyCgpBY2Nlc3NNb2RlEhsKF0FDQ0VTU19NT0RFX1VOU1BFQ0lGSUVEEAASFAoQQUNDRVNTX01PREVfT1BFThABEhgKFEFDQ0VTU19NT0RFX1dBVENISU5HEAISFwoTQUNDRVNTX01PREVfR1VBUkRFRBADKo4BCgtSZWZ1c2VkS2luZBIcChhSRUZVU0VEX0tJTkRfVU5TUEVDSUZJRUQQABIWChJSRUZVU0VEX0tJTkRfVE9LRU4QARIVChFSRUZVU0VEX0tJTkRfVVNFUhACEhwKGFJFRlVTRURfS0lORF9DRVJUSUZJQ0FURRADEhQKEFJFRlVTRURfS0lORF9KVEkQBDKmCwoNQWNjZXNzU2VydmljZRJECgZXaG9BbUkSGS5xdW9yYXRlLnYxLldob0FtSVJlcXVlc3QaGi5xdW9yYXRlLnYxLldob0FtSVJlc3BvbnNlIgOQAgESPgoEQ2FuSRIXLnF1b3JhdGUudjEuQ2FuSVJlcXVlc3QaGC5xdW9yYXRlLnYxLkNhbklSZXNwb25zZSIDkAIBEkQKBldob0NhbhIZLnF1b3JhdGUudjEuV2hvQ2FuUmVxdWVzdBoaLnF1b3JhdGUudjEuV2hvQ2FuUmVzcG9uc2UiA5ACARJICglCb290c3RyYXASHC5xdW9yYXRlLnYxLkJvb3RzdHJhcFJlcXVlc3QaHS5xdW9yYXRlLnYxLkJvb3RzdHJhcFJlc3BvbnNlElQKDUNyZWF0ZUFjY291bnQSIC5xdW9yYXRlLnYxLkNyZWF0ZUFjY291bnRSZXF1ZXN0GiEucXVvcmF0ZS52MS5DcmVhdGVBY2NvdW50UmVzcG9uc2USVAoNVXBkYXRlQWNjb3VudBIgLnF1b3JhdGUudjEuVXBkYXRlQWNjb3VudFJlcXVlc3QaIS5xdW9yYXRlLnYxLlVwZGF0ZUFjY291bnRSZXNwb25zZRJUCg1EZWxldGVBY2NvdW50EiAucXVvcmF0ZS52MS5EZWxldGVBY2NvdW50UmVxdWVzdBohLnF1b3JhdGUudjEuRGVsZXRlQWNjb3VudFJlc3BvbnNlElYKDExpc3RBY2NvdW50cxIfLnF1b3JhdGUudjEuTGlzdEFjY291bnRzUmVxdWVzdBogLnF1b3JhdGUudjEuTGlzdEFjY291bnRzUmVzcG9uc2UiA5ACARJOCgtDcmVhdGVUb2tlbhIeLnF1b3JhdGUudjEuQ3JlYXRlVG9rZW5SZXF1ZXN0Gh8ucXVvcmF0ZS52MS5DcmVhdGVUb2tlblJlc3BvbnNlEk4KC1JvdGF0ZVRva2VuEh4ucXVvcmF0ZS52MS5Sb3RhdGVUb2tlblJlcXVlc3QaHy5xdW9yYXRlLnYxLlJvdGF0ZVRva2VuUmVzcG9uc2USTgoLUmV2b2tlVG9rZW4SHi5xdW9yYXRlLnYxLlJldm9rZVRva2VuUmVxdWVzdBofLnF1b3JhdGUudjEuUmV2b2tlVG9rZW5SZXNwb25zZRJQCgpMaXN0VG9rZW5zEh0ucXVvcmF0ZS52MS5MaXN0VG9rZW5zUmVxdWVzdBoeLnF1b3JhdGUudjEuTGlzdFRva2Vuc1Jlc3BvbnNlIgOQAgESXQoQUmVmdXNlQ3JlZGVudGlhbBIjLnF1b3JhdGUudjEuUmVmdXNlQ3JlZGVudGlhbFJlcXVlc3QaJC5xdW9yYXRlLnYxLlJlZnVzZUNyZWRlbnRpYWxSZXNwb25zZRJaCg9BbGxvd0NyZWRlbnRpYWwSIi5xdW9yYXRlLnYxLkFsbG93Q3JlZGVudGlhbFJlcXVlc3QaIy5xdW9yYXRlLnYxLkFsbG93Q3JlZGVudGlhbFJlc3BvbnNlEnQKFkxpc3RSZWZ1c2VkQ3JlZGVudGlhbHMSKS5xdW9yYXRlLnYxLkxpc3RSZWZ1c2VkQ3JlZGVudGlhbHNSZXF1ZXN0GioucXVvcmF0ZS52MS5MaXN0UmVmdXNlZENyZWRlbnRpYWxzUmVzcG9uc2UiA5ACARJUCg1TZXRBY2Nlc3NNb2RlEiAucXVvcmF0ZS52MS5TZXRBY2Nlc3NNb2RlUmVxdWVzdBohLnF1b3JhdGUudjEuU2V0QWNjZXNzTW9kZVJlc3BvbnNlElwKDkdldEd1YXJkUmVwb3J0EiEucXVvcmF0ZS52MS5HZXRHdWFyZFJlcG9ydFJlcXVlc3QaIi5xdW9yYXRlLnYxLkdldEd1YXJkUmVwb3J0UmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_google_protobuf_timestamp, file_quorate_v1_common]);
+  fileDesc("ChdxdW9yYXRlL3YxL2FjY2Vzcy5wcm90bxIKcXVvcmF0ZS52MSK9AQoHQmluZGluZxIMCgRyb2xlGAEgASgJEiUKCHN1YmplY3RzGAIgAygLMhMucXVvcmF0ZS52MS5TdWJqZWN0EhQKDG1heF9wcmlvcml0eRgDIAEoAxIVCg11bnByZWVtcHRhYmxlGAQgASgIEiMKB2hvbGRfYXMYBSABKAsyEi5xdW9yYXRlLnYxLkhvbGRBcxIrCgdlbmRzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI+CgdTdWJqZWN0EiUKBGtpbmQYASABKA4yFy5xdW9yYXRlLnYxLlN1YmplY3RLaW5kEgwKBG5hbWUYAiABKAkiJAoGSG9sZEFzEgsKA2FueRgBIAEoCBINCgVuYW1lcxgCIAMoCSLMAQoNQWNjZXNzU2VjdGlvbhIlCgVyb2xlcxgBIAMoCzIWLnF1b3JhdGUudjEuQWNjZXNzUm9sZRIjCgdpc3N1ZXJzGAIgAygLMhIucXVvcmF0ZS52MS5Jc3N1ZXISMQoMY2VydGlmaWNhdGVzGAMgAygLMhsucXVvcmF0ZS52MS5DZXJ0aWZpY2F0ZVJ1bGUSJQoIYmluZGluZ3MYBCADKAsyEy5xdW9yYXRlLnYxLkJpbmRpbmcSFQoNdG9rZW5fbGlmZV9tcxgFIAEoAyI+CgpBY2Nlc3NSb2xlEgwKBG5hbWUYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSDQoFdmVyYnMYAyADKAki4wEKBklzc3VlchIMCgRuYW1lGAEgASgJEgsKA3VybBgCIAEoCRIQCghrZXlzX3VybBgDIAEoCRIRCglrZXlzX2ZpbGUYBCABKAkSEAoIYXVkaWVuY2UYBSABKAkSDAoEdXNlchgGIAEoCRIqCgtjbGFpbV9ydWxlcxgHIAMoCzIVLnF1b3JhdGUudjEuQ2xhaW1SdWxlEiUKBmdyb3VwcxgIIAMoCzIVLnF1b3JhdGUudjEuR3JvdXBSdWxlEhIKCmFsZ29yaXRobXMYCSADKAkSEgoKbWF4X2FnZV9tcxgKIAEoAyIqCglDbGFpbVJ1bGUSDQoFY2xhaW0YASABKAkSDgoGdmFsdWVzGAIgAygJIkYKCUdyb3VwUnVsZRINCgVncm91cBgBIAEoCRIqCgtjbGFpbV9ydWxlcxgCIAMoCzIVLnF1b3JhdGUudjEuQ2xhaW1SdWxlIjoKD0NlcnRpZmljYXRlUnVsZRIMCgRuYW1lGAEgASgJEgsKA2RucxgCIAEoCRIMCgR1c2VyGAMgASgJIjYKDVdob0FtSVJlcXVlc3QSJQoEcmVhZBgBIAEoCzIXLnF1b3JhdGUudjEuUmVhZE9wdGlvbnMi3QEKDldob0FtSVJlc3BvbnNlEgwKBHVzZXIYASABKAkSDAoEa2luZBgCIAEoCRIOCgZncm91cHMYAyADKAkSJAoEbW9kZRgEIAEoDjIWLnF1b3JhdGUudjEuQWNjZXNzTW9kZRIVCg1jbHVzdGVyX3ZlcmJzGAUgAygJEisKB2VuZHNfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiIKBHJlYWQYByABKAsyFC5xdW9yYXRlLnYxLlJlYWRJbmZvEhEKCW5hbWVzcGFjZRgIIAEoCSJjCgtDYW5JUmVxdWVzdBItCglxdWVzdGlvbnMYASADKAsyGi5xdW9yYXRlLnYxLkFjY2Vzc1F1ZXN0aW9uEiUKBHJlYWQYAiABKAsyFy5xdW9yYXRlLnYxLlJlYWRPcHRpb25zIjoKDkFjY2Vzc1F1ZXN0aW9uEgwKBHZlcmIYASABKAkSDAoEdHJlZRgCIAEoCRIMCgRub2RlGAMgASgJIkMKDENhbklSZXNwb25zZRIPCgdhbGxvd2VkGAEgAygIEiIKBHJlYWQYAiABKAsyFC5xdW9yYXRlLnYxLlJlYWRJbmZvKnIKCkFjY2Vzc01vZGUSGwoXQUNDRVNTX01PREVfVU5TUEVDSUZJRUQQABIUChBBQ0NFU1NfTU9ERV9PUEVOEAESGAoUQUNDRVNTX01PREVfV0FUQ0hJTkcQAhIXChNBQ0NFU1NfTU9ERV9HVUFSREVEEAMqqwEKC1N1YmplY3RLaW5kEhwKGFNVQkpFQ1RfS0lORF9VTlNQRUNJRklFRBAAEhUKEVNVQkpFQ1RfS0lORF9VU0VSEAESFgoSU1VCSkVDVF9LSU5EX0dST1VQEAISGAoUU1VCSkVDVF9LSU5EX0FDQ09VTlQQAxIZChVTVUJKRUNUX0tJTkRfRVZFUllPTkUQBBIaChZTVUJKRUNUX0tJTkRfQU5PTllNT1VTEAUylwEKD0lkZW50aXR5U2VydmljZRJECgZXaG9BbUkSGS5xdW9yYXRlLnYxLldob0FtSVJlcXVlc3QaGi5xdW9yYXRlLnYxLldob0FtSVJlc3BvbnNlIgOQAgESPgoEQ2FuSRIXLnF1b3JhdGUudjEuQ2FuSVJlcXVlc3QaGC5xdW9yYXRlLnYxLkNhbklSZXNwb25zZSIDkAIBQgJQAWIGcHJvdG8z", [file_google_protobuf_timestamp, file_quorate_v1_common]);
 
 /**
  * Binding gives a role to subjects, at a node and everything below it, or on the cluster and in all trees. Rights only
@@ -31,11 +31,11 @@ export type Binding = Message<"quorate.v1.Binding"> & {
   role: string;
 
   /**
-   * To whom: "user ISSUER/NAME", "group NAME", "account NAME", "everyone" or "anonymous".
+   * To whom.
    *
-   * @generated from field: repeated string to = 2;
+   * @generated from field: repeated quorate.v1.Subject subjects = 2;
    */
-  to: string[];
+  subjects: Subject[];
 
   /**
    * The highest priority of claims. Like unpreemptable and ids it needs a role with the verb hold.
@@ -74,6 +74,34 @@ export const BindingSchema: GenMessage<Binding> = /*@__PURE__*/
   messageDesc(file_quorate_v1_access, 0);
 
 /**
+ * Subject names callers. Names are compared whole.
+ *
+ * @generated from message quorate.v1.Subject
+ */
+export type Subject = Message<"quorate.v1.Subject"> & {
+  /**
+   * What the name is.
+   *
+   * @generated from field: quorate.v1.SubjectKind kind = 1;
+   */
+  kind: SubjectKind;
+
+  /**
+   * Its name; empty for everyone and anonymous.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message quorate.v1.Subject.
+ * Use `create(SubjectSchema)` to create a new message.
+ */
+export const SubjectSchema: GenMessage<Subject> = /*@__PURE__*/
+  messageDesc(file_quorate_v1_access, 1);
+
+/**
  * HoldAs says for whom allocations may be held: for everyone, or for users and groups of these names.
  *
  * @generated from message quorate.v1.HoldAs
@@ -99,7 +127,7 @@ export type HoldAs = Message<"quorate.v1.HoldAs"> & {
  * Use `create(HoldAsSchema)` to create a new message.
  */
 export const HoldAsSchema: GenMessage<HoldAs> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 1);
+  messageDesc(file_quorate_v1_access, 2);
 
 /**
  * AccessSection is the part of the configuration that says who may log in, and what may be done on the cluster. It has
@@ -149,7 +177,7 @@ export type AccessSection = Message<"quorate.v1.AccessSection"> & {
  * Use `create(AccessSectionSchema)` to create a new message.
  */
 export const AccessSectionSchema: GenMessage<AccessSection> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 2);
+  messageDesc(file_quorate_v1_access, 3);
 
 /**
  * AccessRole is a named set of verbs.
@@ -185,7 +213,7 @@ export type AccessRole = Message<"quorate.v1.AccessRole"> & {
  * Use `create(AccessRoleSchema)` to create a new message.
  */
 export const AccessRoleSchema: GenMessage<AccessRole> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 3);
+  messageDesc(file_quorate_v1_access, 4);
 
 /**
  * Issuer is a service whose JSON Web Tokens identify callers.
@@ -238,9 +266,9 @@ export type Issuer = Message<"quorate.v1.Issuer"> & {
   /**
    * What tokens must have beside the audience; at least one rule.
    *
-   * @generated from field: repeated quorate.v1.ClaimRule require = 7;
+   * @generated from field: repeated quorate.v1.ClaimRule claim_rules = 7;
    */
-  require: ClaimRule[];
+  claimRules: ClaimRule[];
 
   /**
    * Groups by claims.
@@ -269,7 +297,7 @@ export type Issuer = Message<"quorate.v1.Issuer"> & {
  * Use `create(IssuerSchema)` to create a new message.
  */
 export const IssuerSchema: GenMessage<Issuer> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 4);
+  messageDesc(file_quorate_v1_access, 5);
 
 /**
  * ClaimRule demands that a claim has one of some values, compared whole.
@@ -297,7 +325,7 @@ export type ClaimRule = Message<"quorate.v1.ClaimRule"> & {
  * Use `create(ClaimRuleSchema)` to create a new message.
  */
 export const ClaimRuleSchema: GenMessage<ClaimRule> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 5);
+  messageDesc(file_quorate_v1_access, 6);
 
 /**
  * GroupRule gives a group to tokens that fulfil all rules.
@@ -315,9 +343,9 @@ export type GroupRule = Message<"quorate.v1.GroupRule"> & {
   /**
    * The rules.
    *
-   * @generated from field: repeated quorate.v1.ClaimRule when = 2;
+   * @generated from field: repeated quorate.v1.ClaimRule claim_rules = 2;
    */
-  when: ClaimRule[];
+  claimRules: ClaimRule[];
 };
 
 /**
@@ -325,7 +353,7 @@ export type GroupRule = Message<"quorate.v1.GroupRule"> & {
  * Use `create(GroupRuleSchema)` to create a new message.
  */
 export const GroupRuleSchema: GenMessage<GroupRule> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 6);
+  messageDesc(file_quorate_v1_access, 7);
 
 /**
  * CertificateRule gives a user to client certificates, by name or by dns.
@@ -360,112 +388,7 @@ export type CertificateRule = Message<"quorate.v1.CertificateRule"> & {
  * Use `create(CertificateRuleSchema)` to create a new message.
  */
 export const CertificateRuleSchema: GenMessage<CertificateRule> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 7);
-
-/**
- * Account owns tokens. Its user is account/NAME.
- *
- * @generated from message quorate.v1.Account
- */
-export type Account = Message<"quorate.v1.Account"> & {
-  /**
-   * 1 to 63 letters, digits and _ . @ + -, beginning with a letter, a digit or _.
-   *
-   * @generated from field: string name = 1;
-   */
-  name: string;
-
-  /**
-   * Free text for people.
-   *
-   * @generated from field: string description = 2;
-   */
-  description: string;
-
-  /**
-   * Its groups, without a slash.
-   *
-   * @generated from field: repeated string groups = 3;
-   */
-  groups: string[];
-
-  /**
-   * A disabled account cannot log in.
-   *
-   * @generated from field: bool disabled = 4;
-   */
-  disabled: boolean;
-};
-
-/**
- * Describes the message quorate.v1.Account.
- * Use `create(AccountSchema)` to create a new message.
- */
-export const AccountSchema: GenMessage<Account> = /*@__PURE__*/
   messageDesc(file_quorate_v1_access, 8);
-
-/**
- * Token is what the cluster knows of a token. Its secret is not kept.
- *
- * @generated from message quorate.v1.Token
- */
-export type Token = Message<"quorate.v1.Token"> & {
-  /**
-   * The id, which is not secret.
-   *
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * Its account.
-   *
-   * @generated from field: string account = 2;
-   */
-  account: string;
-
-  /**
-   * Free text for people.
-   *
-   * @generated from field: string description = 3;
-   */
-  description: string;
-
-  /**
-   * The verbs that callers with the token may have at most; empty if there is no such bound.
-   *
-   * @generated from field: repeated string verbs = 4;
-   */
-  verbs: string[];
-
-  /**
-   * When it was made.
-   *
-   * @generated from field: google.protobuf.Timestamp created_at = 5;
-   */
-  createdAt?: Timestamp | undefined;
-
-  /**
-   * When it ends.
-   *
-   * @generated from field: google.protobuf.Timestamp ends_at = 6;
-   */
-  endsAt?: Timestamp | undefined;
-
-  /**
-   * True if it was revoked.
-   *
-   * @generated from field: bool revoked = 7;
-   */
-  revoked: boolean;
-};
-
-/**
- * Describes the message quorate.v1.Token.
- * Use `create(TokenSchema)` to create a new message.
- */
-export const TokenSchema: GenMessage<Token> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 9);
 
 /**
  * WhoAmIRequest asks for the caller.
@@ -486,7 +409,7 @@ export type WhoAmIRequest = Message<"quorate.v1.WhoAmIRequest"> & {
  * Use `create(WhoAmIRequestSchema)` to create a new message.
  */
 export const WhoAmIRequestSchema: GenMessage<WhoAmIRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 10);
+  messageDesc(file_quorate_v1_access, 9);
 
 /**
  * WhoAmIResponse shows the caller.
@@ -556,7 +479,7 @@ export type WhoAmIResponse = Message<"quorate.v1.WhoAmIResponse"> & {
  * Use `create(WhoAmIResponseSchema)` to create a new message.
  */
 export const WhoAmIResponseSchema: GenMessage<WhoAmIResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 11);
+  messageDesc(file_quorate_v1_access, 10);
 
 /**
  * CanIRequest asks for verbs at places.
@@ -584,7 +507,7 @@ export type CanIRequest = Message<"quorate.v1.CanIRequest"> & {
  * Use `create(CanIRequestSchema)` to create a new message.
  */
 export const CanIRequestSchema: GenMessage<CanIRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 12);
+  messageDesc(file_quorate_v1_access, 11);
 
 /**
  * AccessQuestion is one verb at one place.
@@ -619,7 +542,7 @@ export type AccessQuestion = Message<"quorate.v1.AccessQuestion"> & {
  * Use `create(AccessQuestionSchema)` to create a new message.
  */
 export const AccessQuestionSchema: GenMessage<AccessQuestion> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 13);
+  messageDesc(file_quorate_v1_access, 12);
 
 /**
  * CanIResponse answers in the order of the questions.
@@ -647,1051 +570,7 @@ export type CanIResponse = Message<"quorate.v1.CanIResponse"> & {
  * Use `create(CanIResponseSchema)` to create a new message.
  */
 export const CanIResponseSchema: GenMessage<CanIResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 14);
-
-/**
- * WhoCanRequest asks who has a verb at a place. It needs access.read on the cluster, or bindings.grant at the place.
- *
- * @generated from message quorate.v1.WhoCanRequest
- */
-export type WhoCanRequest = Message<"quorate.v1.WhoCanRequest"> & {
-  /**
-   * Name of a verb.
-   *
-   * @generated from field: string verb = 1;
-   */
-  verb: string;
-
-  /**
-   * Where: the tree; empty means the cluster.
-   *
-   * @generated from field: string tree = 2;
-   */
-  tree: string;
-
-  /**
-   * The node; empty means the root.
-   *
-   * @generated from field: string node = 3;
-   */
-  node: string;
-
-  /**
-   * Freshness of the answer; linearizable by default.
-   *
-   * @generated from field: quorate.v1.ReadOptions read = 4;
-   */
-  read?: ReadOptions | undefined;
-};
-
-/**
- * Describes the message quorate.v1.WhoCanRequest.
- * Use `create(WhoCanRequestSchema)` to create a new message.
- */
-export const WhoCanRequestSchema: GenMessage<WhoCanRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 15);
-
-/**
- * WhoCanResponse lists bindings.
- *
- * @generated from message quorate.v1.WhoCanResponse
- */
-export type WhoCanResponse = Message<"quorate.v1.WhoCanResponse"> & {
-  /**
-   * The nearest first. Callers without access.read on the cluster do not see bindings on the cluster.
-   *
-   * @generated from field: repeated quorate.v1.PlacedBinding bindings = 1;
-   */
-  bindings: PlacedBinding[];
-
-  /**
-   * The log position and consistency of the answer.
-   *
-   * @generated from field: quorate.v1.ReadInfo read = 2;
-   */
-  read?: ReadInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.WhoCanResponse.
- * Use `create(WhoCanResponseSchema)` to create a new message.
- */
-export const WhoCanResponseSchema: GenMessage<WhoCanResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 16);
-
-/**
- * PlacedBinding is a binding and where it stands.
- *
- * @generated from message quorate.v1.PlacedBinding
- */
-export type PlacedBinding = Message<"quorate.v1.PlacedBinding"> & {
-  /**
-   * The tree where it stands; empty for the cluster.
-   *
-   * @generated from field: string tree = 1;
-   */
-  tree: string;
-
-  /**
-   * The node where it stands; empty for the root.
-   *
-   * @generated from field: string node = 2;
-   */
-  node: string;
-
-  /**
-   * The binding.
-   *
-   * @generated from field: quorate.v1.Binding binding = 3;
-   */
-  binding?: Binding | undefined;
-};
-
-/**
- * Describes the message quorate.v1.PlacedBinding.
- * Use `create(PlacedBindingSchema)` to create a new message.
- */
-export const PlacedBindingSchema: GenMessage<PlacedBinding> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 17);
-
-/**
- * BootstrapRequest shows the secret.
- *
- * @generated from message quorate.v1.BootstrapRequest
- */
-export type BootstrapRequest = Message<"quorate.v1.BootstrapRequest"> & {
-  /**
-   * The bootstrap secret.
-   *
-   * @generated from field: string secret = 1;
-   */
-  secret: string;
-
-  /**
-   * The account to make; empty means "admin".
-   *
-   * @generated from field: string account = 2;
-   */
-  account: string;
-};
-
-/**
- * Describes the message quorate.v1.BootstrapRequest.
- * Use `create(BootstrapRequestSchema)` to create a new message.
- */
-export const BootstrapRequestSchema: GenMessage<BootstrapRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 18);
-
-/**
- * BootstrapResponse has the first token.
- *
- * @generated from message quorate.v1.BootstrapResponse
- */
-export type BootstrapResponse = Message<"quorate.v1.BootstrapResponse"> & {
-  /**
-   * The token, with its secret. It is shown this once, and ends after 24 hours.
-   *
-   * @generated from field: string secret = 1;
-   */
-  secret: string;
-
-  /**
-   * What the cluster knows of it.
-   *
-   * @generated from field: quorate.v1.Token token = 2;
-   */
-  token?: Token | undefined;
-
-  /**
-   * The write.
-   *
-   * @generated from field: quorate.v1.WriteInfo write = 3;
-   */
-  write?: WriteInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.BootstrapResponse.
- * Use `create(BootstrapResponseSchema)` to create a new message.
- */
-export const BootstrapResponseSchema: GenMessage<BootstrapResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 19);
-
-/**
- * CreateAccountRequest adds an account.
- *
- * @generated from message quorate.v1.CreateAccountRequest
- */
-export type CreateAccountRequest = Message<"quorate.v1.CreateAccountRequest"> & {
-  /**
-   * The account.
-   *
-   * @generated from field: quorate.v1.Account account = 1;
-   */
-  account?: Account | undefined;
-
-  /**
-   * The reason, for records.
-   *
-   * @generated from field: string reason = 2;
-   */
-  reason: string;
-};
-
-/**
- * Describes the message quorate.v1.CreateAccountRequest.
- * Use `create(CreateAccountRequestSchema)` to create a new message.
- */
-export const CreateAccountRequestSchema: GenMessage<CreateAccountRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 20);
-
-/**
- * CreateAccountResponse confirms it.
- *
- * @generated from message quorate.v1.CreateAccountResponse
- */
-export type CreateAccountResponse = Message<"quorate.v1.CreateAccountResponse"> & {
-  /**
-   * The write.
-   *
-   * @generated from field: quorate.v1.WriteInfo write = 1;
-   */
-  write?: WriteInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.CreateAccountResponse.
- * Use `create(CreateAccountResponseSchema)` to create a new message.
- */
-export const CreateAccountResponseSchema: GenMessage<CreateAccountResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 21);
-
-/**
- * UpdateAccountRequest replaces an account.
- *
- * @generated from message quorate.v1.UpdateAccountRequest
- */
-export type UpdateAccountRequest = Message<"quorate.v1.UpdateAccountRequest"> & {
-  /**
-   * The account.
-   *
-   * @generated from field: quorate.v1.Account account = 1;
-   */
-  account?: Account | undefined;
-
-  /**
-   * The reason, for records.
-   *
-   * @generated from field: string reason = 2;
-   */
-  reason: string;
-};
-
-/**
- * Describes the message quorate.v1.UpdateAccountRequest.
- * Use `create(UpdateAccountRequestSchema)` to create a new message.
- */
-export const UpdateAccountRequestSchema: GenMessage<UpdateAccountRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 22);
-
-/**
- * UpdateAccountResponse confirms it.
- *
- * @generated from message quorate.v1.UpdateAccountResponse
- */
-export type UpdateAccountResponse = Message<"quorate.v1.UpdateAccountResponse"> & {
-  /**
-   * The write.
-   *
-   * @generated from field: quorate.v1.WriteInfo write = 1;
-   */
-  write?: WriteInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.UpdateAccountResponse.
- * Use `create(UpdateAccountResponseSchema)` to create a new message.
- */
-export const UpdateAccountResponseSchema: GenMessage<UpdateAccountResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 23);
-
-/**
- * DeleteAccountRequest removes an account.
- *
- * @generated from message quorate.v1.DeleteAccountRequest
- */
-export type DeleteAccountRequest = Message<"quorate.v1.DeleteAccountRequest"> & {
-  /**
-   * Its name.
-   *
-   * @generated from field: string name = 1;
-   */
-  name: string;
-
-  /**
-   * The reason, for records.
-   *
-   * @generated from field: string reason = 2;
-   */
-  reason: string;
-};
-
-/**
- * Describes the message quorate.v1.DeleteAccountRequest.
- * Use `create(DeleteAccountRequestSchema)` to create a new message.
- */
-export const DeleteAccountRequestSchema: GenMessage<DeleteAccountRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 24);
-
-/**
- * DeleteAccountResponse confirms it.
- *
- * @generated from message quorate.v1.DeleteAccountResponse
- */
-export type DeleteAccountResponse = Message<"quorate.v1.DeleteAccountResponse"> & {
-  /**
-   * The write.
-   *
-   * @generated from field: quorate.v1.WriteInfo write = 1;
-   */
-  write?: WriteInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.DeleteAccountResponse.
- * Use `create(DeleteAccountResponseSchema)` to create a new message.
- */
-export const DeleteAccountResponseSchema: GenMessage<DeleteAccountResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 25);
-
-/**
- * ListAccountsRequest asks for accounts.
- *
- * @generated from message quorate.v1.ListAccountsRequest
- */
-export type ListAccountsRequest = Message<"quorate.v1.ListAccountsRequest"> & {
-  /**
-   * At most this many; 0 means 1,000.
-   *
-   * @generated from field: int32 page_size = 1;
-   */
-  pageSize: number;
-
-  /**
-   * The next_page_token of the previous page; empty for the first page.
-   *
-   * @generated from field: string page_token = 2;
-   */
-  pageToken: string;
-
-  /**
-   * Freshness of the answer; linearizable by default.
-   *
-   * @generated from field: quorate.v1.ReadOptions read = 3;
-   */
-  read?: ReadOptions | undefined;
-};
-
-/**
- * Describes the message quorate.v1.ListAccountsRequest.
- * Use `create(ListAccountsRequestSchema)` to create a new message.
- */
-export const ListAccountsRequestSchema: GenMessage<ListAccountsRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 26);
-
-/**
- * ListAccountsResponse is one page.
- *
- * @generated from message quorate.v1.ListAccountsResponse
- */
-export type ListAccountsResponse = Message<"quorate.v1.ListAccountsResponse"> & {
-  /**
-   * By name.
-   *
-   * @generated from field: repeated quorate.v1.Account accounts = 1;
-   */
-  accounts: Account[];
-
-  /**
-   * Token for the next page; empty on the last one.
-   *
-   * @generated from field: string next_page_token = 2;
-   */
-  nextPageToken: string;
-
-  /**
-   * The log position and consistency of the page.
-   *
-   * @generated from field: quorate.v1.ReadInfo read = 3;
-   */
-  read?: ReadInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.ListAccountsResponse.
- * Use `create(ListAccountsResponseSchema)` to create a new message.
- */
-export const ListAccountsResponseSchema: GenMessage<ListAccountsResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 27);
-
-/**
- * CreateTokenRequest asks for a token.
- *
- * @generated from message quorate.v1.CreateTokenRequest
- */
-export type CreateTokenRequest = Message<"quorate.v1.CreateTokenRequest"> & {
-  /**
-   * The account.
-   *
-   * @generated from field: string account = 1;
-   */
-  account: string;
-
-  /**
-   * Free text for people.
-   *
-   * @generated from field: string description = 2;
-   */
-  description: string;
-
-  /**
-   * How long it lives; 0 means 90 days, or the longest life of new tokens if that is shorter.
-   *
-   * @generated from field: int64 life_ms = 3;
-   */
-  lifeMs: bigint;
-
-  /**
-   * The verbs that callers with the token may have at most; empty if there is no such bound.
-   *
-   * @generated from field: repeated string verbs = 4;
-   */
-  verbs: string[];
-
-  /**
-   * The reason, for records.
-   *
-   * @generated from field: string reason = 5;
-   */
-  reason: string;
-};
-
-/**
- * Describes the message quorate.v1.CreateTokenRequest.
- * Use `create(CreateTokenRequestSchema)` to create a new message.
- */
-export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 28);
-
-/**
- * CreateTokenResponse has the token.
- *
- * @generated from message quorate.v1.CreateTokenResponse
- */
-export type CreateTokenResponse = Message<"quorate.v1.CreateTokenResponse"> & {
-  /**
-   * The token, with its secret. It is shown this once.
-   *
-   * @generated from field: string secret = 1;
-   */
-  secret: string;
-
-  /**
-   * What the cluster knows of it.
-   *
-   * @generated from field: quorate.v1.Token token = 2;
-   */
-  token?: Token | undefined;
-
-  /**
-   * The write.
-   *
-   * @generated from field: quorate.v1.WriteInfo write = 3;
-   */
-  write?: WriteInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.CreateTokenResponse.
- * Use `create(CreateTokenResponseSchema)` to create a new message.
- */
-export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 29);
-
-/**
- * RotateTokenRequest replaces a token.
- *
- * @generated from message quorate.v1.RotateTokenRequest
- */
-export type RotateTokenRequest = Message<"quorate.v1.RotateTokenRequest"> & {
-  /**
-   * The id of the old token; empty means that of the call.
-   *
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * How long the old token stays valid; absent means 24 hours.
-   *
-   * @generated from field: optional int64 overlap_ms = 2;
-   */
-  overlapMs?: bigint | undefined;
-
-  /**
-   * How long the new one lives; 0 means the same as for CreateToken.
-   *
-   * @generated from field: int64 life_ms = 3;
-   */
-  lifeMs: bigint;
-
-  /**
-   * The reason, for records.
-   *
-   * @generated from field: string reason = 4;
-   */
-  reason: string;
-};
-
-/**
- * Describes the message quorate.v1.RotateTokenRequest.
- * Use `create(RotateTokenRequestSchema)` to create a new message.
- */
-export const RotateTokenRequestSchema: GenMessage<RotateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 30);
-
-/**
- * RotateTokenResponse has the new token.
- *
- * @generated from message quorate.v1.RotateTokenResponse
- */
-export type RotateTokenResponse = Message<"quorate.v1.RotateTokenResponse"> & {
-  /**
-   * The token, with its secret. It is shown this once.
-   *
-   * @generated from field: string secret = 1;
-   */
-  secret: string;
-
-  /**
-   * What the cluster knows of it.
-   *
-   * @generated from field: quorate.v1.Token token = 2;
-   */
-  token?: Token | undefined;
-
-  /**
-   * The write.
-   *
-   * @generated from field: quorate.v1.WriteInfo write = 3;
-   */
-  write?: WriteInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.RotateTokenResponse.
- * Use `create(RotateTokenResponseSchema)` to create a new message.
- */
-export const RotateTokenResponseSchema: GenMessage<RotateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 31);
-
-/**
- * RevokeTokenRequest names a token.
- *
- * @generated from message quorate.v1.RevokeTokenRequest
- */
-export type RevokeTokenRequest = Message<"quorate.v1.RevokeTokenRequest"> & {
-  /**
-   * Its id.
-   *
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * The reason, for records.
-   *
-   * @generated from field: string reason = 2;
-   */
-  reason: string;
-};
-
-/**
- * Describes the message quorate.v1.RevokeTokenRequest.
- * Use `create(RevokeTokenRequestSchema)` to create a new message.
- */
-export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 32);
-
-/**
- * RevokeTokenResponse confirms it.
- *
- * @generated from message quorate.v1.RevokeTokenResponse
- */
-export type RevokeTokenResponse = Message<"quorate.v1.RevokeTokenResponse"> & {
-  /**
-   * The write: nothing that came with the token is applied after its index.
-   *
-   * @generated from field: quorate.v1.WriteInfo write = 1;
-   */
-  write?: WriteInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.RevokeTokenResponse.
- * Use `create(RevokeTokenResponseSchema)` to create a new message.
- */
-export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 33);
-
-/**
- * ListTokensRequest names an account.
- *
- * @generated from message quorate.v1.ListTokensRequest
- */
-export type ListTokensRequest = Message<"quorate.v1.ListTokensRequest"> & {
-  /**
-   * The account.
-   *
-   * @generated from field: string account = 1;
-   */
-  account: string;
-
-  /**
-   * Freshness of the answer; linearizable by default.
-   *
-   * @generated from field: quorate.v1.ReadOptions read = 2;
-   */
-  read?: ReadOptions | undefined;
-};
-
-/**
- * Describes the message quorate.v1.ListTokensRequest.
- * Use `create(ListTokensRequestSchema)` to create a new message.
- */
-export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 34);
-
-/**
- * ListTokensResponse lists tokens; there are at most 16.
- *
- * @generated from message quorate.v1.ListTokensResponse
- */
-export type ListTokensResponse = Message<"quorate.v1.ListTokensResponse"> & {
-  /**
-   * Oldest first.
-   *
-   * @generated from field: repeated quorate.v1.Token tokens = 1;
-   */
-  tokens: Token[];
-
-  /**
-   * The log position and consistency of the answer.
-   *
-   * @generated from field: quorate.v1.ReadInfo read = 2;
-   */
-  read?: ReadInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.ListTokensResponse.
- * Use `create(ListTokensResponseSchema)` to create a new message.
- */
-export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 35);
-
-/**
- * RefusedCredential is a credential, or a user, that does not count although it is otherwise valid.
- *
- * @generated from message quorate.v1.RefusedCredential
- */
-export type RefusedCredential = Message<"quorate.v1.RefusedCredential"> & {
-  /**
-   * What name is.
-   *
-   * @generated from field: quorate.v1.RefusedKind kind = 1;
-   */
-  kind: RefusedKind;
-
-  /**
-   * The issuer of a jti; empty otherwise.
-   *
-   * @generated from field: string issuer = 2;
-   */
-  issuer: string;
-
-  /**
-   * What is refused.
-   *
-   * @generated from field: string name = 3;
-   */
-  name: string;
-
-  /**
-   * For a user: only credentials that were issued before; absent refuses all.
-   *
-   * @generated from field: google.protobuf.Timestamp issue_cutoff_at = 4;
-   */
-  issueCutoffAt?: Timestamp | undefined;
-
-  /**
-   * When the refusal ends; at most ten years ahead.
-   *
-   * @generated from field: google.protobuf.Timestamp ends_at = 5;
-   */
-  endsAt?: Timestamp | undefined;
-
-  /**
-   * Free text for people.
-   *
-   * @generated from field: string reason = 6;
-   */
-  reason: string;
-};
-
-/**
- * Describes the message quorate.v1.RefusedCredential.
- * Use `create(RefusedCredentialSchema)` to create a new message.
- */
-export const RefusedCredentialSchema: GenMessage<RefusedCredential> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 36);
-
-/**
- * RefuseCredentialRequest adds a refusal, or replaces the one of the same name.
- *
- * @generated from message quorate.v1.RefuseCredentialRequest
- */
-export type RefuseCredentialRequest = Message<"quorate.v1.RefuseCredentialRequest"> & {
-  /**
-   * The refusal.
-   *
-   * @generated from field: quorate.v1.RefusedCredential refused = 1;
-   */
-  refused?: RefusedCredential | undefined;
-};
-
-/**
- * Describes the message quorate.v1.RefuseCredentialRequest.
- * Use `create(RefuseCredentialRequestSchema)` to create a new message.
- */
-export const RefuseCredentialRequestSchema: GenMessage<RefuseCredentialRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 37);
-
-/**
- * RefuseCredentialResponse confirms it.
- *
- * @generated from message quorate.v1.RefuseCredentialResponse
- */
-export type RefuseCredentialResponse = Message<"quorate.v1.RefuseCredentialResponse"> & {
-  /**
-   * The write: nothing that came with the credential is applied after its index.
-   *
-   * @generated from field: quorate.v1.WriteInfo write = 1;
-   */
-  write?: WriteInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.RefuseCredentialResponse.
- * Use `create(RefuseCredentialResponseSchema)` to create a new message.
- */
-export const RefuseCredentialResponseSchema: GenMessage<RefuseCredentialResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 38);
-
-/**
- * AllowCredentialRequest names a refusal by its kind, issuer and name.
- *
- * @generated from message quorate.v1.AllowCredentialRequest
- */
-export type AllowCredentialRequest = Message<"quorate.v1.AllowCredentialRequest"> & {
-  /**
-   * What was refused.
-   *
-   * @generated from field: quorate.v1.RefusedKind kind = 1;
-   */
-  kind: RefusedKind;
-
-  /**
-   * See RefusedCredential.
-   *
-   * @generated from field: string issuer = 2;
-   */
-  issuer: string;
-
-  /**
-   * See RefusedCredential.
-   *
-   * @generated from field: string name = 3;
-   */
-  name: string;
-
-  /**
-   * The reason, for records.
-   *
-   * @generated from field: string reason = 4;
-   */
-  reason: string;
-};
-
-/**
- * Describes the message quorate.v1.AllowCredentialRequest.
- * Use `create(AllowCredentialRequestSchema)` to create a new message.
- */
-export const AllowCredentialRequestSchema: GenMessage<AllowCredentialRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 39);
-
-/**
- * AllowCredentialResponse confirms it.
- *
- * @generated from message quorate.v1.AllowCredentialResponse
- */
-export type AllowCredentialResponse = Message<"quorate.v1.AllowCredentialResponse"> & {
-  /**
-   * The write.
-   *
-   * @generated from field: quorate.v1.WriteInfo write = 1;
-   */
-  write?: WriteInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.AllowCredentialResponse.
- * Use `create(AllowCredentialResponseSchema)` to create a new message.
- */
-export const AllowCredentialResponseSchema: GenMessage<AllowCredentialResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 40);
-
-/**
- * ListRefusedCredentialsRequest asks for all refusals.
- *
- * @generated from message quorate.v1.ListRefusedCredentialsRequest
- */
-export type ListRefusedCredentialsRequest = Message<"quorate.v1.ListRefusedCredentialsRequest"> & {
-  /**
-   * Freshness of the answer; linearizable by default.
-   *
-   * @generated from field: quorate.v1.ReadOptions read = 1;
-   */
-  read?: ReadOptions | undefined;
-};
-
-/**
- * Describes the message quorate.v1.ListRefusedCredentialsRequest.
- * Use `create(ListRefusedCredentialsRequestSchema)` to create a new message.
- */
-export const ListRefusedCredentialsRequestSchema: GenMessage<ListRefusedCredentialsRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 41);
-
-/**
- * ListRefusedCredentialsResponse lists them.
- *
- * @generated from message quorate.v1.ListRefusedCredentialsResponse
- */
-export type ListRefusedCredentialsResponse = Message<"quorate.v1.ListRefusedCredentialsResponse"> & {
-  /**
-   * By kind, issuer and name.
-   *
-   * @generated from field: repeated quorate.v1.RefusedCredential refused = 1;
-   */
-  refused: RefusedCredential[];
-
-  /**
-   * The log position and consistency of the answer.
-   *
-   * @generated from field: quorate.v1.ReadInfo read = 2;
-   */
-  read?: ReadInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.ListRefusedCredentialsResponse.
- * Use `create(ListRefusedCredentialsResponseSchema)` to create a new message.
- */
-export const ListRefusedCredentialsResponseSchema: GenMessage<ListRefusedCredentialsResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 42);
-
-/**
- * SetAccessModeRequest sets the mode.
- *
- * @generated from message quorate.v1.SetAccessModeRequest
- */
-export type SetAccessModeRequest = Message<"quorate.v1.SetAccessModeRequest"> & {
-  /**
-   * The mode.
-   *
-   * @generated from field: quorate.v1.AccessMode mode = 1;
-   */
-  mode: AccessMode;
-
-  /**
-   * The reason, for records.
-   *
-   * @generated from field: string reason = 2;
-   */
-  reason: string;
-};
-
-/**
- * Describes the message quorate.v1.SetAccessModeRequest.
- * Use `create(SetAccessModeRequestSchema)` to create a new message.
- */
-export const SetAccessModeRequestSchema: GenMessage<SetAccessModeRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 43);
-
-/**
- * SetAccessModeResponse confirms it.
- *
- * @generated from message quorate.v1.SetAccessModeResponse
- */
-export type SetAccessModeResponse = Message<"quorate.v1.SetAccessModeResponse"> & {
-  /**
-   * The mode before.
-   *
-   * @generated from field: quorate.v1.AccessMode before = 1;
-   */
-  before: AccessMode;
-
-  /**
-   * The write.
-   *
-   * @generated from field: quorate.v1.WriteInfo write = 2;
-   */
-  write?: WriteInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.SetAccessModeResponse.
- * Use `create(SetAccessModeResponseSchema)` to create a new message.
- */
-export const SetAccessModeResponseSchema: GenMessage<SetAccessModeResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 44);
-
-/**
- * GetGuardReportRequest asks for the report.
- *
- * @generated from message quorate.v1.GetGuardReportRequest
- */
-export type GetGuardReportRequest = Message<"quorate.v1.GetGuardReportRequest"> & {
-  /**
-   * Freshness of the answer; linearizable by default.
-   *
-   * @generated from field: quorate.v1.ReadOptions read = 1;
-   */
-  read?: ReadOptions | undefined;
-};
-
-/**
- * Describes the message quorate.v1.GetGuardReportRequest.
- * Use `create(GetGuardReportRequestSchema)` to create a new message.
- */
-export const GetGuardReportRequestSchema: GenMessage<GetGuardReportRequest> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 45);
-
-/**
- * GetGuardReportResponse is the report.
- *
- * @generated from message quorate.v1.GetGuardReportResponse
- */
-export type GetGuardReportResponse = Message<"quorate.v1.GetGuardReportResponse"> & {
-  /**
-   * Trees that name admins, sorted. A cluster is not guarded while there are any.
-   *
-   * @generated from field: repeated quorate.v1.TreeAdmins trees_with_admins = 1;
-   */
-  treesWithAdmins: TreeAdmins[];
-
-  /**
-   * Allocations and waiting requests without an owner: in a guarded cluster only callers with hold.operate can renew or
-   * release them.
-   *
-   * @generated from field: int64 unowned_allocations = 2;
-   */
-  unownedAllocations: bigint;
-
-  /**
-   * True if there were too many to count all: there are at least so many.
-   *
-   * @generated from field: bool unowned_is_cut = 3;
-   */
-  unownedIsCut: boolean;
-
-  /**
-   * Calls that a guarded cluster would have refused, counted by the server that answers since its start.
-   *
-   * @generated from field: repeated quorate.v1.WouldRefuse refusals = 4;
-   */
-  refusals: WouldRefuse[];
-
-  /**
-   * The log position and consistency of the answer.
-   *
-   * @generated from field: quorate.v1.ReadInfo read = 5;
-   */
-  read?: ReadInfo | undefined;
-};
-
-/**
- * Describes the message quorate.v1.GetGuardReportResponse.
- * Use `create(GetGuardReportResponseSchema)` to create a new message.
- */
-export const GetGuardReportResponseSchema: GenMessage<GetGuardReportResponse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 46);
-
-/**
- * TreeAdmins are the admins that a tree names.
- *
- * @generated from message quorate.v1.TreeAdmins
- */
-export type TreeAdmins = Message<"quorate.v1.TreeAdmins"> & {
-  /**
-   * The tree.
-   *
-   * @generated from field: string tree = 1;
-   */
-  tree: string;
-
-  /**
-   * Their names, sorted.
-   *
-   * @generated from field: repeated string admins = 2;
-   */
-  admins: string[];
-};
-
-/**
- * Describes the message quorate.v1.TreeAdmins.
- * Use `create(TreeAdminsSchema)` to create a new message.
- */
-export const TreeAdminsSchema: GenMessage<TreeAdmins> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 47);
-
-/**
- * WouldRefuse counts calls.
- *
- * @generated from message quorate.v1.WouldRefuse
- */
-export type WouldRefuse = Message<"quorate.v1.WouldRefuse"> & {
-  /**
-   * The verb that callers lacked; "none" for calls that lacked an identity.
-   *
-   * @generated from field: string verb = 1;
-   */
-  verb: string;
-
-  /**
-   * How many.
-   *
-   * @generated from field: int64 calls = 2;
-   */
-  calls: bigint;
-};
-
-/**
- * Describes the message quorate.v1.WouldRefuse.
- * Use `create(WouldRefuseSchema)` to create a new message.
- */
-export const WouldRefuseSchema: GenMessage<WouldRefuse> = /*@__PURE__*/
-  messageDesc(file_quorate_v1_access, 48);
+  messageDesc(file_quorate_v1_access, 13);
 
 /**
  * AccessMode says whether rights count. It is a fact of the whole cluster.
@@ -1735,67 +614,70 @@ export const AccessModeSchema: GenEnum<AccessMode> = /*@__PURE__*/
   enumDesc(file_quorate_v1_access, 0);
 
 /**
- * RefusedKind says what a refusal names.
+ * SubjectKind says what a subject names.
  *
- * @generated from enum quorate.v1.RefusedKind
+ * @generated from enum quorate.v1.SubjectKind
  */
-export enum RefusedKind {
+export enum SubjectKind {
   /**
    * Never sent.
    *
-   * @generated from enum value: REFUSED_KIND_UNSPECIFIED = 0;
+   * @generated from enum value: SUBJECT_KIND_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * A token of an account, by its id.
+   * One identity of an issuer: ISSUER/NAME.
    *
-   * @generated from enum value: REFUSED_KIND_TOKEN = 1;
+   * @generated from enum value: SUBJECT_KIND_USER = 1;
    */
-  TOKEN = 1,
+  USER = 1,
 
   /**
-   * A user, ISSUER/NAME.
+   * Everyone in a group: ISSUER/NAME, or NAME for a group of accounts.
    *
-   * @generated from enum value: REFUSED_KIND_USER = 2;
+   * @generated from enum value: SUBJECT_KIND_GROUP = 2;
    */
-  USER = 2,
+  GROUP = 2,
 
   /**
-   * A certificate, by its SHA-256 in lower-case hexadecimal.
+   * One account of the cluster.
    *
-   * @generated from enum value: REFUSED_KIND_CERTIFICATE = 3;
+   * @generated from enum value: SUBJECT_KIND_ACCOUNT = 3;
    */
-  CERTIFICATE = 3,
+  ACCOUNT = 3,
 
   /**
-   * One JSON Web Token of an issuer, by its claim "jti".
+   * Each caller with an identity.
    *
-   * @generated from enum value: REFUSED_KIND_JTI = 4;
+   * @generated from enum value: SUBJECT_KIND_EVERYONE = 4;
    */
-  JTI = 4,
+  EVERYONE = 4,
+
+  /**
+   * Each caller without one.
+   *
+   * @generated from enum value: SUBJECT_KIND_ANONYMOUS = 5;
+   */
+  ANONYMOUS = 5,
 }
 
 /**
- * Describes the enum quorate.v1.RefusedKind.
+ * Describes the enum quorate.v1.SubjectKind.
  */
-export const RefusedKindSchema: GenEnum<RefusedKind> = /*@__PURE__*/
+export const SubjectKindSchema: GenEnum<SubjectKind> = /*@__PURE__*/
   enumDesc(file_quorate_v1_access, 1);
 
 /**
- * AccessService says who may do what: accounts and their tokens, refused credentials, and the mode of the cluster.
- * Roles, issuers and bindings are a part of the configuration, see ApplyTreesRequest.access and Node.bindings.
+ * IdentityService tells callers who they are for the cluster, and what they may do.
  *
- * Changes need the verb access.manage, reads access.read, unless a method says otherwise. Refused calls answer
- * permission_denied, and unauthenticated if the credential does not hold.
- *
- * @generated from service quorate.v1.AccessService
+ * @generated from service quorate.v1.IdentityService
  */
-export const AccessService: GenService<{
+export const IdentityService: GenService<{
   /**
    * WhoAmI shows the caller as the cluster sees it. Every caller may ask, also without a credential.
    *
-   * @generated from rpc quorate.v1.AccessService.WhoAmI
+   * @generated from rpc quorate.v1.IdentityService.WhoAmI
    */
   whoAmI: {
     methodKind: "unary";
@@ -1806,168 +688,12 @@ export const AccessService: GenService<{
    * CanI says whether the caller has verbs at places. Every caller may ask. A place that does not exist, or that the
    * caller may not see, has no verb.
    *
-   * @generated from rpc quorate.v1.AccessService.CanI
+   * @generated from rpc quorate.v1.IdentityService.CanI
    */
   canI: {
     methodKind: "unary";
     input: typeof CanIRequestSchema;
     output: typeof CanIResponseSchema;
-  },
-  /**
-   * WhoCan lists the bindings that give a verb at a place, the nearest first.
-   *
-   * @generated from rpc quorate.v1.AccessService.WhoCan
-   */
-  whoCan: {
-    methodKind: "unary";
-    input: typeof WhoCanRequestSchema;
-    output: typeof WhoCanResponseSchema;
-  },
-  /**
-   * Bootstrap spends the bootstrap secret of the servers: it makes an account with the role root on the cluster and a
-   * token for it, which ends after 24 hours. Later it does so for the secret of a recovery that was prepared on the
-   * machine of the leader. Every caller may try. failed_precondition if the secret is spent or the leader has none,
-   * unauthenticated if it is another.
-   *
-   * @generated from rpc quorate.v1.AccessService.Bootstrap
-   */
-  bootstrap: {
-    methodKind: "unary";
-    input: typeof BootstrapRequestSchema;
-    output: typeof BootstrapResponseSchema;
-  },
-  /**
-   * CreateAccount adds an account. Repeating it changes nothing; already_exists if the account differs.
-   *
-   * @generated from rpc quorate.v1.AccessService.CreateAccount
-   */
-  createAccount: {
-    methodKind: "unary";
-    input: typeof CreateAccountRequestSchema;
-    output: typeof CreateAccountResponseSchema;
-  },
-  /**
-   * UpdateAccount replaces the description, the groups and disabled of an account; not_found if there is none.
-   *
-   * @generated from rpc quorate.v1.AccessService.UpdateAccount
-   */
-  updateAccount: {
-    methodKind: "unary";
-    input: typeof UpdateAccountRequestSchema;
-    output: typeof UpdateAccountResponseSchema;
-  },
-  /**
-   * DeleteAccount removes an account with its tokens; not_found if there is none. Bindings that name it stay.
-   *
-   * @generated from rpc quorate.v1.AccessService.DeleteAccount
-   */
-  deleteAccount: {
-    methodKind: "unary";
-    input: typeof DeleteAccountRequestSchema;
-    output: typeof DeleteAccountResponseSchema;
-  },
-  /**
-   * ListAccounts lists accounts by name.
-   *
-   * @generated from rpc quorate.v1.AccessService.ListAccounts
-   */
-  listAccounts: {
-    methodKind: "unary";
-    input: typeof ListAccountsRequestSchema;
-    output: typeof ListAccountsResponseSchema;
-  },
-  /**
-   * CreateToken makes a token of an account. The answer is the only place where its secret ever is. It must not be
-   * retried blindly: each call makes another token. An account has at most 8 live tokens.
-   *
-   * @generated from rpc quorate.v1.AccessService.CreateToken
-   */
-  createToken: {
-    methodKind: "unary";
-    input: typeof CreateTokenRequestSchema;
-    output: typeof CreateTokenResponseSchema;
-  },
-  /**
-   * RotateToken makes a token with the account, description and verbs of another one, which ends after an overlap. The
-   * holder of the old token may do that without any verb.
-   *
-   * @generated from rpc quorate.v1.AccessService.RotateToken
-   */
-  rotateToken: {
-    methodKind: "unary";
-    input: typeof RotateTokenRequestSchema;
-    output: typeof RotateTokenResponseSchema;
-  },
-  /**
-   * RevokeToken ends a token for good. It may be repeated; not_found if the id is unknown.
-   *
-   * @generated from rpc quorate.v1.AccessService.RevokeToken
-   */
-  revokeToken: {
-    methodKind: "unary";
-    input: typeof RevokeTokenRequestSchema;
-    output: typeof RevokeTokenResponseSchema;
-  },
-  /**
-   * ListTokens lists the tokens of an account, oldest first, without secrets.
-   *
-   * @generated from rpc quorate.v1.AccessService.ListTokens
-   */
-  listTokens: {
-    methodKind: "unary";
-    input: typeof ListTokensRequestSchema;
-    output: typeof ListTokensResponseSchema;
-  },
-  /**
-   * RefuseCredential refuses credentials that are valid otherwise, until an end.
-   *
-   * @generated from rpc quorate.v1.AccessService.RefuseCredential
-   */
-  refuseCredential: {
-    methodKind: "unary";
-    input: typeof RefuseCredentialRequestSchema;
-    output: typeof RefuseCredentialResponseSchema;
-  },
-  /**
-   * AllowCredential removes a refusal; not_found if there is none.
-   *
-   * @generated from rpc quorate.v1.AccessService.AllowCredential
-   */
-  allowCredential: {
-    methodKind: "unary";
-    input: typeof AllowCredentialRequestSchema;
-    output: typeof AllowCredentialResponseSchema;
-  },
-  /**
-   * ListRefusedCredentials lists all refusals, of which there are at most 10,000.
-   *
-   * @generated from rpc quorate.v1.AccessService.ListRefusedCredentials
-   */
-  listRefusedCredentials: {
-    methodKind: "unary";
-    input: typeof ListRefusedCredentialsRequestSchema;
-    output: typeof ListRefusedCredentialsResponseSchema;
-  },
-  /**
-   * SetAccessMode sets the mode of the cluster. Nothing leads out of guarded;
-   * failed_precondition if nobody could administer the cluster in it.
-   *
-   * @generated from rpc quorate.v1.AccessService.SetAccessMode
-   */
-  setAccessMode: {
-    methodKind: "unary";
-    input: typeof SetAccessModeRequestSchema;
-    output: typeof SetAccessModeResponseSchema;
-  },
-  /**
-   * GetGuardReport says what a guarded cluster would refuse, or refuses for want of a change that is made before.
-   *
-   * @generated from rpc quorate.v1.AccessService.GetGuardReport
-   */
-  getGuardReport: {
-    methodKind: "unary";
-    input: typeof GetGuardReportRequestSchema;
-    output: typeof GetGuardReportResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_quorate_v1_access, 0);

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/common.proto.
  */
 export const file_quorate_v1_common: GenFile = /*@__PURE__*/
-  fileDesc("ChdxdW9yYXRlL3YxL2NvbW1vbi5wcm90bxIKcXVvcmF0ZS52MSJOCgtSZWFkT3B0aW9ucxIsCgtjb25zaXN0ZW5jeRgBIAEoDjIXLnF1b3JhdGUudjEuQ29uc2lzdGVuY3kSEQoJbWluX2luZGV4GAIgASgEIoIBCghSZWFkSW5mbxINCgVpbmRleBgBIAEoBBIWCg5sZWRnZXJfdGltZV9tcxgCIAEoAxIRCglzZXJ2ZWRfYnkYAyABKAkSLAoLY29uc2lzdGVuY3kYBCABKA4yFy5xdW9yYXRlLnYxLkNvbnNpc3RlbmN5Eg4KBmFnZV9tcxgFIAEoAyJGCglXcml0ZUluZm8SDQoFaW5kZXgYASABKAQSFgoObGVkZ2VyX3RpbWVfbXMYAiABKAMSEgoKcmVwZXRpdGlvbhgDIAEoCCJcCgVMaW1pdBIQCgZhbW91bnQYASABKANIABITCgl1bmxpbWl0ZWQYAiABKAhIABIPCgV1bnNldBgDIAEoCEgAEhIKCGFkdmlzb3J5GAQgASgDSABCBwoFdmFsdWUiLgoNQWxsb2NhdGlvblJlZhIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkqXwoLQ29uc2lzdGVuY3kSGwoXQ09OU0lTVEVOQ1lfVU5TUEVDSUZJRUQQABIcChhDT05TSVNURU5DWV9MSU5FQVJJWkFCTEUQARIVChFDT05TSVNURU5DWV9TVEFMRRACKnEKClRlbmFudHNTZWUSGwoXVEVOQU5UU19TRUVfVU5TUEVDSUZJRUQQABIWChJURU5BTlRTX1NFRV9UT1RBTFMQARIVChFURU5BTlRTX1NFRV9OQU1FUxACEhcKE1RFTkFOVFNfU0VFX05PVEhJTkcQA2IGcHJvdG8z");
+  fileDesc("ChdxdW9yYXRlL3YxL2NvbW1vbi5wcm90bxIKcXVvcmF0ZS52MSJOCgtSZWFkT3B0aW9ucxIsCgtjb25zaXN0ZW5jeRgBIAEoDjIXLnF1b3JhdGUudjEuQ29uc2lzdGVuY3kSEQoJbWluX2luZGV4GAIgASgEIoIBCghSZWFkSW5mbxINCgVpbmRleBgBIAEoBBIWCg5sZWRnZXJfdGltZV9tcxgCIAEoAxIRCglzZXJ2ZWRfYnkYAyABKAkSLAoLY29uc2lzdGVuY3kYBCABKA4yFy5xdW9yYXRlLnYxLkNvbnNpc3RlbmN5Eg4KBmFnZV9tcxgFIAEoAyJGCglXcml0ZUluZm8SDQoFaW5kZXgYASABKAQSFgoObGVkZ2VyX3RpbWVfbXMYAiABKAMSEgoKcmVwZXRpdGlvbhgDIAEoCCJcCgVMaW1pdBIQCgZhbW91bnQYASABKANIABITCgl1bmxpbWl0ZWQYAiABKAhIABIPCgV1bnNldBgDIAEoCEgAEhIKCGFkdmlzb3J5GAQgASgDSABCBwoFdmFsdWUiLgoNQWxsb2NhdGlvblJlZhIRCgluYW1lc3BhY2UYASABKAkSCgoCaWQYAiABKAkqXwoLQ29uc2lzdGVuY3kSGwoXQ09OU0lTVEVOQ1lfVU5TUEVDSUZJRUQQABIcChhDT05TSVNURU5DWV9MSU5FQVJJWkFCTEUQARIVChFDT05TSVNURU5DWV9TVEFMRRACKnEKClRlbmFudHNTZWUSGwoXVEVOQU5UU19TRUVfVU5TUEVDSUZJRUQQABIWChJURU5BTlRTX1NFRV9UT1RBTFMQARIVChFURU5BTlRTX1NFRV9OQU1FUxACEhcKE1RFTkFOVFNfU0VFX05PVEhJTkcQA0ICUAFiBnByb3RvMw");
 
 /**
  * ReadOptions are accepted by every read.
@@ -128,7 +128,8 @@ export const WriteInfoSchema: GenMessage<WriteInfo> = /*@__PURE__*/
   messageDesc(file_quorate_v1_common, 2);
 
 /**
- * Limit is the most that a node's subtree may hold of one resource. A resource that is absent from a node's
+ * Limit is the most that a node's subtree may hold of one resource, also for one user or group, or how many applications
+ * may run there. A resource that is absent from a node's
  * limits is unset, and the node's policy says what unset means (open: unlimited; strict: zero).
  *
  * @generated from message quorate.v1.Limit
@@ -251,7 +252,7 @@ export const ConsistencySchema: GenEnum<Consistency> = /*@__PURE__*/
  */
 export enum TenantsSee {
   /**
-   * In a request: totals. In seen: everything that there is.
+   * Left out: totals in a request. Never sent.
    *
    * @generated from enum value: TENANTS_SEE_UNSPECIFIED = 0;
    */

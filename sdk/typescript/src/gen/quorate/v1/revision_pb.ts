@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quorate/v1/revision.proto.
  */
 export const file_quorate_v1_revision: GenFile = /*@__PURE__*/
-  fileDesc("ChlxdW9yYXRlL3YxL3JldmlzaW9uLnByb3RvEgpxdW9yYXRlLnYxIngKBkNoYW5nZRIkCgRraW5kGAEgASgOMhYucXVvcmF0ZS52MS5DaGFuZ2VLaW5kEgwKBHRyZWUYAiABKAkSDAoEbm9kZRgDIAEoCRINCgVmaWVsZBgEIAEoCRIOCgZiZWZvcmUYBSABKAkSDQoFYWZ0ZXIYBiABKAkihAIKCFJldmlzaW9uEhAKCHJldmlzaW9uGAEgASgEEg0KBWFjdG9yGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIuCgphcHBsaWVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIjCgdjaGFuZ2VzGAUgAygLMhIucXVvcmF0ZS52MS5DaGFuZ2USFAoMY2hhbmdlX2NvdW50GAYgASgFEhIKCnJlcXVlc3RfaWQYByABKAkSDAoEdHJlZRgIIAEoCRIMCgRub2RlGAkgASgJEiwKB3JlcXVlc3QYCiABKAsyGy5xdW9yYXRlLnYxLkFwcHJvdmVkUmVxdWVzdCI/Cg9BcHByb3ZlZFJlcXVlc3QSCgoCaWQYASABKAQSDQoFYXNrZXIYAiABKAkSEQoJYXBwcm92ZXJzGAMgAygJKnIKCkNoYW5nZUtpbmQSGwoXQ0hBTkdFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFDSEFOR0VfS0lORF9BRERFRBABEhcKE0NIQU5HRV9LSU5EX0NIQU5HRUQQAhIXChNDSEFOR0VfS0lORF9SRU1PVkVEEANiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChlxdW9yYXRlL3YxL3JldmlzaW9uLnByb3RvEgpxdW9yYXRlLnYxIngKBkNoYW5nZRIkCgRraW5kGAEgASgOMhYucXVvcmF0ZS52MS5DaGFuZ2VLaW5kEgwKBHRyZWUYAiABKAkSDAoEbm9kZRgDIAEoCRINCgVmaWVsZBgEIAEoCRIOCgZiZWZvcmUYBSABKAkSDQoFYWZ0ZXIYBiABKAkihAIKCFJldmlzaW9uEhAKCHJldmlzaW9uGAEgASgEEg0KBWFjdG9yGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIuCgphcHBsaWVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIjCgdjaGFuZ2VzGAUgAygLMhIucXVvcmF0ZS52MS5DaGFuZ2USFAoMY2hhbmdlX2NvdW50GAYgASgFEhIKCnJlcXVlc3RfaWQYByABKAkSDAoEdHJlZRgIIAEoCRIMCgRub2RlGAkgASgJEiwKB3JlcXVlc3QYCiABKAsyGy5xdW9yYXRlLnYxLkFwcHJvdmVkUmVxdWVzdCI/Cg9BcHByb3ZlZFJlcXVlc3QSCgoCaWQYASABKAQSDQoFYXNrZXIYAiABKAkSEQoJYXBwcm92ZXJzGAMgAygJKnIKCkNoYW5nZUtpbmQSGwoXQ0hBTkdFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFDSEFOR0VfS0lORF9BRERFRBABEhcKE0NIQU5HRV9LSU5EX0NIQU5HRUQQAhIXChNDSEFOR0VfS0lORF9SRU1PVkVEEANCAlABYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * Change is one difference between two configurations.
@@ -43,8 +43,8 @@ export type Change = Message<"quorate.v1.Change"> & {
 
   /**
    * The changed setting: "tree", "node", "policy", "label NAME", "limit RESOURCE", "resource NAME", "unit RESOURCE",
-   * "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "admins", "forest",
-   * "require_reason", "require_principal", "tenants_see", "warn_at" or "path". Without a tree: "policy NAME"
+   * "default RESOURCE", "borrow RESOURCE", "lend RESOURCE", "hard", "applications", "principals", "forest",
+   * "require_reason", "require_principal", "tenants_see", "thresholds" or "path". Without a tree: "policy NAME"
    * for a definition that was added or removed, "policy NAME base" or "policy NAME SWITCH" for a changed one.
    *
    * @generated from field: string field = 4;

@@ -1,0 +1,1 @@
+"""Services for those who operate a cluster."""
