@@ -1,5 +1,5 @@
-// Builds the dashboard into web/dist: one script, one style sheet, the page, the icon and the licences of what the
-// script contains. The names are fixed, so that a change shows as a change and not as new files. With --tests it
+// Builds the dashboard into web/dist: one script, one style sheet, the page, the icon, the font and the licences of what
+// they contain. The names are fixed, so that a change shows as a change and not as new files. With --tests it
 // bundles the unit tests into .build/tests instead; with --out FOLDER it builds elsewhere.
 import { build } from "esbuild";
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -45,8 +45,10 @@ if (process.argv.includes("--tests")) {
     outdir: out,
     minify: true,
     metafile: true,
+    external: ["/ui/*"],
   });
   for (const file of ["index.html", "icon.svg"]) cpSync(join(here, file), join(out, file));
+  cpSync(join(here, "src/fonts/inter.woff2"), join(out, "inter.woff2"));
   writeFileSync(join(out, "licenses.txt"), licences(result.metafile));
 }
 
@@ -59,7 +61,8 @@ function licences(metafile) {
       if (found) packages.add(found[1]);
     }
   }
-  return [...packages].sort().map(licence).join("\n");
+  const font = readFileSync(join(here, "src/fonts/LICENSE"), "utf8").trim();
+  return [...[...packages].sort().map(licence), `Inter 4 (OFL-1.1)\n\n${font}\n`].join("\n");
 }
 
 function licence(name) {

@@ -1,7 +1,7 @@
 import { Unit } from "#gen/tree_pb";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changeText, counted, exact, natural, optionText, short, span } from "./format";
+import { changeText, clockText, counted, exact, localText, natural, optionText, relative, short, span } from "./format";
 
 test("amounts are written as the command line writes them", () => {
   assert.equal(exact(1500n, Unit.MILLI), "1500m");
@@ -44,4 +44,19 @@ test("one change is not several", () => {
 test("names are in the order in which people count", () => {
   const names = ["account-10", "account-2", "account-1", "b", "Account-1"];
   assert.deepEqual(names.sort(natural).slice(1), ["Account-1", "account-2", "account-10", "b"]);
+});
+
+test("times are written by how far they are, and far ones by their date", () => {
+  const at = Date.UTC(2026, 10, 30, 12);
+  assert.equal(relative(at - 500, at), "now");
+  assert.equal(relative(at - 59_000, at), "59 s ago");
+  assert.equal(relative(at - 3 * 60_000, at), "3 min ago");
+  assert.equal(relative(at + 26 * 3_600_000, at), "in 1 d");
+  assert.equal(relative(at - 40 * 86_400_000, at), undefined);
+});
+
+test("a day has 24 hours, and dates are in the order of ISO 8601", () => {
+  const evening = new Date(2026, 10, 3, 17, 4, 9);
+  assert.equal(localText(evening), "2026-11-03 17:04:09");
+  assert.equal(clockText(evening), "17:04");
 });

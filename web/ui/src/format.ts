@@ -76,6 +76,32 @@ export function span(ms: bigint | number): string {
   return parts.join("") || "0s";
 }
 
+const twoDigits = (n: number) => String(n).padStart(2, "0");
+
+/** localText writes a time in the zone of this machine, such as 2026-11-30 17:39:10. */
+export function localText(at: Date): string {
+  const day = [at.getFullYear(), twoDigits(at.getMonth() + 1), twoDigits(at.getDate())].join("-");
+  return `${day} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(":")}`;
+}
+
+/** clockText writes the hours and minutes of a time in the zone of this machine. */
+export function clockText(at: Date): string {
+  return localText(at).slice(11, 16);
+}
+
+/** Within this many milliseconds, times are written by how far they are. */
+const relativeWithin = 30 * 86_400_000;
+
+/** relative writes how far a time is from the present one, in its largest unit; undefined if it is far. */
+export function relative(at: number, present: number): string | undefined {
+  const distance = Math.abs(at - present);
+  if (distance > relativeWithin) return undefined;
+  if (distance < 2000) return "now";
+  const [unit, length] = steps.find(([, l]) => distance >= l)!;
+  const text = `${Math.floor(distance / length)} ${unit === "m" ? "min" : unit}`;
+  return at > present ? `in ${text}` : `${text} ago`;
+}
+
 /** nodeName writes a node as the command line takes it: TREE, or TREE:node/path. */
 export function nodeName(tree: string, node: string): string {
   return node ? `${tree}:${node}` : tree;

@@ -4,7 +4,8 @@ import { start } from "./api/live";
 import { followUnits } from "./api/units";
 import { Shell } from "./components/shell";
 import { address, followLinks, route } from "./router";
-import { views } from "./views/views";
+import { entries, views } from "./views/views";
+import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/components.css";
 import "./styles/chart.css";
@@ -15,12 +16,13 @@ import "./styles/cluster.css";
 import "./styles/items.css";
 import "./styles/leases.css";
 import "./styles/tree.css";
+import "./styles/overview.css";
 
 function App() {
   const shown = views.find((v) => v.view === route.value.view);
   document.title = `${shown?.title ?? "Not found"} · Quorate`;
   return (
-    <Shell entries={views.filter((v) => !v.hidden)}>
+    <Shell entries={entries}>
       {shown ? <shown.page key={shown.view} /> : <NotFound />}
     </Shell>
   );

@@ -5,19 +5,20 @@ import { api } from "../api/clients";
 import { useRead } from "../api/read";
 import { signOut, token } from "../api/session";
 import { Dialog } from "./dialog";
+import { Icon } from "./icon";
 import { NameList } from "./names";
 import { SignInForm } from "./sign_in";
 import { Instant } from "./time";
 
 /** Account shows the user, and offers to sign in where that makes a difference. */
 export function Account() {
-  const who = useRead("who am I", { configuration: true }, (read, signal) => api.access.whoAmI({ read }, { signal }));
+  const who = useRead("who am I", { configuration: true }, (read, signal) => api.identity.whoAmI({ read }, { signal }));
   const user = who.data?.user;
   return (
     <span class="account">
       {who.data && user && <User who={who.data} />}
       {token.value && (
-        <button class="link" onClick={signOut}>
+        <button class="bare" onClick={signOut}>
           Sign out
         </button>
       )}
@@ -31,7 +32,8 @@ function User({ who }: { who: WhoAmIResponse }) {
   const [open, setOpen] = useState(false);
   return (
     <>
-      <button class="link" onClick={() => setOpen(true)}>
+      <button class="bare" onClick={() => setOpen(true)}>
+        <Icon name="account" />
         <bdi>{who.user}</bdi>
       </button>
       {open && (
@@ -61,8 +63,9 @@ function SignInButton() {
   const [asking, setAsking] = useState(false);
   return (
     <>
-      <span class="quiet">You see what everyone may see.</span>
-      <button onClick={() => setAsking(true)}>Sign in</button>
+      <button class="primary" onClick={() => setAsking(true)}>
+        Sign in
+      </button>
       {asking && (
         <Dialog title="Sign in" close={() => setAsking(false)}>
           <SignInForm />

@@ -2,9 +2,9 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ConfigurationResult } from "#gen/tree_pb";
 import { toFailure, type Failure } from "../api/failure";
-import { Dialog } from "./dialog";
+import { Dialog, DialogActions } from "./dialog";
 import { Plan } from "./plan";
-import { FailureNote } from "./states";
+import { FailureNote, Skeleton } from "./states";
 
 /** How a change is to be carried out. */
 export interface ChangeOptions {
@@ -21,6 +21,9 @@ interface ChangeProps {
   close: () => void;
   done?: (result: ConfigurationResult) => void;
 }
+
+/** focusOnce gives a field the focus when it appears. */
+const focusOnce = (field: HTMLElement | null) => field?.focus();
 
 /** ChangeDialog plans a change when it opens, and carries it out on demand. */
 export function ChangeDialog({ title, call, close, done }: ChangeProps) {
@@ -58,16 +61,20 @@ export function ChangeDialog({ title, call, close, done }: ChangeProps) {
         <button onClick={() => void replan()}>Plan again on the present configuration</button>
       )}
       {plan && <Plan result={plan} />}
-      {!plan && !failure && <p class="quiet">Planning…</p>}
+      {!plan && !failure && <Skeleton />}
       {plan && plan.changes.length > 0 && (
         <form onSubmit={carryOut}>
           <label class="wide">
             Reason, for the history
-            <input value={reason} maxLength={1024} onInput={(e) => setReason(e.currentTarget.value)} required />
+            <input
+              ref={focusOnce}
+              value={reason}
+              maxLength={1024}
+              onInput={(e) => setReason(e.currentTarget.value)}
+              required
+            />
           </label>
-          <button class="primary" disabled={busy}>
-            Carry it out
-          </button>
+          <DialogActions button="Apply change" close={close} disabled={busy} />
         </form>
       )}
     </Dialog>

@@ -2,6 +2,7 @@
 import { max } from "d3-array";
 import { area, curveStepAfter, line, stack } from "d3-shape";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { clockText } from "../format";
 import { marksUpTo, type Measure } from "./chart_marks";
 
 /** Series is one row of values; undefined where there is none. */
@@ -27,7 +28,6 @@ interface ChartProps {
 
 const height = 180;
 const margin = { top: 8, right: 8, bottom: 22, left: 56 };
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 
 /** TimeChart draws series over time. */
 export function TimeChart({ title, times, series, stacked, format = String, measure = "number" }: ChartProps) {
@@ -38,7 +38,7 @@ export function TimeChart({ title, times, series, stacked, format = String, meas
       <figcaption>{title}</figcaption>
       <svg width={width} height={height} role="img" aria-label={`${title}; the numbers are in the table below`}>
         <Axes scale={scale} times={times} format={format} />
-        {stacked ? <Areas scale={scale} series={series} /> : null}
+        {stacked ? <Areas scale={scale} series={series} /> : <Grounds scale={scale} series={series} />}
         {series.map((s, i) =>
           stacked && !s.limit ? null : (
             <path key={s.name} class={s.limit ? "chart-limit" : `chart-line line-${i % 6}`} d={curve(scale, s.values)} />
@@ -61,7 +61,8 @@ interface Scale {
 function newScale(times: Date[], highest: number, width: number, measure: Measure): Scale {
   const right = Math.max(margin.left + 50, width - margin.right);
   const marks = marksUpTo(highest, measure);
-  const most = Math.max(highest || 1, marks.at(-1) ?? 1);
+  // A limit has room above it for its band.
+  const most = Math.max((highest || 1) * 1.06, marks.at(-1) ?? 1);
   const bottom = height - margin.bottom;
   return {
     x: (i) => margin.left + (i / Math.max(1, times.length)) * (right - margin.left),
@@ -96,6 +97,28 @@ function curve(scale: Scale, values: (number | undefined)[]): string {
 /** toEnd repeats the last value, because a step lasts until the next one begins. */
 function toEnd<T>(values: T[]): T[] {
   return values.length ? [...values, values.at(-1)!] : values;
+}
+
+/** Grounds fills what is below the first curve, and what is above a limit. */
+function Grounds({ scale, series }: { scale: Scale; series: Series[] }) {
+  const limit = series.find((s) => s.limit);
+  return (
+    <>
+      {series[0] && !series[0].limit && <path class="chart-below" d={between(series[0].values, scale.y(0), scale)} />}
+      {limit && <path class="chart-above" d={between(limit.values, margin.top, scale)} />}
+    </>
+  );
+}
+
+/** between is the area between values and a line. */
+function between(values: (number | undefined)[], edge: number, scale: Scale): string {
+  const shape = area<number | undefined>()
+    .defined((v) => v !== undefined)
+    .x((_, i) => scale.x(i))
+    .y0(edge)
+    .y1((v) => scale.y(v ?? 0))
+    .curve(curveStepAfter);
+  return shape(toEnd(values)) ?? "";
 }
 
 function Areas({ scale, series }: { scale: Scale; series: Series[] }) {
@@ -145,8 +168,8 @@ function Axes({ scale, times, format }: { scale: Scale; times: Date[]; format: (
       ))}
       {times.map((t, i) =>
         i % every === 0 ? (
-          <text key={i} x={scale.x(i)} y={height - 6} text-anchor="middle">
-            {clock.format(t)}
+          <text key={i} x={scale.x(i)} y={height - 4} text-anchor={i ? "middle" : "start"}>
+            {clockText(t)}
           </text>
         ) : null,
       )}
@@ -204,7 +227,7 @@ function Numbers({ title, times, series, format = String }: ChartProps) {
           <tbody>
             {changed.reverse().map((i) => (
               <tr key={i}>
-                <td>{clock.format(times[i])}</td>
+                <td>{clockText(times[i]!)}</td>
                 {series.map((s) => (
                   <td key={s.name} class="number">
                     {s.values[i] === undefined ? "–" : format(s.values[i]!)}

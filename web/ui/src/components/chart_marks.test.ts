@@ -6,6 +6,7 @@ const gi = 1024 ** 3;
 
 test("marks of bytes are round in the units in which bytes are written", () => {
   assert.deepEqual(marksUpTo(2048 * gi, "bytes"), [0, 512 * gi, 1024 * gi, 1536 * gi, 2048 * gi]);
+  assert.deepEqual(marksUpTo(800e12, "decimal bytes"), [0, 200e12, 400e12, 600e12, 800e12]);
   assert.deepEqual(marksUpTo(0, "bytes"), [0, 1]);
 });
 

@@ -1,13 +1,14 @@
 // The marks of the axis of a chart.
 import { ticks } from "d3-array";
 
-/** Measure is what the values of a chart are: numbers, bytes, thousandths of something, or milliseconds. */
-export type Measure = "number" | "bytes" | "thousandths" | "span";
+/** Measure is what the values of a chart are: numbers, bytes in powers of 1024 or 1000, thousandths of something, or milliseconds. */
+export type Measure = "number" | "bytes" | "decimal bytes" | "thousandths" | "span";
 
 /** Steps in which people count what a measure has, ascending. */
 const steps: Record<Measure, readonly number[]> = {
   number: [1],
   bytes: [0, 1, 2, 3, 4, 5, 6].map((power) => 1024 ** power),
+  "decimal bytes": [0, 1, 2, 3, 4, 5, 6].map((power) => 1000 ** power),
   thousandths: [1, 1000],
   span: [1000, 60_000, 3_600_000, 86_400_000],
 };

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { toFailure, type Failure } from "../api/failure";
-import { Dialog } from "./dialog";
+import { Dialog, DialogActions } from "./dialog";
 import { FailureNote } from "./states";
 
 interface ConfirmProps {
@@ -14,12 +14,14 @@ interface ConfirmProps {
   close: () => void;
   /** True while something that it needs is missing. */
   disabled?: boolean;
+  /** It takes something away. */
+  danger?: boolean;
   /** What will follow. */
   children: ComponentChildren;
 }
 
 /** ConfirmDialog says what will follow, and does it on demand. */
-export function ConfirmDialog({ title, button, carryOut, close, disabled, children }: ConfirmProps) {
+export function ConfirmDialog({ title, button, carryOut, close, disabled, danger, children }: ConfirmProps) {
   const [failure, setFailure] = useState<Failure>();
   const [busy, setBusy] = useState(false);
   const submit = async (event: Event) => {
@@ -38,13 +40,8 @@ export function ConfirmDialog({ title, button, carryOut, close, disabled, childr
     <Dialog title={title} close={close}>
       {children}
       {failure && <FailureNote failure={failure} />}
-      <form class="actions" onSubmit={submit}>
-        <button class="primary" disabled={busy || disabled}>
-          {button}
-        </button>
-        <button type="button" onClick={close}>
-          Leave it as it is
-        </button>
+      <form onSubmit={submit}>
+        <DialogActions {...{ button, close, danger }} disabled={busy || disabled} />
       </form>
     </Dialog>
   );

@@ -16,7 +16,7 @@ const verdicts: Record<LevelVerdict, string> = {
   [LevelVerdict.UNCHECKED]: "not checked",
 };
 
-const hides = (l: LevelCheck) => l.seen !== TenantsSee.UNSPECIFIED;
+const hides = (l: LevelCheck) => l.seen !== undefined;
 const text = (l: LevelCheck, n: bigint) => amountText(l.tree, l.resource, n);
 
 /** Levels shows every level of an explanation, in its order. */

@@ -1,35 +1,42 @@
-// Finding an allocation by its id or the beginning of it, a tree or a node by a part of its name, and a node by its
-// path. The key / leads here.
+// Finding a page or an action by a word, an allocation by its id or the beginning of it, a tree or a node by a part of
+// its name, and a node by its path. The key / leads here.
 import type { ListAllocationsResponse } from "#gen/allocation_pb";
 import type { ReadInfo } from "#gen/common_pb";
 import type { RefObject } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { api } from "../api/clients";
+import { api, offersChanges } from "../api/clients";
 import { useRead, type Fresh } from "../api/read";
 import { allocationAddress } from "./names";
 import { useDelayed } from "./delayed";
 import { treeNames } from "../api/units";
 import { address, go } from "../router";
 import { toPlace, type Place } from "../requests/place";
-import { findTrees, type Found } from "../requests/search";
+import { actions, findAbout, findTrees, sortFound, type Found } from "../requests/search";
+import { Icon, type IconName } from "./icon";
+import type { Entry } from "./navigation";
 
 const most = 8;
 /** In how many trees nodes are found by name: each is a call. */
 const mostTrees = 8;
 
 /** Search is the field in the header. */
-export function Search() {
+export function Search({ entries }: { entries: Entry[] }) {
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState("");
   const [open, setOpen] = useState(false);
   const asked = useDelayed(text.trim());
-  useSlash(() => input.current?.focus());
+  useSlash(() => {
+    input.current?.focus();
+    setOpen(true);
+  });
   return (
     <search
       class="search"
       onFocusOut={(e) => !e.currentTarget.contains(e.relatedTarget as Node | null) && setOpen(false)}
     >
-      <Field {...{ input, text, open, setOpen, asked }} setText={setText} />
+      <Icon name="search" />
+      <Field {...{ input, text, open, setOpen, asked, entries }} setText={setText} />
+      {!open && !text && <kbd aria-hidden="true">/</kbd>}
     </search>
   );
 }
@@ -41,13 +48,17 @@ interface FieldProps {
   open: boolean;
   setOpen: (open: boolean) => void;
   asked: string;
+  entries: Entry[];
 }
 
-function Field({ input, text, setText, open, setOpen, asked }: FieldProps) {
+function Field({ input, text, setText, open, setOpen, asked, entries }: FieldProps) {
   const id = useId();
-  const found = useFound(asked);
+  const held = useFound(asked);
+  const pages = pagesFrom(entries);
+  const typed = text.trim();
+  const found = typed ? [...sortFound(typed, pages), ...held, ...findAbout(typed, pages)] : pages.filter((f) => f.kind === "page");
   const [at, setAt] = useState(-1);
-  const shown = open && text.trim() !== "";
+  const shown = open && (found.length > 0 || text.trim() !== "");
   const choose = (f: Found | undefined) => {
     if (!f) return;
     setText("");
@@ -71,13 +82,13 @@ function Field({ input, text, setText, open, setOpen, asked }: FieldProps) {
         type="search"
         role="combobox"
         list={undefined}
-        aria-label="Find an allocation or a node"
+        aria-label="Find a node, an id, a page or an action"
         aria-expanded={shown}
         aria-controls={id}
         aria-autocomplete="list"
         aria-activedescendant={shown && found[at] ? `${id}-${at}` : undefined}
         aria-keyshortcuts="/"
-        placeholder="Find an id or a node  /"
+        placeholder="Find a node, an id, a page…"
         autocomplete="off"
         spellcheck={false}
         value={text}
@@ -91,17 +102,19 @@ function Field({ input, text, setText, open, setOpen, asked }: FieldProps) {
       <ul id={id} role="listbox" aria-label="Found" hidden={!shown}>
         {found.map((f, i) => (
           <li
-            key={f.to}
+            key={`${f.kind} ${f.name} ${f.to}`}
             id={`${id}-${i}`}
             role="option"
             aria-selected={i === at}
             onMouseDown={(e) => e.preventDefault()}
             onClick={() => choose(f)}
           >
-            <span class="quiet">{f.kind}</span> <bdi>{f.name}</bdi>
+            <Icon name={f.kind === "page" ? (iconOf(f, entries) ?? "more") : icons[f.kind]} />
+            <bdi>{f.name}</bdi>
+            <span class="quiet">{f.about ?? f.kind}</span>
           </li>
         ))}
-        {!found.length && (
+        {!held.length && text.trim() !== "" && (
           <li role="option" aria-disabled="true" aria-selected="false" class="quiet">
             Enter opens the request of this id
           </li>
@@ -111,10 +124,24 @@ function Field({ input, text, setText, open, setOpen, asked }: FieldProps) {
   );
 }
 
+const icons = { tree: "tree", node: "node", allocation: "allocation", page: "more", action: "action" } as const;
+
+function iconOf(f: Found, entries: Entry[]): IconName | undefined {
+  return entries.find((e) => address(e.view) === f.to)?.icon;
+}
+
+/** pagesFrom are the pages of the navigation and the actions that are offered. */
+function pagesFrom(entries: Entry[]): Found[] {
+  const pages = entries.map((e): Found => ({ kind: "page", name: e.title, about: e.about, to: address(e.view) }));
+  const open = actions.filter((a) => entries.some((e) => e.view === a.view) && (offersChanges || a.view === "what-if"));
+  return [...pages, ...open];
+}
+
 /** exactly is what Enter opens without a choice: a place if the text names one, and otherwise the id as it was typed. */
 function exactly(text: string, found: Found[]): Found | undefined {
   if (!text) return undefined;
-  const same = found.find((f) => f.name === text);
+  const same =
+    found.find((f) => f.name === text) ?? found.find((f) => f.kind === "page" && f.name.toLowerCase() === text.toLowerCase());
   return same ?? { kind: "allocation", name: text, to: address("allocation", { id: text }) };
 }
 

@@ -1,43 +1,41 @@
 // What surrounds every view: the way to the other views, and where and how old the shown state is.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { AccessMode } from "#gen/access_pb";
+import { api } from "../api/clients";
 import { connection, position } from "../api/live";
-import { waitingReads } from "../api/read";
-import { useRight } from "../api/rights";
+import { useRead, waitingReads } from "../api/read";
+import { treeNames, treesAreKnown } from "../api/units";
 import { span } from "../format";
-import { address, route } from "../router";
+import { route } from "../router";
 import { Account } from "./account";
+import { Breadcrumbs } from "./breadcrumbs";
+import { Icon } from "./icon";
+import { Brand, drawer, Navigation, useOpenEntries, type Entry } from "./navigation";
 import { Search } from "./search";
-
-/** Entry is a view in the navigation. */
-export interface Entry {
-  view: string;
-  title: string;
-  /** The right on the cluster without which the entry is not shown. */
-  needs?: string;
-}
+import { SignIn } from "./sign_in";
 
 /** Shell is the frame of the page. */
-export function Shell({ entries, children }: { entries: Entry[]; children: ComponentChildren }) {
+export function Shell({ entries: all, children }: { entries: Entry[]; children: ComponentChildren }) {
+  const entries = useOpenEntries(all);
+  const title = all.find((e) => e.view === route.value.view)?.title ?? "Quorate";
   return (
     <>
       <a class="skip" href="#content" data-load>
         Skip to content
       </a>
+      <Navigation entries={entries} />
       <header class="top">
-        <a class="brand" href={address("overview")}>
-          Quorate
-        </a>
-        <nav aria-label="Views">
-          {entries.map((e) =>
-            e.needs ? <GuardedLink key={e.view} entry={e} needs={e.needs} /> : <ViewLink key={e.view} entry={e} />,
-          )}
-        </nav>
-        <Search />
+        <button class="menu bare" popovertarget={drawer} aria-label="Views">
+          <Icon name="menu" />
+        </button>
+        <Brand />
+        <Search entries={entries} />
         <Account />
       </header>
       <main id="content" tabIndex={-1}>
-        {children}
+        <Breadcrumbs />
+        {useIsClosed() ? <Closed title={title} /> : children}
       </main>
       <footer>
         <ConnectionBanner />
@@ -47,17 +45,21 @@ export function Shell({ entries, children }: { entries: Entry[]; children: Compo
   );
 }
 
-function ViewLink({ entry }: { entry: Entry }) {
-  return (
-    <a href={address(entry.view)} aria-current={route.value.view === entry.view ? "page" : undefined}>
-      {entry.title}
-    </a>
-  );
+/** useIsClosed is true if the cluster shows nothing to callers who are not signed in, and the user is not. */
+function useIsClosed(): boolean {
+  const who = useRead("who am I", { configuration: true }, (read, signal) => api.identity.whoAmI({ read }, { signal }));
+  const { data } = who;
+  return !!data && !data.user && data.mode === AccessMode.GUARDED && treesAreKnown() && !treeNames().length;
 }
 
-/** GuardedLink leads to a view only if the user has the right that it needs. */
-function GuardedLink({ entry, needs }: { entry: Entry; needs: string }) {
-  return useRight(needs, [{ tree: "", node: "" }])?.allowed ? <ViewLink entry={entry} /> : null;
+/** Closed stands for every view of a cluster that is closed to the user. */
+function Closed({ title }: { title: string }) {
+  return (
+    <>
+      <h1>{title}</h1>
+      <SignIn why="Trees of this cluster are shown to those who sign in." />
+    </>
+  );
 }
 
 /** ConnectionBanner tells when what is shown no longer follows the cluster. It grows upwards, so that nothing jumps. */
@@ -80,14 +82,15 @@ function Source() {
     return () => clearInterval(timer);
   }, []);
   const at = position.value;
-  if (!at) return <span class="quiet">connecting…</span>;
+  if (!at) return <span class="quiet live live-old">Connecting…</span>;
   const age = Date.now() - at.heard;
   // The server tells at least every five seconds that it is there.
   const current = connection.value === "live" && !waitingReads.value && age < 6500;
+  const mark = current ? "" : connection.value === "lost" ? " live-lost" : " live-old";
   return (
-    <span class="quiet" data-index={String(at.index)}>
-      From node <bdi>{at.servedBy}</bdi>, index {String(at.index)}, revision {String(at.revision)}
-      {current ? ", up to date" : `, ${span(age)} old`}
+    <span class={`quiet live${mark}`} data-index={String(at.index)}>
+      {current ? "Up to date" : `${span(age)} old`} · node <bdi>{at.servedBy}</bdi> · index {String(at.index)} · revision{" "}
+      {String(at.revision)}
     </span>
   );
 }

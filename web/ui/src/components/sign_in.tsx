@@ -5,7 +5,8 @@ import { signIn } from "../api/session";
 /** SignIn says why a token is needed, and takes one. */
 export function SignIn({ why }: { why: string }) {
   return (
-    <section class="note">
+    <section class="card welcome">
+      <img src="/ui/icon.svg" alt="" width="56" height="56" />
       <h2>Sign in</h2>
       <p role="alert">{why}</p>
       <SignInForm />

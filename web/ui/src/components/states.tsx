@@ -9,9 +9,21 @@ export function Answer<T>({ read, children }: { read: Read<T>; children: (data: 
   return (
     <>
       {read.failure && <FailureNote failure={read.failure} again={read.again} />}
-      {read.loading && <p class="quiet" aria-busy="true">Reading…</p>}
+      {read.loading && <Skeleton />}
       {read.data && children(read.data)}
     </>
+  );
+}
+
+/** Skeleton stands where an answer will be. */
+export function Skeleton() {
+  return (
+    <div class="skeleton" aria-busy="true">
+      <span class="hidden">Reading…</span>
+      <i />
+      <i />
+      <i />
+    </div>
   );
 }
 

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { timestampDate, type Timestamp } from "@bufbuild/protobuf/wkt";
 import { position } from "../api/live";
-import { span } from "../format";
+import { localText, relative, span } from "../format";
 
 /** The wall clock of this machine, once a second. */
 export const now = signal(Date.now());
@@ -17,16 +17,14 @@ export function ledgerNow(): number | undefined {
   return at && Number(at.ledgerTimeMs) + Math.max(0, now.value - at.heard);
 }
 
-const short = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
-
-/** Instant shows a time in the zone of the user, and in UTC on demand. */
-export function Instant({ at }: { at?: Timestamp }) {
+/** Instant shows how long ago a time was or how far it is, and the time itself on demand; exact shows the time itself. */
+export function Instant({ at, exact }: { at?: Timestamp; exact?: boolean }) {
   if (!at) return null;
   const date = timestampDate(at);
-  const iso = date.toISOString();
+  const [local, iso] = [localText(date), date.toISOString()];
   return (
-    <time dateTime={iso} title={iso}>
-      {short.format(date)}
+    <time dateTime={iso} title={`${local}\n${iso}`}>
+      {exact ? local : (relative(date.getTime(), now.value) ?? local.slice(0, 10))}
     </time>
   );
 }

@@ -25,7 +25,7 @@ export function ItemDetails({ item, states, again }: DetailsProps) {
       <dl class="facts">
         <dt>State</dt>
         <dd>
-          <bdi>{item.state}</bdi>, since <Instant at={item.updatedAt} />
+          <bdi>{item.state}</bdi>, since <Instant at={item.updatedAt} exact />
         </dd>
         <dt>Held by</dt>
         <dd>

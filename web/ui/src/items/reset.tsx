@@ -43,7 +43,7 @@ function ResetDialog({ count, state, close }: ResetProps & { close: () => void }
   };
   const disabled = !newState || idleMs === undefined;
   return (
-    <ConfirmDialog title="Take items from their holders" button="Take them" {...{ carryOut, close, disabled }}>
+    <ConfirmDialog title="Take items from their holders" button="Take them" danger {...{ carryOut, close, disabled }}>
       <div class="filters">
         <TextField
           label="Not renewed for"

@@ -1,6 +1,5 @@
 // Leases on a time line. Times are ledger times in milliseconds.
 import type { Allocation } from "#gen/allocation_pb";
-import { nameKey } from "../requests/name";
 
 /** Mark is what is to be said of a lease beside its times. */
 export type Mark = "renewal late" | "revoked" | "declared end" | "";
@@ -60,12 +59,4 @@ export function placeOf(a: Allocation, span: Span): Place {
 /** bySoonestEnd orders leases by their ends. */
 export function bySoonestEnd(leases: Allocation[]): Allocation[] {
   return [...leases].sort((a, b) => endOf(a) - endOf(b) || (a.id < b.id ? -1 : 1));
-}
-
-/** keepPlaces orders leases as their ids were before; new ones follow by their ends. */
-export function keepPlaces(before: string[], leases: Allocation[]): Allocation[] {
-  const known = new Map(leases.map((a) => [nameKey(a), a]));
-  const kept = before.flatMap((id) => known.get(id) ?? []);
-  const old = new Set(before);
-  return [...kept, ...bySoonestEnd(leases.filter((a) => !old.has(nameKey(a))))];
 }

@@ -5,10 +5,11 @@ import type { NodeUsage } from "#gen/tree_pb";
 import { api, offersChanges } from "../api/clients";
 import { useRight } from "../api/rights";
 import { ChangeDialog, type ChangeOptions } from "../components/change";
-import { Dialog } from "../components/dialog";
+import { Dialog, DialogActions } from "../components/dialog";
 import { TextField } from "../components/field";
 import { nodeName } from "../format";
 import { address } from "../router";
+import { parentOf } from "../tree/rows";
 import { parseLimit, writeLimit } from "./limit_text";
 
 interface NodeProps {
@@ -23,7 +24,7 @@ export function LimitDialogButton(props: NodeProps) {
 
 function LimitOffer({ tree, usage }: NodeProps) {
   // The limits of a node belong to those who have the right above it.
-  const right = useRight("limits.set", [{ tree, node: usage.node.slice(0, Math.max(0, usage.node.lastIndexOf("/"))) }]);
+  const right = useRight("limits.set", [{ tree, node: parentOf(usage.node) }]);
   const [open, setOpen] = useState(false);
   const [limits, setLimits] = useState<Record<string, Limit>>();
   if (!right) return null;
@@ -105,9 +106,7 @@ function LimitForm({ tree, usage, close, plan }: FormProps) {
           />
         ))}
         {nothing && <p role="alert">No limit is different from the present one.</p>}
-        <p class="actions">
-          <button class="primary">Show the plan</button>
-        </p>
+        <DialogActions button="Show the plan" close={close} />
       </form>
     </Dialog>
   );

@@ -1,5 +1,5 @@
 // What happened at a node lately.
-import type { Event } from "#gen/allocation_pb";
+import type { Event } from "#gen/event_pb";
 import { api } from "../api/clients";
 import { usePages } from "../api/pages";
 import { amountText, unitOf } from "../api/units";
@@ -8,7 +8,7 @@ import { AllocationLink, Cause, NodeLink } from "../components/names";
 import { PagedTable, type Column } from "../components/table";
 import { Instant } from "../components/time";
 import { limitText } from "../format";
-import { eventWord, reasonText } from "../requests/allocation";
+import { detailOf, eventWord, reasonText } from "../requests/allocation";
 
 const pageSize = 50;
 
@@ -23,10 +23,10 @@ const columns: Column<Event>[] = [
 /** Events lists events of a node and below it, newest first. */
 export function Events({ tree, node }: { tree: string; node: string }) {
   const interest = { tree, usage: true, queue: true, configuration: true };
-  const pages = usePages<Event>(`events ${tree} ${node}`, interest, async (read, token, signal) => {
-    const ask = { tree, node, newestFirst: true, before: BigInt(token || 0), pageSize, read };
-    const page = await api.allocations.listEvents(ask, { signal });
-    return { rows: page.events, next: page.next ? String(page.next) : "", read: page.read, filtered: page.filtered };
+  const pages = usePages<Event>(`events ${tree} ${node}`, interest, async (read, pageToken, signal) => {
+    const ask = { tree, node, newestFirst: true, pageSize, pageToken, read };
+    const page = await api.events.listEvents(ask, { signal });
+    return { rows: page.events, next: page.nextPageToken, read: page.read, filtered: page.filtered };
   });
   return (
     <PagedTable
@@ -40,18 +40,19 @@ export function Events({ tree, node }: { tree: string; node: string }) {
 }
 
 function Of({ event: e }: { event: Event }) {
-  if (e.crossing) return <NodeLink tree={e.crossing.tree} node={e.crossing.node} />;
-  if (e.scheduled?.limit) return <NodeLink tree={e.scheduled.limit.tree} node={e.scheduled.limit.node} />;
+  const { crossing, scheduled } = detailOf(e);
+  if (crossing) return <NodeLink tree={crossing.tree} node={crossing.node} />;
+  if (scheduled?.limit) return <NodeLink tree={scheduled.limit.tree} node={scheduled.limit.node} />;
   if (e.tree) return <NodeLink tree={e.tree} node={e.node} />;
   return <AllocationLink of={e} />;
 }
 
 function Why({ event: e }: { event: Event }) {
-  const reason = reasonText(e.reason, amountText);
-  const c = e.crossing;
+  const { decision, crossing: c, scheduled, reason: why } = detailOf(e);
+  const reason = reasonText(why, amountText);
   return (
     <>
-      {e.decision?.violations.map((v, i) => (
+      {decision?.violations.map((v, i) => (
         <div key={i}>
           <ViolationLine violation={v} />
         </div>
@@ -63,7 +64,7 @@ function Why({ event: e }: { event: Event }) {
           {amountText(c.tree, c.resource, c.used)}
         </>
       )}
-      {e.scheduled?.limit && <bdi>{e.scheduled.limit.reason || e.scheduled.limit.id}</bdi>}
+      {scheduled?.limit && <bdi>{scheduled.limit.reason || scheduled.limit.id}</bdi>}
     </>
   );
 }

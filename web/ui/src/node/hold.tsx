@@ -1,6 +1,6 @@
 // The hold of a node, or of one above it, and making or ending one where the page offers changes.
 import { useState } from "preact/hooks";
-import type { NodeHold, NodeUsage } from "#gen/tree_pb";
+import type { NodeCordon, NodeUsage } from "#gen/tree_pb";
 import { api, offersChanges } from "../api/clients";
 import { useRead } from "../api/read";
 import { useRight } from "../api/rights";
@@ -9,10 +9,11 @@ import { ChangeDialog, type ChangeOptions } from "../components/change";
 import { NodeLink } from "../components/names";
 import { Instant, Remaining } from "../components/time";
 import { nodeName } from "../format";
+import { parentOf } from "../tree/rows";
 
 /** HoldNote tells that nothing new is admitted, since when, by whom and why. */
 export function HoldNote({ tree, usage }: { tree: string; usage: NodeUsage }) {
-  const hold = usage.hold;
+  const hold = usage.cordon;
   if (!hold) return null;
   return (
     <div class="note note-problem">
@@ -31,7 +32,7 @@ export function HoldNote({ tree, usage }: { tree: string; usage: NodeUsage }) {
       <p>
         {hold.beganAt && (
           <>
-            Since <Instant at={hold.beganAt} />
+            Since <Instant at={hold.beganAt} exact />
           </>
         )}
         {hold.actor && (
@@ -59,13 +60,13 @@ export function HoldNote({ tree, usage }: { tree: string; usage: NodeUsage }) {
 /** Left says what is still held at a node on hold. */
 function Left({ tree, node }: { tree: string; node: string }) {
   const holds = useRead(`holds ${tree} ${node}`, { tree, node, usage: true }, (read, signal) =>
-    api.trees.listHolds({ tree, node, read }, { signal }),
+    api.cordons.listCordons({ tree, node, read }, { signal }),
   );
-  const hold = holds.data?.holds.find((h) => h.node === node);
+  const hold = holds.data?.cordons.find((h) => h.node === node);
   return hold ? <p>{leftText(tree, hold)}</p> : null;
 }
 
-function leftText(tree: string, hold: NodeHold): string {
+function leftText(tree: string, hold: NodeCordon): string {
   if (!hold.isUsed) return "Nothing is held here any more.";
   const amounts = Object.keys(hold.used)
     .sort()
@@ -83,11 +84,12 @@ export function HoldButtons(props: { tree: string; usage: NodeUsage }) {
 }
 
 function HoldOffer({ tree, usage }: { tree: string; usage: NodeUsage }) {
-  const right = useRight("nodes.cordon", [{ tree, node: usage.node }]);
+  // A node is put on hold by those who have the right above it.
+  const right = useRight("nodes.cordon", [{ tree, node: parentOf(usage.node) }]);
   const [action, setAction] = useState<Action>();
   if (!right?.allowed) return null;
-  const held = usage.hold?.node === usage.node && usage.hold.tree === tree;
-  const offered: Action[] = held ? (usage.hold!.drain ? ["resume"] : ["drain", "resume"]) : ["hold", "drain"];
+  const held = usage.cordon?.node === usage.node && usage.cordon.tree === tree;
+  const offered: Action[] = held ? (usage.cordon!.drain ? ["resume"] : ["drain", "resume"]) : ["hold", "drain"];
   return (
     <div class="actions">
       {offered.map((a) => (
@@ -108,6 +110,6 @@ function HoldOffer({ tree, usage }: { tree: string; usage: NodeUsage }) {
 
 async function change(action: Action, tree: string, node: string, options: ChangeOptions) {
   const ask = { tree, node, ...options };
-  const call = action === "resume" ? api.trees.resumeNode(ask) : api.trees.holdNode({ ...ask, drain: action === "drain" });
+  const call = action === "resume" ? api.cordons.uncordonNode(ask) : api.cordons.cordonNode({ ...ask, drain: action === "drain" });
   return (await call).result;
 }

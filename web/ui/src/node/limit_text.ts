@@ -18,6 +18,11 @@ export function parseLimit(text: string, unit: Unit): Limit {
   return create(LimitSchema, { value: { case: "amount", value: parseQuantity(trimmed, unit) } });
 }
 
+/** boundOf is the amount of a limit of a user, a group or a number of applications; undefined if there is none. */
+export function boundOf(limit: Limit | undefined): bigint | undefined {
+  return limit?.value.case === "amount" ? limit.value.value : undefined;
+}
+
 /** writeLimit writes a limit so that parseLimit reads the same. */
 export function writeLimit(limit: Limit | undefined, unit: Unit): string {
   switch (limit?.value.case) {

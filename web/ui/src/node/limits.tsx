@@ -1,7 +1,8 @@
 // The limits of a node: what is used, what is set, what is in force, and who set it.
 import { api } from "../api/clients";
 import { useRead, type Read } from "../api/read";
-import type { ListRevisionsResponse, NodeUsage, ResourceUsage } from "#gen/tree_pb";
+import type { ListRevisionsResponse } from "#gen/admin/configuration_pb";
+import type { NodeUsage, ResourceUsage } from "#gen/tree_pb";
 import { Empty, FailureNote } from "../components/states";
 import { Table, type Column } from "../components/table";
 import { Instant } from "../components/time";
@@ -16,10 +17,11 @@ import { ScheduledLimits } from "./scheduled";
 /** Limits shows the resources of a node. */
 export function Limits({ tree, usage }: { tree: string; usage: NodeUsage }) {
   const revisions = useRevisions(tree, usage.node);
+  const above = useAbove(tree, usage.node);
   const last = lastChanges(revisions.data?.revisions ?? []);
   const columns: Column<ResourceUsage>[] = [
     { title: "Resource", cell: (u) => <bdi>{u.resource}</bdi> },
-    { title: "Used and free", cell: (u) => <div class="node-usage"><UsageCell tree={tree} node={usage.node} usage={u} /></div> },
+    { title: "Used and free", cell: (u) => <div class="node-usage"><UsageCell tree={tree} node={usage.node} usage={u} nodes={above} /></div> },
     { title: "Held here", cell: (u) => short(u.own, u.unit), number: true },
     { title: "Below", cell: (u) => short(u.subtree - u.own, u.unit), number: true },
     { title: "Limit set", cell: (u) => limitText(u.limit, u.unit), number: true },
@@ -36,9 +38,20 @@ export function Limits({ tree, usage }: { tree: string; usage: NodeUsage }) {
   );
 }
 
+/** useAbove are the nodes above a node, as far as the user may see them: they say why less is free than a limit leaves. */
+function useAbove(tree: string, node: string): NodeUsage[] {
+  const paths = node ? ["", ...node.split("/").map((_, i, parts) => parts.slice(0, i).join("/")).slice(1)] : [];
+  const read = useRead(`above ${tree} ${node}`, { tree, node: "", usage: true }, async (fresh, signal) => {
+    const asked = paths.map((path) => api.trees.getUsage({ tree, node: path, read: fresh }, { signal }));
+    const answers = await Promise.all(asked);
+    return { nodes: answers.flatMap((a) => a.nodes), read: answers[0]?.read };
+  });
+  return read.data?.nodes ?? [];
+}
+
 function useRevisions(tree: string, node: string): Read<ListRevisionsResponse> {
   return useRead(`revisions of ${tree} ${node}`, { configuration: true }, (read, signal) =>
-    api.trees.listRevisions({ tree, node, pageSize: 100, read }, { signal }),
+    api.configuration.listRevisions({ tree, node, pageSize: 100, read }, { signal }),
   );
 }
 
@@ -49,7 +62,7 @@ function InForce({ usage: u }: { usage: ResourceUsage }) {
       {u.limitChangesAt && (
         <span class="quiet">
           {" "}
-          until <Instant at={u.limitChangesAt} />
+          until <Instant at={u.limitChangesAt} exact />
         </span>
       )}
     </>

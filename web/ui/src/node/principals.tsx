@@ -5,6 +5,7 @@ import { api } from "../api/clients";
 import { usePages } from "../api/pages";
 import { amountText } from "../api/units";
 import { PagedTable, type Column } from "../components/table";
+import { boundOf } from "./limit_text";
 import { Members } from "./members";
 
 /** One user or group at the node. */
@@ -46,7 +47,8 @@ function columnsFor(tree: string, title: string): Column<AtNode>[] {
 }
 
 function applicationsText(at: PrincipalNode): string {
-  const most = at.maxApplications > 0n ? ` of ${at.maxApplications}` : "";
+  const bound = boundOf(at.maxApplications);
+  const most = bound === undefined ? "" : ` of ${bound}`;
   return at.applications.length || most ? `${at.applications.length}${most}` : "";
 }
 
@@ -56,7 +58,7 @@ function Amounts({ tree, at }: { tree: string; at: PrincipalNode }) {
     <>
       {names.map((name) => {
         const used = at.used[name] ?? 0n;
-        const limit = at.limits[name];
+        const limit = boundOf(at.limits[name]);
         const full = limit !== undefined && used >= limit;
         return (
           <bdi key={name} class={full ? "amount usage-none" : "amount"}>

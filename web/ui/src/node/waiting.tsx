@@ -3,8 +3,7 @@ import type { WaitingRequest } from "#gen/allocation_pb";
 import { api } from "../api/clients";
 import { usePages } from "../api/pages";
 import { Answer, Empty } from "../components/states";
-import { nameKey } from "../requests/name";
-import { QueuedRequest } from "../views/queue_request";
+import { QueueTable } from "../views/queue_table";
 
 const pageSize = 20;
 
@@ -20,11 +19,7 @@ export function Waiting({ tree, node }: { tree: string; node: string }) {
       {(page) => (
         <>
           {page.rows.length ? (
-            <ul class="requests">
-              {page.rows.map((r) => (
-                <QueuedRequest key={nameKey(r.allocation!)} waiting={r} />
-              ))}
-            </ul>
+            <QueueTable caption="Requests that wait here" requests={page.rows} />
           ) : (
             <Empty>No request waits here.</Empty>
           )}

@@ -1,5 +1,5 @@
 // Who may do what at a node, and by which binding.
-import type { PlacedBinding } from "#gen/access_pb";
+import type { PlacedBinding } from "#gen/admin/access_pb";
 import { api } from "../api/clients";
 import { useRead } from "../api/read";
 import { filter } from "../components/filters";
@@ -7,6 +7,7 @@ import { NameList, NodeLink } from "../components/names";
 import { Answer, Empty } from "../components/states";
 import { Instant } from "../components/time";
 import { setQuery } from "../router";
+import { subjectText } from "./subject";
 
 /** The rights at nodes, of internal/access/verb.go; the first is the one that most readers look for. */
 const verbs = `limits.set limits.request hold hold.as hold.force hold.operate usage.read config.read holders.read data.read
@@ -50,11 +51,11 @@ export function WhoCan({ tree, node }: { tree: string; node: string }) {
 function BindingLine({ placed: { tree, node, binding: b } }: { placed: PlacedBinding }) {
   return (
     <li>
-      <NameList names={b?.to ?? []} />: role <bdi>{b?.role}</bdi> at {tree ? <NodeLink tree={tree} node={node} /> : "the cluster"}
+      <NameList names={(b?.subjects ?? []).map(subjectText)} />: role <bdi>{b?.role}</bdi> at {tree ? <NodeLink tree={tree} node={node} /> : "the cluster"}
       {b?.endsAt && (
         <>
           {" "}
-          until <Instant at={b.endsAt} />
+          until <Instant at={b.endsAt} exact />
         </>
       )}
     </li>

@@ -5,7 +5,7 @@ import { Unit } from "#gen/tree_pb";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { exact } from "../format";
-import { amountsOf, itemsOf, notesOf, positionText, reasonText, stateWord } from "./allocation";
+import { amountsOf, itemsOf, lineText, notesOf, reasonText, stateWord } from "./allocation";
 
 const amount = (_tree: string, resource: string, n: bigint) => exact(n, resource === "ram" ? Unit.BYTES : Unit.COUNT);
 
@@ -33,8 +33,9 @@ test("items that are held are named", () => {
 
 test("states and positions have words", () => {
   assert.equal(stateWord(AllocationState.TIMED_OUT), "timed out");
-  assert.equal(positionText(2n, "cores at cern"), "2 for cores at cern");
-  assert.equal(positionText(2n, ""), "2");
+  assert.equal(lineText("cores at cern"), "cores at cern");
+  assert.equal(lineText("gpu-machine free of ci"), "free gpu-machine in ci");
+  assert.equal(lineText(""), "");
 });
 
 test("reasons are told as the command line tells them", () => {

@@ -1,11 +1,6 @@
 // Allocations and waiting requests, in the words of the command line.
-import {
-  AllocationState,
-  EventKind,
-  type Allocation,
-  type HeldClaim,
-  type Waiting,
-} from "#gen/allocation_pb";
+import { AllocationState, type Allocation, type HeldClaim, type Waiting } from "#gen/allocation_pb";
+import { EventKind, type Event } from "#gen/event_pb";
 import { EndReasonKind, type EndReason, type EndReasonAmount } from "#gen/decision_pb";
 import type { ItemPick } from "#gen/item_pb";
 import { nodeName, type AmountText } from "../format";
@@ -18,6 +13,16 @@ function word(name: string | undefined): string {
 /** stateWord is the state of an allocation. */
 export function stateWord(state: AllocationState): string {
   return word(AllocationState[state]);
+}
+
+/** detailOf is what is known of an event beside its kind: at most one of the fields is set. */
+export function detailOf({ detail }: Event) {
+  return {
+    decision: detail.case === "decision" ? detail.value : undefined,
+    crossing: detail.case === "crossing" ? detail.value : undefined,
+    scheduled: detail.case === "scheduled" ? detail.value : undefined,
+    reason: detail.case === "reason" ? detail.value : undefined,
+  };
 }
 
 /** eventWord is the kind of an event. */
@@ -50,9 +55,13 @@ export function waitingOf(a: Allocation): Waiting | undefined {
   return a.waiting ?? a.resize?.waiting;
 }
 
-/** positionText is a position in the queue, such as "2 for cores at cern:atlas". */
-export function positionText(position: bigint, line: string): string {
-  return line ? `${position} for ${line}` : String(position);
+/**
+ * lineText names what requests wait for, such as "cores at cern:atlas". The server writes a state of items as
+ * "RESOURCE STATE of TREE".
+ */
+export function lineText(line: string): string {
+  const [, resource, state, tree] = /^(\S+) (\S+) of (\S+)$/.exec(line) ?? [];
+  return tree ? `${state} ${resource} in ${tree}` : line;
 }
 
 /** amountsOf are the amounts of a claim, those of ranges with their ranges. */

@@ -44,7 +44,7 @@ export function checkDraft(draft: Draft, id: string, unitOf: UnitOf): Checked {
     mode: waitMs > 0n ? Mode.WAIT : Mode.REJECT,
     principal: checkPrincipal(draft, faults),
     priority: checkPriority(draft.priority, faults),
-    waitMs,
+    ...(waitMs > 0n && { waitMs }),
     ttlMs,
   };
   return faults.size ? { faults } : { request: create(AllocateRequestSchema, request), faults };

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { AllocationSchema, AllocationState, EventKind, EventSchema, WaitingSchema } from "#gen/allocation_pb";
+import { AllocationSchema, AllocationState, WaitingSchema } from "#gen/allocation_pb";
+import { EventKind, EventSchema } from "#gen/event_pb";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { historyOf } from "./history";

@@ -1,6 +1,7 @@
 // What has happened to one allocation, from its record and its events.
 import { timestampMs, type Timestamp } from "@bufbuild/protobuf/wkt";
-import { AllocationState, EventKind, type Allocation, type Event } from "#gen/allocation_pb";
+import { AllocationState, type Allocation } from "#gen/allocation_pb";
+import { EventKind, type Event } from "#gen/event_pb";
 import { eventWord, hasEnded, stateWord } from "./allocation";
 
 /** Happening is one row of the history of an allocation. */

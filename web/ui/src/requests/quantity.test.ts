@@ -2,7 +2,7 @@
 import { Unit } from "#gen/tree_pb";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import table from "../../../../internal/manifest/testdata/quantities.json";
+import table from "../../../../client/quantity/testdata/quantities.json";
 import { exact } from "../format";
 import { maxAmount, parseAmounts, parseQuantity } from "./quantity";
 

@@ -1,7 +1,7 @@
 // The smallest change that would admit a request, as commands to paste.
 import { HolderKind, ViolationKind, type Raise } from "#gen/decision_pb";
 import { nodeName, type AmountText } from "../format";
-import { flagWord, quoteWord } from "./shell";
+import { flagWord } from "./shell";
 import { limitName } from "./violation";
 
 /** raiseText says which limit to raise, from what to what. */
@@ -14,7 +14,6 @@ export function raiseText(r: Raise, amount: AmountText): string {
 export function raiseObstacle(r: Raise): string {
   if (r.unconfigured) return "after the node is configured";
   if (!changedLimit(r, "")) return "in the configuration";
-  if (r.governed && !r.setters.length) return "which no actor may set: an admin of the tree can name admins above the node";
   return "";
 }
 
@@ -23,9 +22,8 @@ export function raiseCommand(r: Raise, amount: AmountText): string {
   if (raiseObstacle(r)) return "";
   const change = changedLimit(r, amount(r.tree, r.resource, r.newLimit));
   const place = flagWord(nodeName(r.tree, r.node));
-  const actor = r.setters.length ? ` --actor=${quoteWord(r.setters[0]!)}` : "";
   const reason = r.needsReason ? " --reason='room for a denied request'" : "";
-  return `quorate limit set ${place} ${change}${actor}${reason}`;
+  return `quorate limit set ${place} ${change}${reason}`;
 }
 
 /** changedLimit are the arguments that set a limit; empty if no arguments do. */

@@ -38,7 +38,7 @@ export interface Blocker {
 export function toBlocker(v: Violation, amount: AmountText): Blocker {
   const shared = { hasNode: v.seen !== TenantsSee.NOTHING, alternative: v.alternative };
   switch (v.kind) {
-    case ViolationKind.HOLD:
+    case ViolationKind.CORDON:
       return { ...shared, limit: "", text: `on hold${clause(v.reason)}: nothing new is admitted there and below` };
     case ViolationKind.QUEUE:
       return { ...shared, limit: limitName(v) || "everything", text: queueText(v) };
@@ -62,14 +62,14 @@ export function neverText(v: Violation, amount: AmountText): string {
 }
 
 function queueText(v: Violation): string {
-  if (v.seen !== TenantsSee.UNSPECIFIED) return "other requests come first";
+  if (v.seen !== undefined) return "other requests come first";
   return v.used === 1n ? "1 request comes first" : `${v.used} requests come first`;
 }
 
 function numbersText(v: Violation, amount: AmountText): string {
   const text = (n: bigint) => amount(v.tree, v.resource, n);
   const numbers = `requested ${text(v.requested)}, missing ${text(v.missing)}`;
-  if (v.seen !== TenantsSee.UNSPECIFIED) return numbers;
+  if (v.seen !== undefined) return numbers;
   return `limit ${text(v.limit)}, used ${text(v.used)}, ${numbers}`;
 }
 

@@ -1,6 +1,6 @@
 // A tree grid of nodes, as the ARIA pattern describes it. The grid has the focus and says which row is the active one,
 // so that only the rows on the screen need to exist.
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { address, go } from "../router";
 import { GridRow } from "./grid_row";
 import { activeIndex, keyOf, lastName, step, typeAhead, type Row } from "./rows";
@@ -30,6 +30,7 @@ export function UsageGrid(props: GridProps) {
   const view = useWindow(rows.length);
   const at = activeIndex(rows, active);
   const shown = rows.slice(view.first, view.end);
+  const opened = useMemo(() => rows.flatMap((r) => (r.node && r.open ? [r.node] : [])), [rows]);
   const levels = [...new Set(shown.map((r) => r.from))].join("\n");
   useEffect(() => props.seen?.(new Set(levels.split("\n"))), [levels]);
 
@@ -59,7 +60,7 @@ export function UsageGrid(props: GridProps) {
         {shown.map((row, i) => (
           <GridRow
             key={keyOf(row)}
-            {...{ id: `${id}-${view.first + i}`, index: view.first + i, tree, row, resources, flat: props.flat }}
+            {...{ id: `${id}-${view.first + i}`, index: view.first + i, tree, row, resources, opened, flat: props.flat }}
             active={view.first + i === at}
             activate={() => setActive(row)}
             setOpen={props.setOpen}

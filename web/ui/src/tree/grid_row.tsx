@@ -13,6 +13,8 @@ interface RowProps {
   tree: string;
   row: Row;
   resources: string[];
+  /** The nodes that are open, which are above others. */
+  opened: NodeUsage[];
   flat?: boolean;
   active: boolean;
   activate: () => void;
@@ -41,7 +43,7 @@ export function GridRow(props: RowProps) {
   );
 }
 
-function NodeCells({ tree, row, node, resources, flat, setOpen }: RowProps & { node: NodeUsage }) {
+function NodeCells({ tree, row, node, resources, opened, flat, setOpen }: RowProps & { node: NodeUsage }) {
   const usages = new Map(node.resources.map((r) => [r.resource, r]));
   return (
     <>
@@ -68,7 +70,7 @@ function NodeCells({ tree, row, node, resources, flat, setOpen }: RowProps & { n
       </span>
       {resources.map((name) => (
         <span role="gridcell" key={name}>
-          {usages.has(name) ? <UsageCell tree={tree} node={row.path} usage={usages.get(name)!} /> : <span class="quiet">not shown</span>}
+          {usages.has(name) ? <UsageCell tree={tree} node={row.path} usage={usages.get(name)!} nodes={opened} /> : <span class="quiet">not shown</span>}
         </span>
       ))}
       <span role="gridcell" class="grid-waiting">

@@ -51,9 +51,9 @@ export function TreeMap({ tree, top }: { tree: string; top: string }) {
               )}
             </div>
             <Cells tree={tree} cells={icicle(nodes, resource)} />
+            <Legend />
             <p class="quiet">
-              The width is the limit, filled is what is used. Hatched is over the limit, beyond the share, or without a limit. Nodes too narrow
-              to see are left out.
+              The width of a node is its limit, and what is used is filled. Nodes too narrow to see are left out.
               {nextPageToken && " Only the first 1,000 nodes are drawn."} The grid has the
               same numbers as a table.
             </p>
@@ -61,6 +61,29 @@ export function TreeMap({ tree, top }: { tree: string; top: string }) {
         );
       }}
     </Answer>
+  );
+}
+
+const kinds = [
+  ["free", "used"],
+  ["nearly", "90 % or more"],
+  ["over", "over the limit"],
+  ["share", "beyond the share"],
+  ["unlimited", "without a limit"],
+];
+
+function Legend() {
+  return (
+    <ul class="legend">
+      {kinds.map(([kind, words]) => (
+        <li key={kind}>
+          <span class={`map-swatch map-${kind}`} aria-hidden="true">
+            <span class="map-used" />
+          </span>
+          {words}
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -119,7 +142,7 @@ function MapCell({ tree, cell, active, activate }: CellProps) {
     >
       <span class="map-used" style={{ width: `${(shareOf(cell.usage) ?? 0) * 100}%` }} />
       <span class="map-text">
-        <bdi>{lastName(tree, cell.path)}</bdi> <span>{usedText(cell.usage)}</span>
+        <bdi>{lastName(tree, cell.path)}</bdi> <span class="map-numbers">{usedText(cell.usage)}</span>
       </span>
     </button>
   );

@@ -1,6 +1,7 @@
 // What stands beside the bars of a node: what waits, holds, and numbers of applications.
 import type { NodeUsage } from "#gen/tree_pb";
 import { Ago } from "../components/time";
+import { boundOf } from "../node/limit_text";
 import { address } from "../router";
 
 /** WaitingMark says how many requests wait at a node and below it, and for how long the oldest does. */
@@ -21,15 +22,15 @@ interface WaitingProps {
 export function WaitingCount({ tree, node, count, since, inert }: WaitingProps) {
   if (count === 0n) return null;
   return (
-    <a href={address("queue", { tree, node })} tabIndex={inert ? -1 : undefined}>
-      {String(count)} waiting, oldest <Ago ledgerMs={since} />
+    <a class="pill pill-info" href={address("queue", { tree, node })} tabIndex={inert ? -1 : undefined}>
+      {String(count)} waiting <span class="waiting-since">· oldest <Ago ledgerMs={since} /></span>
     </a>
   );
 }
 
 /** holdWords says what a hold of a node does. */
 export function holdWords(node: NodeUsage): string {
-  const hold = node.hold;
+  const hold = node.cordon;
   if (!hold) return "";
   const above = hold.node !== node.node;
   const word = hold.drain ? (hold.drained ? "drained" : "draining") : "on hold";
@@ -39,23 +40,21 @@ export function holdWords(node: NodeUsage): string {
 /** NodeMarks are the marks of a node itself. */
 export function NodeMarks({ node }: { node: NodeUsage }) {
   const hold = holdWords(node);
-  const apps = node.maxApplications > 0n;
-  if (!hold && !apps) return null;
+  const most = boundOf(node.maxApplications);
+  if (!hold && most === undefined) return null;
   return (
     <>
       {hold && (
-        <span class="mark mark-hold">
-          {hold}
-          {node.hold!.reason && (
-            <>
-              : <bdi>{node.hold!.reason}</bdi>
-            </>
+        <>
+          <span class="pill pill-nearly">{hold}</span>
+          {node.cordon!.reason && (
+            <bdi class="quiet mark-reason">{node.cordon!.reason}</bdi>
           )}
-        </span>
+        </>
       )}
-      {apps && (
+      {most !== undefined && (
         <span class="quiet">
-          {String(node.runningApplications)} of {String(node.maxApplications)} applications
+          {String(node.runningApplications)} of {String(most)} applications
         </span>
       )}
     </>

@@ -7,6 +7,7 @@ test("only rows near the screen are drawn", () => {
   assert.deepEqual(windowOf(20_000, 0, height), { first: 0, end: 27, page: 10 });
   assert.deepEqual(windowOf(20_000, 1000 * rowHeight, height), { first: 992, end: 1019, page: 10 });
   assert.deepEqual(windowOf(20_000, 19_990 * rowHeight, height), { first: 19_982, end: 20_000, page: 10 });
+  assert.deepEqual(windowOf(20_000, 40_000, 434, 40), { first: 992, end: 1019, page: 10 });
   assert.deepEqual(windowOf(3, 5000, height), { first: 0, end: 3, page: 10 });
 });
 

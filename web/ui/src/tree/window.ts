@@ -1,7 +1,7 @@
 // Which rows of a long list are drawn: those on the screen and a few beside them.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-/** The height of a row in pixels; the style sheet has the same. */
+/** The height of a row in pixels, unless a list has others; the style sheets have the same. */
 export const rowHeight = 52;
 
 /** The height of the header of the list. */
@@ -20,9 +20,9 @@ export interface Window {
 }
 
 /** windowOf is the part of a list at a place of its scroll box. */
-export function windowOf(count: number, top: number, height: number): Window {
-  const page = Math.max(1, Math.floor((height - headHeight) / rowHeight));
-  const first = Math.max(0, Math.min(Math.floor(top / rowHeight), count - page) - beyond);
+export function windowOf(count: number, top: number, height: number, row = rowHeight): Window {
+  const page = Math.max(1, Math.floor((height - headHeight) / row));
+  const first = Math.max(0, Math.min(Math.floor(top / row), count - page) - beyond);
   return { first, end: Math.min(count, first + page + 2 * beyond + 1), page };
 }
 
@@ -34,7 +34,7 @@ export function scrollFor(row: number, top: number, height: number): number {
 }
 
 /** useWindow follows the scroll box of a list. */
-export function useWindow(count: number) {
+export function useWindow(count: number, row = rowHeight) {
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
   useEffect(() => {
@@ -49,9 +49,9 @@ export function useWindow(count: number) {
       element.removeEventListener("scroll", look);
     };
   }, []);
-  const show = (row: number) => {
+  const show = (at: number) => {
     const element = box.current;
-    if (element) element.scrollTop = scrollFor(row, element.scrollTop, element.clientHeight);
+    if (element) element.scrollTop = scrollFor(at, element.scrollTop, element.clientHeight);
   };
-  return { box, show, ...windowOf(count, view.top, view.height) };
+  return { box, show, ...windowOf(count, view.top, view.height, row) };
 }

@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import type { Limit } from "#gen/common_pb";
 import { LimitSchema } from "#gen/common_pb";
 import { NodeUsageSchema, ResourceUsageSchema, Unit, type ResourceUsage } from "#gen/tree_pb";
-import { fillOf, marksOf, roomText, usedText, usualResources } from "./words";
+import { fillOf, levelsAbove, marksOf, roomAbove, roomText, usedText, usualResources } from "./words";
 
 const amount = (value: bigint): Limit => create(LimitSchema, { value: { case: "amount", value } });
 const advisory = (value: bigint): Limit => create(LimitSchema, { value: { case: "advisory", value } });
@@ -45,4 +45,19 @@ test("resources that matter nowhere are not shown", () => {
   const child = create(NodeUsageSchema, { resources: [usage("a", 0n, unlimited), usage("b", 3n, unlimited)] });
   assert.deepEqual(usualResources([root, child]), ["b"]);
   assert.deepEqual(usualResources([root]), ["a", "b"]);
+});
+
+test("a level above that leaves less than the limit is named", () => {
+  const level = (node: string, used: bigint, limit: bigint, headroom: bigint, over = 0n) =>
+    create(NodeUsageSchema, { node, resources: [usage("gpu", used, amount(limit), { headroom, over, unit: Unit.COUNT })] });
+  const [root, full] = [level("", 90n, 100n, 10n), level("life", 8n, 8n, 0n)];
+  const why = (node: string, used: bigint, limit: bigint, headroom: bigint, above = [root, full]) =>
+    roomAbove(level(node, used, limit, headroom).resources[0]!, levelsAbove("uni", node, "gpu", above));
+  assert.equal(why("life/genes", 4n, 8n, 0n), "life is full");
+  assert.equal(why("physics", 4n, 80n, 10n), "only 10 left in uni");
+  assert.equal(why("physics", 4n, 8n, 4n), "");
+  assert.equal(why("lifeless/x", 4n, 8n, 0n), "");
+  assert.equal(roomAbove(usage("gpu", 0n, unlimited, { headroom: 10n }), levelsAbove("uni", "x", "gpu", [root])), "");
+  assert.equal(why("life/genes", 4n, 8n, 0n, []), "");
+  assert.equal(why("life/genes", 9n, 8n, 0n, [root, level("life", 9n, 8n, 0n, 1n)]), "");
 });

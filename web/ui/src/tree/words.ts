@@ -37,6 +37,42 @@ export function roomText(u: ResourceUsage): string {
   return u.headroom === 0n ? "none free" : `${short(u.headroom, u.unit)} free`;
 }
 
+/** Above is a level above a node: what it is called, and its usage of the same resource. */
+export interface Above {
+  name: string;
+  usage: ResourceUsage;
+}
+
+/**
+ * roomAbove says which level above a node leaves less than its own limit does, or nothing to a node without a limit;
+ * empty if none does, or if it is not known. It compares numbers of the server and decides nothing.
+ */
+export function roomAbove(u: ResourceUsage, above: Above[]): string {
+  const own = leftOf(u);
+  if (u.headroom === undefined || u.over > 0n || (own === undefined ? u.headroom > 0n : own <= u.headroom)) return "";
+  const least = above.find((a) => leftOf(a.usage) === u.headroom);
+  if (!least) return "";
+  return u.headroom === 0n ? `${least.name} is full` : `only ${short(u.headroom, u.unit)} left in ${least.name}`;
+}
+
+/** leftOf is what the limit of a level itself leaves; undefined without one. */
+function leftOf(u: ResourceUsage): bigint | undefined {
+  const limit = u.effective?.value;
+  return limit?.case === "amount" ? (limit.value > u.subtree ? limit.value - u.subtree : 0n) : undefined;
+}
+
+/** levelsAbove are the levels above a node that are among some nodes, the nearest first. */
+export function levelsAbove(tree: string, node: string, resource: string, nodes: NodeUsage[]): Above[] {
+  const isAbove = (n: NodeUsage) => n.node !== node && (n.node === "" || node.startsWith(`${n.node}/`));
+  return nodes
+    .filter(isAbove)
+    .sort((a, b) => b.node.length - a.node.length)
+    .flatMap((n) => {
+      const usage = n.resources.find((r) => r.resource === resource);
+      return usage ? [{ name: n.node.slice(n.node.lastIndexOf("/") + 1) || tree, usage }] : [];
+    });
+}
+
 /** marksOf are other facts about a resource of a node. */
 export function marksOf(u: ResourceUsage): string[] {
   const marks: string[] = [];

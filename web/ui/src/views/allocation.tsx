@@ -6,7 +6,7 @@ import { AskAgainLink } from "../components/ask_again";
 import { Claims } from "../components/claims";
 import { defaultNamespace, nameKey, type Named } from "../requests/name";
 import { Part } from "../components/part";
-import { Empty, FailureNote } from "../components/states";
+import { Empty, FailureNote, Skeleton } from "../components/states";
 import { hasEnded, stateWord } from "../requests/allocation";
 import { filter } from "../components/filters";
 import { AllocationChanges } from "./allocation_changes";
@@ -35,7 +35,7 @@ function One({ of }: { of: Named }) {
         <bdi>{id}</bdi> {namespace && namespace !== defaultNamespace && <>of <bdi>{namespace}</bdi> </>}
         {allocation && <State allocation={allocation} />}
       </h1>
-      {read.loading && <p class="quiet">Reading…</p>}
+      {read.loading && <Skeleton />}
       {read.failure && !missing && <FailureNote failure={read.failure} again={read.again} />}
       {missing && <Denied of={of} />}
       {allocation && <Record allocation={allocation} changed={read.again} />}

@@ -79,7 +79,7 @@ function ActionDialog({ action, allocation, done, close }: ActionProps) {
   const carryOut = async () => done(await call(action, allocation));
   const word = wordFor(action, allocation.state);
   return (
-    <ConfirmDialog title={`${word}: ${allocation.id}`} button={word} carryOut={carryOut} close={close}>
+    <ConfirmDialog title={`${word}: ${allocation.id}`} button={word} danger={action !== "confirm"} {...{ carryOut, close }}>
       <Consequences action={action} allocation={allocation} />
     </ConfirmDialog>
   );

@@ -20,7 +20,7 @@ export function Denied({ of: { namespace, id } }: { of: Named }) {
       {decision && (
         <section>
           <h2>
-            Denied at <Instant at={read.data?.decidedAt} />
+            Denied <Instant at={read.data?.decidedAt} />
           </h2>
           <InTheWay decision={decision} />
           {decision.remedy ? (

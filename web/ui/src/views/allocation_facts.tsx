@@ -30,7 +30,7 @@ export function AllocationFacts({ allocation: a }: { allocation: Allocation }) {
         {String(a.priority)}
       </Fact>
       <Fact name="Granted" show={a.fence > 0n}>
-        <Instant at={a.grantedAt} />
+        <Instant at={a.grantedAt} exact />
         {!hasEnded(a.state) && (
           <>
             , <Ago ledgerMs={a.grantedLedgerMs} /> ago

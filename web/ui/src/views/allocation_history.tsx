@@ -8,7 +8,7 @@ import type { Named } from "../requests/name";
 import { Empty, FailureNote } from "../components/states";
 import { Table, type Column } from "../components/table";
 import { Instant } from "../components/time";
-import { reasonText } from "../requests/allocation";
+import { detailOf, reasonText } from "../requests/allocation";
 import { historyOf, type Happening } from "../requests/history";
 import { ViolationLine } from "../components/in_the_way";
 
@@ -22,7 +22,7 @@ const columns: Column<Happening>[] = [
 /** AllocationHistory joins the record with the events of its id. */
 export function AllocationHistory({ of: { namespace, id }, allocation }: { of: Named; allocation?: Allocation }) {
   const read = useRead(`events ${namespace} ${id}`, { queue: true, usage: true }, (fresh, signal) =>
-    api.allocations.listEvents({ namespace, id, pageSize: 1000, read: fresh }, { signal }),
+    api.events.listEvents({ namespace, id, pageSize: 1000, read: fresh }, { signal }),
   );
   const rows = historyOf(allocation, read.data?.events ?? []);
   return (
@@ -39,9 +39,9 @@ export function AllocationHistory({ of: { namespace, id }, allocation }: { of: N
 }
 
 function Why({ happening }: { happening: Happening }) {
-  const event = happening.event;
-  const violations = event?.decision?.violations ?? [];
-  const reason = reasonText(event?.reason, amountText);
+  const detail = happening.event && detailOf(happening.event);
+  const violations = detail?.decision?.violations ?? [];
+  const reason = reasonText(detail?.reason, amountText);
   return (
     <>
       {violations.map((v, i) => (

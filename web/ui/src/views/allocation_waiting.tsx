@@ -15,7 +15,7 @@ export function Asks({ allocation: a }: { allocation: Allocation }) {
       {a.resize ? <ResizeClaims request={a} /> : <AskedClaims request={a} />}
       {at && (
         <p class="quiet">
-          Waits for <Ago ledgerMs={at.arrivedLedgerMs} />, since <Instant at={at.arrivedAt} />.
+          Waits for <Ago ledgerMs={at.arrivedLedgerMs} />, since <Instant at={at.arrivedAt} exact />.
           {at.keepUntilLedgerMs > 0n && (
             <>
               {" "}

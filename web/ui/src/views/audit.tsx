@@ -1,7 +1,7 @@
 // Audit records: who changed what.
-import { AuditSource, type AuditChange, type AuditRecord } from "#gen/audit_pb";
+import { AuditSource, type AuditChange, type AuditRecord } from "#gen/admin/audit_pb";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { api } from "../api/clients";
 import { usePages } from "../api/pages";
 import { amountText } from "../api/units";
@@ -73,13 +73,15 @@ function Records() {
   for (const name of names) values[name] = filter(name);
   const { source, tree, user, action, refused, age } = values;
   const span = ages.find(([name]) => name === age)?.[2] ?? 0;
-  const pages = usePages<AuditRecord>(`audit ${JSON.stringify(values)}`, { configuration: true }, async (read, token, signal) => {
+  // All pages of a list have the same beginning, or the server refuses their tokens.
+  const beginsAt = useMemo(() => (span ? timestampFromMs(Date.now() - span) : undefined), [span]);
+  const pages = usePages<AuditRecord>(`audit ${JSON.stringify(values)}`, { configuration: true }, async (read, pageToken, signal) => {
     const page = await api.audit.listRecords(
       {
-        after: token ? BigInt(token) : 0n,
+        pageToken,
         source: source ? AuditSource.SERVER : AuditSource.LEDGER,
         tree,
-        beginsAt: span ? timestampFromMs(Date.now() - span) : undefined,
+        beginsAt,
         user,
         action,
         refused: !!refused,
@@ -88,7 +90,7 @@ function Records() {
       },
       { signal },
     );
-    return { rows: page.records, next: page.next ? String(page.next) : "", read: page.read };
+    return { rows: page.records, next: page.nextPageToken, read: page.read };
   });
   return (
     <PagedTable
@@ -115,7 +117,7 @@ function Details({ record: r }: { record: AuditRecord }) {
   const title = r.number ? `Record ${r.number}` : `Record of ${r.server}`;
   return (
     <>
-      <button onClick={() => setOpen(true)}>
+      <button class="link nowrap" onClick={() => setOpen(true)}>
         {r.changeCount ? `${counted(r.changeCount, "change")}…` : "Details…"}
         <span class="hidden"> of {title}</span>
       </button>

@@ -1,10 +1,10 @@
 // Members, roles, health, the log, levels, comparisons of states, certificates and backups.
 import { AccessMode } from "#gen/access_pb";
-import type { GetStatusResponse, ListMembersResponse } from "#gen/cluster_pb";
+import type { GetStatusResponse, ListMembersResponse } from "#gen/admin/cluster_pb";
 import type { ReadInfo } from "#gen/common_pb";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Unit } from "#gen/tree_pb";
-import type { GetLevelResponse } from "#gen/upkeep_pb";
+import type { GetLevelResponse } from "#gen/admin/upkeep_pb";
 import type { ComponentChildren } from "preact";
 import { api } from "../api/clients";
 import { useRead, type Read } from "../api/read";
@@ -14,7 +14,6 @@ import { Instant } from "../components/time";
 import { short, span } from "../format";
 import { ClusterActions } from "./cluster_actions";
 import { DigestTable, MemberTable } from "./cluster_tables";
-import { joinMembers } from "./cluster_members";
 
 const every = 5000;
 
@@ -23,10 +22,8 @@ export function Cluster() {
   const status = useCluster("status", (signal) => api.cluster.getStatus({}, { signal }));
   const health = useCluster("members", (signal) => api.cluster.listMembers({}, { signal }));
   const level = useCluster("level", (signal) => api.cluster.getLevel({}, { signal }));
-  const digests = useCluster("digests", (signal) => api.cluster.getDigests({}, { signal }));
-  const again = () => [status, health, level, digests].forEach((r) => r.again());
+  const again = () => [status, health, level].forEach((r) => r.again());
   useRepeat(again, every);
-  const rows = joinMembers(status.data, health.data, digests.data);
   return (
     <>
       <h1>Cluster</h1>
@@ -36,8 +33,12 @@ export function Cluster() {
             <HealthLine status={s} health={health.data} />
             {level.failure && <FailureNote failure={level.failure} />}
             <Facts status={s} level={level.data} />
-            {s.members.length > 0 && <MemberTable status={s} rows={rows} again={again} />}
-            {digests.data && <DigestTable digests={digests.data} />}
+            {health.data && health.data.members.length > 0 && (
+              <>
+                <MemberTable status={s} members={health.data.members} again={again} />
+                <DigestTable members={health.data.members} />
+              </>
+            )}
             {level.data && <ClusterActions level={level.data} again={again} />}
           </>
         )}
@@ -80,7 +81,7 @@ const modes = {
 };
 
 function Facts({ status: s, level }: { status: GetStatusResponse; level?: GetLevelResponse }) {
-  const me = useRead("who am I", { configuration: true }, (read, signal) => api.access.whoAmI({ read }, { signal }));
+  const me = useRead("who am I", { configuration: true }, (read, signal) => api.identity.whoAmI({ read }, { signal }));
   return (
     <dl class="cluster-facts">
       <Fact name="Cluster">
@@ -90,7 +91,7 @@ function Facts({ status: s, level }: { status: GetStatusResponse; level?: GetLev
         <bdi>{s.servedBy}</bdi>
       </Fact>
       <Fact name="Leader">{s.leaderId ? <bdi>{s.leaderId}</bdi> : "none"}</Fact>
-      {s.members.length > 0 && <LogFacts status={s} />}
+      {s.member && <LogFacts status={s} />}
       {level && <Fact name="Feature level">{levelText(level)}</Fact>}
       {me.data && <Fact name="Access">{modes[me.data.mode]}</Fact>}
       {me.data && (
@@ -118,7 +119,7 @@ function LogFacts({ status: s }: { status: GetStatusResponse }) {
       </Fact>
       <Fact name="Ledger time">{span(s.ledgerTimeMs)} since the cluster began</Fact>
       <Fact name="Civil time">
-        {s.civilTimeMs ? <Instant at={timestampFromMs(Number(s.civilTimeMs))} /> : "not agreed on yet"}
+        {s.civilTimeMs ? <Instant at={timestampFromMs(Number(s.civilTimeMs))} exact /> : "not agreed on yet"}
       </Fact>
     </>
   );

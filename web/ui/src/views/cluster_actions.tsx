@@ -1,12 +1,11 @@
 // What an operator may do to the cluster: each after a dialog that says what follows.
-import { Role } from "#gen/cluster_pb";
-import type { GetLevelResponse } from "#gen/upkeep_pb";
+import { Role, Seat, type Member } from "#gen/admin/cluster_pb";
+import type { GetLevelResponse } from "#gen/admin/upkeep_pb";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { api, offersChanges } from "../api/clients";
 import { useRight } from "../api/rights";
 import { ConfirmDialog } from "../components/confirm";
-import type { MemberRow } from "./cluster_members";
 
 const cluster = [{ tree: "", node: "" }];
 
@@ -42,10 +41,9 @@ function Action({ label, title, again, call, children }: ActionProps) {
 }
 
 /** LeaderButton transfers the leadership to a voter. */
-export function LeaderButton({ row, again }: { row: MemberRow; again: () => void }) {
+export function LeaderButton({ row, again }: { row: Member; again: () => void }) {
   const may = useMayOperate();
-  const m = row.member;
-  if (!may || !m?.voter || !m.reachable || m.role !== Role.FOLLOWER) return null;
+  if (!may || row.seat !== Seat.VOTER || !row.reachable || row.role !== Role.FOLLOWER) return null;
   return (
     <Action
       label="Make leader"

@@ -1,6 +1,6 @@
 // The members and the comparison of their states, as tables.
-import type { GetStatusResponse } from "#gen/cluster_pb";
-import { Finding, type GetDigestsResponse } from "#gen/upkeep_pb";
+import { Seat, type GetStatusResponse, type Member } from "#gen/admin/cluster_pb";
+import { Finding } from "#gen/admin/upkeep_pb";
 import { Table } from "../components/table";
 import { now } from "../components/time";
 import { LeaderButton } from "./cluster_actions";
@@ -13,38 +13,36 @@ import {
   healthOf,
   roleText,
   type Due,
-  type MemberRow,
 } from "./cluster_members";
 
 interface MemberTableProps {
   status: GetStatusResponse;
-  rows: MemberRow[];
+  members: Member[];
   again: () => void;
 }
 
 /** MemberTable has a row for each node. */
-export function MemberTable({ status, rows, again }: MemberTableProps) {
+export function MemberTable({ status, members, again }: MemberTableProps) {
   const columns = [
-    { title: "Member", cell: (r: MemberRow) => <MemberName row={r} servedBy={status.servedBy} /> },
-    { title: "Role", cell: (r: MemberRow) => <RoleCell row={r} again={again} /> },
-    { title: "Health", cell: (r: MemberRow) => <HealthCell row={r} /> },
-    { title: "Applied", number: true, cell: (r: MemberRow) => (r.member?.reachable ? String(r.member.appliedIndex) : "–") },
-    { title: "Behind", number: true, cell: (r: MemberRow) => behindText(status, r) },
+    { title: "Member", cell: (r: Member) => <MemberName row={r} servedBy={status.servedBy} /> },
+    { title: "Role", cell: (r: Member) => <RoleCell row={r} again={again} /> },
+    { title: "Health", cell: (r: Member) => <HealthCell row={r} /> },
+    { title: "Applied", number: true, cell: (r: Member) => (r.reachable ? String(r.appliedIndex) : "–") },
+    { title: "Behind", number: true, cell: (r: Member) => behindText(status.commitIndex, r) },
     { title: "Clock", number: true, cell: clockText },
-    { title: "Version", cell: (r: MemberRow) => <VersionCell row={r} /> },
-    { title: "Certificate", cell: (r: MemberRow) => <DueCell due={certificateDue(r, now.value)} /> },
-    { title: "Backups", cell: (r: MemberRow) => <DueCell due={backupDue(r, now.value)} /> },
+    { title: "Version", cell: (r: Member) => <VersionCell row={r} /> },
+    { title: "Certificate", cell: (r: Member) => <DueCell due={certificateDue(r, now.value)} /> },
+    { title: "Backups", cell: (r: Member) => <DueCell due={backupDue(r, now.value)} /> },
   ];
   return (
     <section class="cluster-members">
       <h2>Members</h2>
-      <Table caption="Members of the cluster" columns={columns} rows={rows} keyOf={(r) => r.id} />
+      <Table caption="Members of the cluster" columns={columns} rows={members} keyOf={(r) => r.id} />
     </section>
   );
 }
 
-function MemberName({ row, servedBy }: { row: MemberRow; servedBy: string }) {
-  const address = row.member?.httpAddress || row.health?.httpAddress;
+function MemberName({ row, servedBy }: { row: Member; servedBy: string }) {
   return (
     <>
       <strong>
@@ -52,13 +50,13 @@ function MemberName({ row, servedBy }: { row: MemberRow; servedBy: string }) {
       </strong>
       {row.id === servedBy && <span class="quiet"> (serves this page)</span>}
       <div class="quiet nowrap">
-        <bdi>{address || "address unknown"}</bdi>
+        <bdi>{row.httpAddress || "address unknown"}</bdi>
       </div>
     </>
   );
 }
 
-function RoleCell({ row, again }: { row: MemberRow; again: () => void }) {
+function RoleCell({ row, again }: { row: Member; again: () => void }) {
   return (
     <>
       {roleText(row)} <LeaderButton row={row} again={again} />
@@ -68,7 +66,7 @@ function RoleCell({ row, again }: { row: MemberRow; again: () => void }) {
 
 const marks = { good: "✓", bad: "✗", unknown: "?" };
 
-function HealthCell({ row }: { row: MemberRow }) {
+function HealthCell({ row }: { row: Member }) {
   const health = healthOf(row);
   return (
     <span class={`word-${health.kind}`}>
@@ -78,14 +76,13 @@ function HealthCell({ row }: { row: MemberRow }) {
   );
 }
 
-function VersionCell({ row }: { row: MemberRow }) {
-  const m = row.member?.version ? row.member : row.health;
+function VersionCell({ row }: { row: Member }) {
   return (
     <>
-      <bdi>{m?.version || "unknown"}</bdi>
+      <bdi>{row.version || "unknown"}</bdi>
       <div class="quiet nowrap">
-        level {m?.featureLevel ?? "?"}
-        {row.member?.logStore && `, ${row.member.logStore} log`}
+        level {row.featureLevel || "?"}
+        {row.logStore && `, ${row.logStore} log`}
       </div>
     </>
   );
@@ -103,21 +100,22 @@ function DueCell({ due }: { due: Due }) {
 }
 
 /** DigestTable has the last comparison of the states of the members. */
-export function DigestTable({ digests }: { digests: GetDigestsResponse }) {
+export function DigestTable({ members }: { members: Member[] }) {
+  const compared = members.filter((m) => m.seat !== Seat.WAITING && m.seat !== Seat.NONE);
   const columns = [
-    { title: "Member", cell: (d: (typeof digests.members)[number]) => <bdi>{d.id}</bdi> },
-    { title: "State", cell: (d: (typeof digests.members)[number]) => <FindingCell finding={d.finding} /> },
+    { title: "Member", cell: (d: Member) => <bdi>{d.id}</bdi> },
+    { title: "State", cell: (d: Member) => <FindingCell finding={d.finding} /> },
     {
       title: "At index",
       number: true,
-      cell: (d: (typeof digests.members)[number]) => (d.index ? String(d.index) : "none yet"),
+      cell: (d: Member) => (d.checkpointIndex ? String(d.checkpointIndex) : "none yet"),
     },
-    { title: "Digest", cell: (d: (typeof digests.members)[number]) => <code>{d.digest || "–"}</code> },
+    { title: "Digest", cell: (d: Member) => <code>{d.digest || "–"}</code> },
   ];
   return (
     <section>
       <h2>States compared</h2>
-      <Table caption="Digests of the members" columns={columns} rows={digests.members} keyOf={(d) => d.id} />
+      <Table caption="Digests of the members" columns={columns} rows={compared} keyOf={(d) => d.id} />
     </section>
   );
 }

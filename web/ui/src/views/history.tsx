@@ -50,16 +50,9 @@ function CompareForm() {
 }
 
 function Revisions() {
-  const pages = usePages<Revision>("revisions", { configuration: true }, async (read, token, signal) => {
-    const before = token ? BigInt(token) : 0n;
-    const page = await api.trees.listRevisions({ before, pageSize: 20, read }, { signal });
-    const last = page.revisions.at(-1)?.revision ?? 0n;
-    return {
-      rows: page.revisions,
-      next: page.revisions.length === 20 && last > 1n ? String(last) : "",
-      read: page.read,
-      filtered: page.filtered,
-    };
+  const pages = usePages<Revision>("revisions", { configuration: true }, async (read, pageToken, signal) => {
+    const page = await api.configuration.listRevisions({ pageSize: 20, pageToken, read }, { signal });
+    return { rows: page.revisions, next: page.nextPageToken, read: page.read, filtered: page.filtered };
   });
   return (
     <Answer read={pages}>
@@ -118,7 +111,7 @@ function RollBack({ revision }: { revision: bigint }) {
       {open && (
         <ChangeDialog
           title={`Roll back to revision ${revision}`}
-          call={async (options) => (await api.trees.rollBack({ revision, ...options })).result}
+          call={async (options) => (await api.configuration.rollBack({ revision, ...options })).result}
           close={() => setOpen(false)}
         />
       )}

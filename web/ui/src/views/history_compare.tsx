@@ -21,7 +21,7 @@ export function Comparison({ from, to }: { from: bigint; to: string }) {
 
 function useManifest(revision: bigint) {
   return useRead(`manifest ${revision}`, { configuration: true }, (read, signal) =>
-    api.trees.getConfiguration({ revision, manifest: true, read }, { signal }),
+    api.configuration.getConfiguration({ revision, manifest: true, read }, { signal }),
   );
 }
 

@@ -1,6 +1,6 @@
 // Leases on a time line, and how those ended that have.
-import { EventKind, type Allocation } from "#gen/allocation_pb";
-import { useRef } from "preact/hooks";
+import { type Allocation } from "#gen/allocation_pb";
+import { EventKind } from "#gen/event_pb";
 import { api } from "../api/clients";
 import { usePages } from "../api/pages";
 import { useRepeat } from "../api/repeat";
@@ -8,14 +8,12 @@ import { filter, useTypedFilter } from "../components/filters";
 import { NodePicker, TreePicker } from "../components/pickers";
 import { Answer, Empty } from "../components/states";
 import { ledgerNow } from "../components/time";
-import { bySoonestEnd, keepPlaces } from "../leases/lease";
-import { nameKey } from "../requests/name";
 import { setQuery } from "../router";
 import { EndedLately } from "./leases_ended";
 import { LeaseTable } from "./leases_table";
 
-/** How many leases are read at once, and drawn. */
-const pageSize = 200;
+/** How many leases are read at once. */
+const pageSize = 500;
 
 /** Renewals are no changes that the server tells of. */
 const renewalsEvery = 5000;
@@ -44,6 +42,13 @@ function Filters() {
         User
         <input value={user} autocomplete="off" spellcheck={false} onInput={(e) => typeUser(e.currentTarget.value)} />
       </label>
+      <label>
+        Order
+        <select value={filter("order")} onChange={(e) => setQuery({ order: e.currentTarget.value })}>
+          <option value="">by node</option>
+          <option value="end">soonest end first</option>
+        </select>
+      </label>
     </form>
   );
 }
@@ -59,14 +64,12 @@ function Held() {
     return { rows: page.allocations, next: page.nextPageToken, read: page.read, filtered: page.filtered };
   });
   useRepeat(pages.again, renewalsEvery);
-  const places = usePlaces(key);
   return (
     <Answer read={pages}>
       {(page) => (
         <>
-          {page.rows.length > 1 && <button onClick={() => places.sort(page.rows)}>Sort by end</button>}
           {page.rows.length > 0 ? (
-            <LeaseTable leases={places.order(page.rows)} now={ledgerNow() ?? 0} />
+            <LeaseTable leases={page.rows} now={ledgerNow() ?? 0} />
           ) : (
             <Empty>
               No lease is held{tree || user ? " here" : ""}. <code>quorate allocate --ttl 30s</code> makes one.
@@ -79,18 +82,4 @@ function Held() {
       )}
     </Answer>
   );
-}
-
-/** usePlaces keeps the order of the rows while leases are renewed, until the user sorts them or asks for others. */
-function usePlaces(key: string) {
-  const kept = useRef<{ key: string; ids: string[] }>({ key, ids: [] });
-  if (kept.current.key !== key) kept.current = { key, ids: [] };
-  const keep = (leases: Allocation[]) => {
-    kept.current.ids = leases.map(nameKey);
-    return leases;
-  };
-  return {
-    order: (leases: Allocation[]) => keep(keepPlaces(kept.current.ids, leases)),
-    sort: (leases: Allocation[]) => void keep(bySoonestEnd(leases)),
-  };
 }

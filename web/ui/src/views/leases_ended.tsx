@@ -1,5 +1,5 @@
 // Leases that ended without a release of their holder.
-import type { Event, EventKind } from "#gen/allocation_pb";
+import type { Event, EventKind } from "#gen/event_pb";
 import { api } from "../api/clients";
 import { amountText } from "../api/units";
 import { useRead, type Fresh } from "../api/read";
@@ -8,7 +8,7 @@ import { AllocationLink } from "../components/names";
 import { Answer, Empty } from "../components/states";
 import { Table } from "../components/table";
 import { Instant } from "../components/time";
-import { eventWord, reasonText } from "../requests/allocation";
+import { detailOf, eventWord, reasonText } from "../requests/allocation";
 
 /** How many events of each kind are shown at most. */
 const most = 20;
@@ -39,7 +39,7 @@ export function EndedLately({ kinds }: { kinds: EventKind[] }) {
 
 async function askAll(kinds: EventKind[], at: { tree: string; node: string }, read: Fresh, signal: AbortSignal) {
   const ask = (kind: EventKind) =>
-    api.allocations.listEvents({ ...at, kind, newestFirst: true, pageSize: most, read }, { signal });
+    api.events.listEvents({ ...at, kind, newestFirst: true, pageSize: most, read }, { signal });
   const answers = await Promise.all(kinds.map(ask));
   const events = answers.flatMap((a) => a.events).sort((a, b) => (a.number < b.number ? 1 : -1));
   return { events: events.slice(0, most), read: answers[0]?.read };
@@ -53,7 +53,8 @@ const columns = [
 ];
 
 function Why({ event: e }: { event: Event }) {
-  if (e.reason) return <bdi>{reasonText(e.reason, amountText)}</bdi>;
+  const { reason } = detailOf(e);
+  if (reason) return <bdi>{reasonText(reason, amountText)}</bdi>;
   return e.by ? (
     <>
       for <AllocationLink of={e.by} beside={e.namespace} />

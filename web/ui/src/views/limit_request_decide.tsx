@@ -1,5 +1,5 @@
 // Deciding about a request for limits: each decision is shown before it is made.
-import { LimitRequestState, type LimitRequest } from "#gen/limit_request_pb";
+import { LimitRequestState, type LimitRequest } from "#gen/v1beta1/limit_request_pb";
 import type { ConfigurationResult } from "#gen/tree_pb";
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../api/clients";

@@ -1,5 +1,5 @@
 // Asking for another limit.
-import type { LimitRequest } from "#gen/limit_request_pb";
+import type { LimitRequest } from "#gen/v1beta1/limit_request_pb";
 import { useState } from "preact/hooks";
 import { api } from "../api/clients";
 import { resourcesOf, unitOf } from "../api/units";

@@ -1,5 +1,5 @@
 // Requests for other limits: who asks for what, and what was decided.
-import { LimitRequestState, type LimitRequest } from "#gen/limit_request_pb";
+import { LimitRequestState, type LimitRequest } from "#gen/v1beta1/limit_request_pb";
 import { useState } from "preact/hooks";
 import { api, offersChanges } from "../api/clients";
 import { usePages } from "../api/pages";
@@ -51,12 +51,12 @@ export function LimitRequests() {
 
 function List({ tree }: { tree: string }) {
   const state = states.find(([name]) => name === filter("state"))?.[1] ?? LimitRequestState.UNSPECIFIED;
-  const pages = usePages<LimitRequest>(`limit requests ${tree} ${state}`, { configuration: true, limitRequests: true }, async (read, token, signal) => {
-    const asked = { after: token ? BigInt(token) : 0n, state, tree, read };
+  const pages = usePages<LimitRequest>(`limit requests ${tree} ${state}`, { configuration: true, limitRequests: true }, async (read, pageToken, signal) => {
+    const asked = { pageToken, state, tree, read };
     const page = await api.limitRequests.listRequests(asked, { signal });
-    return { rows: page.requests, next: page.next ? String(page.next) : "", read: page.read };
+    return { rows: page.requests, next: page.nextPageToken, read: page.read };
   });
-  const me = useRead("who am I", { configuration: true }, (read, signal) => api.access.whoAmI({ read }, { signal }));
+  const me = useRead("who am I", { configuration: true }, (read, signal) => api.identity.whoAmI({ read }, { signal }));
   const [columns] = useState(() => columnsFor());
   const shown: Column<LimitRequest>[] = offersChanges
     ? [...columns, { title: "Decide", cell: (r) => <Decide request={r} user={me.data?.user ?? ""} again={pages.again} /> }]
@@ -109,7 +109,7 @@ function State({ request: r }: { request: LimitRequest }) {
       {word}
       {r.state === LimitRequestState.OPEN && (
         <>
-          , {r.approvals.length} of {r.approvalsNeeded} approvals, until <Instant at={r.endsAt} />
+          , {r.approvals.length} of {r.approvalsNeeded} approvals, until <Instant at={r.endsAt} exact />
         </>
       )}
       {r.revision > 0n && `, revision ${r.revision}`}

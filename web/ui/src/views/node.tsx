@@ -8,6 +8,7 @@ import { Activity } from "../node/activity";
 import { Events } from "../node/events";
 import { Held } from "../node/held";
 import { HoldButtons, HoldNote } from "../node/hold";
+import { boundOf } from "../node/limit_text";
 import { Limits } from "../node/limits";
 import { Applications, Groups, Users } from "../node/principals";
 import { Waiting } from "../node/waiting";
@@ -41,7 +42,6 @@ function OneNode({ tree, node }: { tree: string; node: string }) {
   );
   return (
     <>
-      <Breadcrumb tree={tree} node={node} />
       <h1>
         <bdi>{lastName(tree, node)}</bdi>
       </h1>
@@ -50,30 +50,9 @@ function OneNode({ tree, node }: { tree: string; node: string }) {
   );
 }
 
-function Breadcrumb({ tree, node }: { tree: string; node: string }) {
-  const parts = node ? node.split("/") : [];
-  return (
-    <nav class="breadcrumb" aria-label="Nodes above">
-      <ol>
-        <li>
-          <a href={address("tree", { tree })}>
-            Tree <bdi>{tree}</bdi>
-          </a>
-        </li>
-        {["", ...parts.map((_, i) => parts.slice(0, i + 1).join("/"))].slice(0, -1).map((path) => (
-          <li key={path}>
-            <a href={address("node", { tree, node: path })}>
-              <bdi>{path ? lastName(tree, path) : "root"}</bdi>
-            </a>
-          </li>
-        ))}
-      </ol>
-    </nav>
-  );
-}
-
 function Shown({ tree, usage }: { tree: string; usage: NodeUsage }) {
   const at = { tree, node: usage.node };
+  const most = boundOf(usage.maxApplications);
   return (
     <>
       <p class="node-facts">
@@ -85,9 +64,9 @@ function Shown({ tree, usage }: { tree: string; usage: NodeUsage }) {
             {String(usage.childCount)} {usage.childCount === 1n ? "node" : "nodes"} below
           </a>
         )}
-        {usage.maxApplications > 0n && (
+        {most !== undefined && (
           <span>
-            {String(usage.runningApplications)} of {String(usage.maxApplications)} applications
+            {String(usage.runningApplications)} of {String(most)} applications
           </span>
         )}
         <WaitingMark tree={tree} node={usage} />
@@ -103,7 +82,7 @@ function Shown({ tree, usage }: { tree: string; usage: NodeUsage }) {
           { name: "users", title: "Users", content: () => <Users {...at} /> },
           { name: "groups", title: "Groups", content: () => <Groups {...at} /> },
           { name: "applications", title: "Applications", content: () => <Applications {...at} /> },
-          { name: "activity", title: "24 hours", content: () => <Activity {...at} /> },
+          { name: "activity", title: "Activity", content: () => <Activity {...at} /> },
           { name: "events", title: "Events", content: () => <Events {...at} /> },
           { name: "who-can", title: "Who can", content: () => <WhoCan {...at} /> },
         ]}

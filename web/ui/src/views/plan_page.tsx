@@ -1,6 +1,8 @@
 // What if, the configuration: what a manifest would change, before it is applied.
 import { Consistency } from "#gen/common_pb";
-import type { ApplyTreesRequest, ConfigurationResult, ManifestProblem } from "#gen/tree_pb";
+import type { ManifestProblem } from "#gen/admin/configuration_pb";
+import { SubtreeTextSchema, type ApplyTreesRequest, type ConfigurationResult } from "#gen/tree_pb";
+import { create } from "@bufbuild/protobuf";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, offersChanges } from "../api/clients";
 import { toFailure, type Failure } from "../api/failure";
@@ -154,16 +156,19 @@ function Editor({ tree }: { tree: string }) {
 
 function readManifest(tree: string) {
   const read = { consistency: Consistency.STALE, minIndex: position.value?.index ?? 0n };
-  return api.trees.getConfiguration({ manifest: true, tree, read });
+  return api.configuration.getConfiguration({ manifest: true, tree, read });
 }
 
 // planText has the server parse a text and try it. The text of one tree is limited to that tree, so that changes of
 // others do not make its plan stale.
 async function planText(text: string, tree: string, reason: string, expectedRevision?: bigint): Promise<Planned> {
-  const { request, problems, warnings } = await api.trees.parseManifest({ text });
+  const { request, problems, warnings } = await api.configuration.parseManifest({ text });
   if (!request) return { problems, warnings };
   const single = request.trees.length === 1 && request.trees[0]!.name === tree;
-  if (single && !request.policies.length && !request.access) request.tree = tree;
+  if (single && !request.policies.length && !request.access) {
+    request.subtree = create(SubtreeTextSchema, { tree, text: request.trees[0]! });
+    request.trees = [];
+  }
   const { result } = await api.trees.applyTrees({ ...request, dryRun: true, reason, expectedRevision });
   return { problems, warnings, request, result };
 }

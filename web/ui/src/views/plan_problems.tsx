@@ -1,5 +1,5 @@
 // Mistakes in a text, each with its place.
-import type { ManifestProblem } from "#gen/tree_pb";
+import type { ManifestProblem } from "#gen/admin/configuration_pb";
 import type { RefObject } from "preact";
 
 interface ProblemsProps {

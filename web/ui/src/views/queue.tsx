@@ -6,10 +6,9 @@ import { usePages } from "../api/pages";
 import { filter, useTypedFilter } from "../components/filters";
 import { NodePicker, TreePicker } from "../components/pickers";
 import { Answer, Empty } from "../components/states";
-import { nameKey } from "../requests/name";
 import { setQuery } from "../router";
 import { resourcesOf } from "../api/units";
-import { QueuedRequest } from "./queue_request";
+import { QueueTable } from "./queue_table";
 
 const pageSize = 50;
 
@@ -98,11 +97,7 @@ function Group({ title, requests, children }: GroupProps) {
     <section>
       <h2>{title}</h2>
       {children && <p class="quiet">{children}</p>}
-      <ul class="requests">
-        {requests.map((r) => (
-          <QueuedRequest key={nameKey(r.allocation!)} waiting={r} />
-        ))}
-      </ul>
+      <QueueTable caption={title} requests={requests} />
     </section>
   );
 }

@@ -1,13 +1,16 @@
 // A tree: its nodes as a grid that opens level by level, or those that a filter finds.
 import { useEffect, useState } from "preact/hooks";
+import { api } from "../api/clients";
+import { useRead } from "../api/read";
 import { treeNames } from "../api/units";
 import { TreePicker } from "../components/pickers";
-import { Empty } from "../components/states";
+import { Answer, Empty } from "../components/states";
 import { Tabs } from "../components/tabs";
 import { address, go, route, setQuery } from "../router";
 import { Browse } from "../tree/browse";
 import { Found } from "../tree/found";
 import { TreeMap } from "../tree/map";
+import { TreeCard } from "./overview_tree";
 
 /** Tree is the view of one tree. */
 export function Tree() {
@@ -25,8 +28,30 @@ export function Tree() {
         {tree && <NameFilter key={tree} />}
         {tree && <FullFilter />}
       </div>
-      {tree ? <Shown key={tree} tree={tree} /> : <Empty>Choose a tree.</Empty>}
+      {tree ? <Shown key={tree} tree={tree} /> : <TreeList />}
     </>
+  );
+}
+
+/** TreeList has all trees, for those who have not chosen one. */
+function TreeList() {
+  const trees = useRead("trees", { queue: true, usage: true, configuration: true }, (read, signal) =>
+    api.trees.listTrees({ countRequests: true, read }, { signal }),
+  );
+  return (
+    <Answer read={trees}>
+      {(t) =>
+        t.trees.length ? (
+          <div class="tree-cards">
+            {t.trees.map((tree) => (
+              <TreeCard key={tree.name} tree={tree} filtered={t.filtered} />
+            ))}
+          </div>
+        ) : (
+          <Empty>There is no tree that you may see.</Empty>
+        )
+      }
+    </Answer>
   );
 }
 
