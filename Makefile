@@ -53,7 +53,7 @@ help-all: #: describe every target
 build: ## build .bin/quorate
 	go build $(RELEASE_FLAGS) -o $(BIN)/quorate ./cmd/quorate
 
-demo: build ## three real servers play the CERN script and lose their leader
+demo: build ## three real servers play the CERN script and lose their leader; KEEP=1 keeps them, with the dashboard
 	QUORATE=$(BIN)/quorate examples/demo.sh
 
 # Tests of servers also wait for elections, leases and polls: one package more than there are cores keeps the cores busy.
@@ -79,8 +79,12 @@ RACED ?= ./rpc ./cluster/clustertest ./adapters/gate ./client ./cluster/... ./co
   ./compat/quotamanager/... ./fsm ./internal/activity ./internal/audit/... ./internal/authn/... ./internal/load \
   ./internal/pki ./internal/server/... ./internal/webhook ./rpc/... ./web
 
-# They repeat one thing many times, on one goroutine or on stored folders.
-UNRACED ?= ^Test(DamagedSnapshots|EveryChangedByte.*|EverySubset.*|RandomFaultsOnFolders|MigrationCanBeKilled.*|Scale)$$
+# These give a member another address while it leads or follows: hashicorp/raft v1.7.3 stores it under a lock
+# (startStopReplication), and reads the id beside it without one (updateLastAppended). The id stays the same, so that
+# nothing comes of it but the detector's word.
+RACES_IN_RAFT := ANodeThatReturnsUnderAnotherAddress.*|AMajorityThatReturnsUnderOtherAddresses.*
+# The others repeat one thing many times, on one goroutine or on stored folders.
+UNRACED ?= ^Test(DamagedSnapshots|EveryChangedByte.*|EverySubset.*|RandomFaultsOnFolders|MigrationCanBeKilled.*|Scale|$(RACES_IN_RAFT))$$
 
 race: ## test what has goroutines with the race detector; 5 to 15 minutes
 	@echo "make race: compiling with the race detector, then testing; each package prints a line when it is done"

@@ -35,7 +35,7 @@ func (w *watched) keepBusy(t *testing.T) {
 	})
 	running.Go(func() {
 		for ctx.Err() == nil {
-			l.call(ctx, 0, "AllocationService/WatchAllocations", `{"tree": "lab"}`)
+			l.call(ctx, 0, "v1.EventService/WatchEvents", `{"tree": "lab"}`)
 		}
 	})
 	t.Cleanup(func() {
@@ -61,16 +61,16 @@ func (l *load) round(ctx context.Context, n int) {
 	l.allocate(ctx, at, id("held"), "physics", `"cores": 1`, `"ttlMs": 60000`)
 	l.allocate(ctx, at, id("crashed"), "advised", `"cores": 2`, `"ttlMs": 1000`)
 	l.allocate(ctx, at, id("denied"), "physics", `"cores": 1000`, `"ttlMs": 60000`)
-	l.call(ctx, at, "AllocationService/Allocate", fmt.Sprintf(`{"id": %q, "ttlMs": 60000, "claims": [{"tree": "lab", `+
+	l.call(ctx, at, "v1.AllocationService/Allocate", fmt.Sprintf(`{"id": %q, "ttlMs": 60000, "claims": [{"tree": "lab", `+
 		`"node": "advised", "items": [{"resource": "machine", "count": 1}]}]}`, id("item")))
-	l.call(ctx, at, "AllocationService/Renew", fmt.Sprintf(`{"id": %q, "ttlMs": 60000}`, id("held")))
-	l.call(ctx, at, "AllocationService/Release", fmt.Sprintf(`{"id": %q}`, id("held")))
+	l.call(ctx, at, "v1.AllocationService/Renew", fmt.Sprintf(`{"id": %q, "ttlMs": 60000}`, id("held")))
+	l.call(ctx, at, "v1.AllocationService/Release", fmt.Sprintf(`{"id": %q}`, id("held")))
 	for server := range l.URLs {
-		l.call(ctx, server, "TreeService/GetUsage", `{"tree": "lab"}`)
+		l.call(ctx, server, "v1.TreeService/GetUsage", `{"tree": "lab"}`)
 	}
-	l.call(ctx, at, "AllocationService/Explain", fmt.Sprintf(`{"id": %q}`, id("denied")))
-	l.send(ctx, at, "TreeService/ListTrees", `{}`, "Bearer nonsense")
-	l.call(ctx, at, "AllocationService/Release", fmt.Sprintf(`{"id": %q}`, id("item")))
+	l.call(ctx, at, "v1.AllocationService/Explain", fmt.Sprintf(`{"id": %q}`, id("denied")))
+	l.send(ctx, at, "v1.TreeService/ListTrees", `{}`, "Bearer nonsense")
+	l.call(ctx, at, "v1.AllocationService/Release", fmt.Sprintf(`{"id": %q}`, id("item")))
 	pause(ctx, 200*time.Millisecond)
 }
 
@@ -83,9 +83,9 @@ func (l *load) waitForGrant(ctx context.Context, n int) {
 		l.allocate(ctx, 1, second, "queue", `"cores": 1`, `"ttlMs": 60000, "mode": "MODE_WAIT", "pollMs": 30000`)
 	})
 	pause(ctx, 1500*time.Millisecond)
-	l.call(ctx, 2, "AllocationService/Release", fmt.Sprintf(`{"id": %q}`, first))
+	l.call(ctx, 2, "v1.AllocationService/Release", fmt.Sprintf(`{"id": %q}`, first))
 	waiting.Wait()
-	l.call(ctx, 2, "AllocationService/Release", fmt.Sprintf(`{"id": %q}`, second))
+	l.call(ctx, 2, "v1.AllocationService/Release", fmt.Sprintf(`{"id": %q}`, second))
 }
 
 func pause(ctx context.Context, span time.Duration) {
@@ -96,7 +96,7 @@ func pause(ctx context.Context, span time.Duration) {
 }
 
 func (l *load) allocate(ctx context.Context, server int, id, node, amounts, more string) {
-	l.call(ctx, server, "AllocationService/Allocate",
+	l.call(ctx, server, "v1.AllocationService/Allocate",
 		fmt.Sprintf(`{"id": %q, %s, "claims": [{"tree": "lab", "node": %q, "amounts": {%s}}]}`, id, more, node, amounts))
 }
 
@@ -106,7 +106,7 @@ func (l *load) call(ctx context.Context, server int, procedure, body string) {
 
 func (l *load) send(ctx context.Context, server int, procedure, body, credential string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
-		l.URLs[server]+"/quorate.v1."+procedure, strings.NewReader(body))
+		l.URLs[server]+"/quorate."+procedure, strings.NewReader(body))
 	if err != nil {
 		panic(err) // the arguments are constants of this file
 	}

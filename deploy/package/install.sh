@@ -5,6 +5,9 @@ missing=()
 command -v debootstrap >/dev/null || missing+=(debootstrap)
 command -v ip >/dev/null || missing+=(iproute2)
 command -v lintian >/dev/null || missing+=(lintian)
+command -v jq >/dev/null || missing+=(jq)
+python3 -c 'import setuptools, wheel' 2>/dev/null || /usr/bin/python3 -c 'import setuptools, wheel' 2>/dev/null ||
+  missing+=(python3-setuptools python3-wheel python3-pip)
 command -v rpm >/dev/null || missing+=(rpm)
 command -v rpmlint >/dev/null || missing+=(rpmlint)
 [[ ${#missing[@]} -gt 0 ]] || exit 0

@@ -3,6 +3,7 @@ package packaging
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -184,6 +185,56 @@ func TestAlpinePackage(t *testing.T) {
 	}
 }
 
+// TestClientsChartAndBills looks into the files beside the binary: what is in them, with a licence, under the version
+// of the release.
+func TestClientsChartAndBills(t *testing.T) {
+	requirePackages(t)
+	for pattern, want := range map[string][]string{
+		"quorate-client-*.tgz": {"package/LICENSE", "package/dist/index.js", "package/dist/index.d.ts"},
+		"quorate-*.whl":        {"quorate/client.py", "quorate/v1/tree.py", "quorate/py.typed", "dist-info/LICENSE"},
+		"quorate-chart-*.tgz":  {"quorate/Chart.yaml", "quorate/values.yaml", "quorate/templates/statefulset.yaml"},
+	} {
+		list := []string{"tar", "-tzf"}
+		if strings.HasSuffix(pattern, ".whl") {
+			list = []string{"python3", "-m", "zipfile", "-l"}
+		}
+		said := run(t, list[0], append(list[1:], extra(t, pattern))...)
+		for _, name := range want {
+			if !strings.Contains(said, name) {
+				t.Errorf("%s has no %s:\n%s", pattern, name, said)
+			}
+		}
+	}
+	for pattern, want := range map[string]string{
+		"quorate_*.cdx.json": "github.com/hashicorp/raft", "quorate-dashboard_*.cdx.json": "preact",
+	} {
+		text, err := os.ReadFile(extra(t, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bill struct {
+			Metadata   struct{ Component struct{ Version string } }
+			Components []struct{ Name string }
+		}
+		if err := json.Unmarshal(text, &bill); err != nil || bill.Metadata.Component.Version == "" {
+			t.Errorf("%s: %v, of version %q", pattern, err, bill.Metadata.Component.Version)
+		}
+		if !strings.Contains(fmt.Sprint(bill.Components), "{"+want+"}") {
+			t.Errorf("%s has no %s: %v", pattern, want, bill.Components)
+		}
+	}
+}
+
+// extra is the only file beside the archives and packages whose name has the pattern.
+func extra(t *testing.T, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob("../../.cache/package/extras/" + pattern)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s: %v, %v", pattern, found, err)
+	}
+	return found[0]
+}
+
 // TestTheSameCommitGivesTheSameBytes builds everything a second time.
 func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 	requirePackages(t)
@@ -195,8 +246,8 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 		return string(text)
 	}
 	first := sums()
-	if n := strings.Count(first, "\n"); n != 11 {
-		t.Errorf("%d files were built, want 5 archives and 6 packages", n)
+	if n := strings.Count(first, "\n"); n != 16 {
+		t.Errorf("%d files were built, want 5 archives, 6 packages, 2 clients, the chart and 2 bills of materials", n)
 	}
 	time.Sleep(1100 * time.Millisecond) // times are in seconds
 	run(t, "make", "-C", "../..", "package")

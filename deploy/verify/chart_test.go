@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +28,9 @@ import (
 const chartFolder = "../chart"
 
 var rewrite = flag.Bool("rewrite-chart", false, "write the golden rendering of the chart")
+
+// hostWord matches the fields of a pod that give it a part of the machine.
+var hostWord = regexp.MustCompile(`\bhost(Path|Network|PID|IPC|Port|Users):`)
 
 // release is how a chart is rendered: its values, and what the cluster answers to lookups.
 type release struct {
@@ -177,6 +181,46 @@ func TestIDsFromPlatform(t *testing.T) {
 				t.Errorf("not all pods are kept from running as root")
 			}
 		})
+	}
+}
+
+// TestRestrictedV2: what pods want of the machine is what the SecurityContextConstraints restricted-v2 of OpenShift
+// allow: no port, path or namespace of it, and volumes of the kinds listed there.
+func TestRestrictedV2(t *testing.T) {
+	allowed := []string{
+		"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "name", "persistentVolumeClaim", "projected", "secret",
+	}
+	volumes := 0
+	everywhere := release{values: everything, apis: []string{"security.openshift.io/v1"}}
+	for name, object := range everywhere.objects(t) {
+		pod, found, err := unstructured.NestedMap(object.Object, "spec", "template", "spec")
+		if object.GetKind() == "CronJob" {
+			pod, found, err = unstructured.NestedMap(object.Object, "spec", "jobTemplate", "spec", "template", "spec")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !found {
+			continue
+		}
+		if text := fmt.Sprint(pod); hostWord.MatchString(text) {
+			t.Errorf("%s wants a part of the machine: %s", name, hostWord.FindString(text))
+		}
+		list, _, err := unstructured.NestedSlice(pod, "volumes")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, volume := range list {
+			for _, kind := range slices.Collect(maps.Keys(volume.(map[string]any))) {
+				volumes++
+				if !slices.Contains(allowed, kind) {
+					t.Errorf("%s has a volume of the kind %s", name, kind)
+				}
+			}
+		}
+	}
+	if volumes < 6 {
+		t.Errorf("only %d fields of volumes were found", volumes)
 	}
 }
 

@@ -78,8 +78,11 @@ func components(ctx context.Context) ([]component, error) {
 		return nil, err
 	}
 	packages, err := bundledPackages("web/ui")
-	return append(modules, packages...), err
+	return append(append(modules, packages...), font), err
 }
+
+// font is that of the dashboard.
+var font = component{name: "Inter", version: "4", folder: "web/ui/src/fonts"}
 
 func (c component) title() string { return strings.TrimSpace(c.name + " " + c.version) }
 

@@ -5,14 +5,14 @@
 .PHONY: verify-openstack original
 
 # The version that the next release has; packages of commits before it are development versions of it.
-export NEXT_VERSION := 0.5.0
+export NEXT_VERSION := 1.0.0
 package release: export COMMIT := $(COMMIT)
 package release: export DATE := $(DATE)
 package release: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null)
-package: $(BIN)/goreleaser ## build packages and archives into .cache/package/dist; publishes nothing
+package: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod sdk-typescript ## build all files of a release into .cache/package; publishes nothing
 	goreleaser release --snapshot --clean
 
-release: $(BIN)/goreleaser #: make a draft of a release from the tag of this commit; see CONTRIBUTING.md
+release: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod sdk-typescript #: make a draft of a release from the tag of this commit; see CONTRIBUTING.md
 	goreleaser release --clean
 
 # go install refuses a program whose go.mod replaces a module, so the commit of a release has no replace.

@@ -10,6 +10,7 @@ GOVULNCHECK_VERSION := v1.9.0
 BENCHSTAT_VERSION := v0.0.0-20260908200009-22c9c6c9d4da
 TOOLS := $(addprefix $(BIN)/,buf protoc-gen-go protoc-gen-connect-go protoc-gen-go-vtproto golangci-lint)
 GORELEASER_VERSION := v2.15.1
+CYCLONEDX_VERSION := v1.10.0
 
 # install installs the pinned version of a tool: $(call install,package,version). A tool that has it already is kept, so
 # that editing this file does not cost four minutes of building linters.
@@ -31,6 +32,8 @@ $(BIN)/golangci-lint: $(TOOL_VERSIONS)
 
 $(BIN)/goreleaser: $(TOOL_VERSIONS)
 	$(call install,github.com/goreleaser/goreleaser/v2,$(GORELEASER_VERSION))
+$(BIN)/cyclonedx-gomod: $(TOOL_VERSIONS)
+	$(call install,github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod,$(CYCLONEDX_VERSION))
 $(BIN)/benchstat: $(TOOL_VERSIONS)
 	$(call install,golang.org/x/perf/cmd/benchstat,$(BENCHSTAT_VERSION))
 $(BIN)/govulncheck: $(TOOL_VERSIONS)
