@@ -61,11 +61,26 @@ func TestDecisionRecordsAreListed(t *testing.T) {
 	}
 }
 
-// TestPathsOnPages checks that files which pages name exist. Decision records and the changelog may name what is gone.
+// TestPagesAreInTheSidebar checks that the site of the documentation lists every page of docs/; its build, which takes
+// minutes, fails otherwise.
+func TestPagesAreInTheSidebar(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/site/.vitepress/sidebar.mjs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range pages(t) {
+		folder, name := filepath.Split(path)
+		if folder == "docs/" && !strings.Contains(string(text), `"`+strings.TrimSuffix(name, ".md")+`"`) {
+			t.Errorf("%s is not listed in docs/site/.vitepress/sidebar.mjs", path)
+		}
+	}
+}
+
+// TestPathsOnPages checks that files which pages name exist. Decision records and changelogs may name what is gone.
 func TestPathsOnPages(t *testing.T) {
 	paths := 0
 	for page, text := range pages(t) {
-		if strings.HasPrefix(page, "docs/adr/") || page == "CHANGELOG.md" {
+		if strings.HasPrefix(page, "docs/adr/") || strings.HasPrefix(page, "CHANGELOG") {
 			continue
 		}
 		for _, m := range quotedPath.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {

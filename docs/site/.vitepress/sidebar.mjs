@@ -4,13 +4,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const groups = [
-  ["Begin", ["index", "share-accounts"]],
+  ["Begin", ["index", "share-accounts", "or-postgres"]],
   ["Choose the rules", ["policies", "configuration"]],
   ["Use it", ["requests", "leases", "ci", "clients", "dashboard"]],
   ["Guard it", ["access", "security"]],
-  ["Run it", ["operations", "server", "fronting", "metrics", "webhooks"]],
+  ["Run it", ["operations", "server", "fronting", "metrics", "log-messages", "webhooks"]],
   ["Connect it", ["with-kubernetes", "with-openstack", "from-boskos", "from-quota-manager", "from-yunikorn", "from-zuul"]],
-  ["Look something up", ["features", "command-line", "api", "limits", "consistency", "performance", "glossary"]],
+  ["Look something up", ["features", "command-line", "api", "limits", "stability", "consistency", "performance", "glossary"]],
   ["Contribute", ["architecture", "api-style", "adr/README"]],
 ];
 
