@@ -17,7 +17,8 @@ const module = "github.com/quorate/quorate/"
 // mayImport lists the packages of this module that a package may import. A name stands for all packages below it that
 // have no rule of their own. A package without a rule is a violation, so a new one is a decision.
 var mayImport = map[string]string{
-	"internal/yamldoc": "",
+	"internal/spelling": "",
+	"internal/yamldoc":  "",
 
 	"internal/access":     "",
 	"internal/audit":      "",
@@ -32,9 +33,10 @@ var mayImport = map[string]string{
 	"quota/ledger/internal/configure": ledgerLayers("state", "admit"),
 	"quota/ledger/internal/permit":    ledgerLayers("state", "admit", "configure"),
 	"quota/ledger/internal/image":     ledgerLayers("state", "admit", "configure", "permit"),
-	"quota/ledger/internal/read":      ledgerLayers("state", "admit", "configure", "permit", "image"),
-	"quota/ledger/internal/explain":   ledgerLayers("state", "admit", "configure", "permit", "image", "read"),
-	"quota/quotatest":                 "internal/access internal/verify quota quota/policy quota/ledger",
+	"quota/ledger/internal/read": ledgerLayers("state", "admit", "configure", "permit", "image") +
+		" internal/spelling",
+	"quota/ledger/internal/explain": ledgerLayers("state", "admit", "configure", "permit", "image", "read"),
+	"quota/quotatest":               "internal/access internal/verify quota quota/policy quota/ledger",
 
 	// The public API, in the module of the client, and what only servers speak and write.
 	"client/gen": "",
@@ -74,8 +76,8 @@ var mayImport = map[string]string{
 	"chaos":    "internal/audit cluster/gossip/forge client client/gen gen quota quota/ledger internal/server",
 	"examples": "",
 	"cmd": "internal/access internal/activity internal/audit internal/authn internal/manifest internal/pki " +
-		"internal/server internal/yamldoc rpc cluster fsm quota quota/ledger client client/gen client/quantity " +
-		"compat examples internal/load",
+		"internal/server internal/spelling internal/yamldoc rpc cluster fsm quota quota/ledger client client/gen " +
+		"client/quantity compat examples internal/load",
 
 	// Writes the licences of what the binary contains.
 	"internal/licences": "",

@@ -241,7 +241,10 @@ func (s AllocationService) ListAllocations(
 		var unknown *quota.Error
 		page, unknown = v.Allocations(filter, after, asked.Max)
 		filtered = v.FiltersHolders()
-		return refusalOrNil(unknown)
+		if unknown != nil {
+			return unknown
+		}
+		return requirePlace(v, asked, len(page.Allocations), r)
 	})
 	if err != nil {
 		return nil, err

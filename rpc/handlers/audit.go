@@ -95,6 +95,14 @@ func (s AuditService) ListRecords(
 	if err != nil {
 		return nil, err
 	}
+	if r.GetPageToken() == "" && len(answer.GetRecords()) == 0 && answer.GetNextPageToken() == "" {
+		_, err = s.readState(ctx, r.GetRead(), func(v ledger.Reader) error {
+			return refusalOrNil(v.RequirePlace(r.GetTree(), r.GetNode()))
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	answer.Read = read
 	return answer, nil
 }

@@ -112,7 +112,7 @@ func (s ConfigurationService) ListRevisions(
 	size := func(ledger.Reader) int { return page.Max * revisionCost }
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		revisions, answer.Filtered = revisionsOf(v, r, before, page.Max+1), v.FiltersRevisions()
-		return nil
+		return requirePlace(v, page, len(revisions), r)
 	})
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func (s CordonService) ListCordons(
 	size := func(ledger.Reader) int { return quota.MaxHolds }
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		holds, answer.Filtered = v.Holds(r.GetTree(), r.GetNode()), v.FiltersUsage(r.GetTree(), r.GetNode())
-		return nil
+		return requirePlace(v, page, len(holds), r)
 	})
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func (s EventService) ListEvents(
 	size := func(ledger.Reader) int { return asked.Max * eventCost }
 	read, err := s.readBySize(ctx, r.GetRead(), size, func(v ledger.Reader) error {
 		page, filtered = v.Events(filter, asked.Max), v.FiltersHolders()
-		return nil
+		return requirePlace(v, asked, len(page.Events), r)
 	})
 	if err != nil {
 		return nil, err

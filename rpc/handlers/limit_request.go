@@ -68,7 +68,7 @@ func (s LimitRequestService) ListRequests(
 		for i := range page.Requests {
 			answer.Requests = append(answer.Requests, wire.FromLimitRequest(&page.Requests[i]))
 		}
-		return nil
+		return requirePlace(v, asked, len(page.Requests), r)
 	})
 	if err != nil {
 		return nil, err

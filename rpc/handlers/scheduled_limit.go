@@ -80,7 +80,7 @@ func (s TreeService) ListScheduledLimits(
 			answer.Limits = append(answer.Limits, wire.FromScheduledLimit(&list[i]))
 		}
 		answer.CivilAt = wire.FromCivil(v.CivilTime())
-		return nil
+		return requirePlace(v, page, len(list), r)
 	})
 	if err != nil {
 		return nil, err

@@ -261,6 +261,15 @@ func toReadOptions(o *quoratev1.ReadOptions) cluster.ReadOptions {
 	}
 }
 
+// requirePlace refuses a list that begins with no record at all if the caller does not see the place that it is of: it
+// is misspelled. What is remembered of a place that was removed is still listed.
+func requirePlace(v ledger.Reader, page wire.Page, found int, at wire.NodeNames) error {
+	if found > 0 || !page.IsFirst() {
+		return nil
+	}
+	return refusalOrNil(v.RequirePlace(at.GetTree(), at.GetNode()))
+}
+
 type lender[V any] func(ctx context.Context, o cluster.ReadOptions, fn func(V)) (cluster.ReadInfo, error)
 
 // lendInTurn is lendState when the caller's turn has come. The turn of a call lasts until its answer is made and

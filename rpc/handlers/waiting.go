@@ -264,7 +264,10 @@ func (s AllocationService) ListWaiting(
 		if refused == nil && r.GetCertainBy() {
 			refused = predictGrants(v, page.Requests)
 		}
-		return refusalOrNil(refused)
+		if refused != nil {
+			return refused
+		}
+		return requirePlace(v.Reader, asked, len(page.Requests), r)
 	})
 	if err != nil {
 		return nil, err

@@ -49,6 +49,9 @@ func (s EventService) WatchEvents(
 			return wire.ToError(wire.InvalidField(wire.ElementOf("allocations", i)+".id", "name the id of an allocation"))
 		}
 	}
+	if err := s.requireWatched(ctx, r); err != nil {
+		return err
+	}
 	w := Watcher{
 		Node: s.Node, filter: newWatchFilter(r, namespaceOf(ctx)),
 		Send: func(m *quoratev1.WatchEventsResponse) error {
@@ -58,6 +61,23 @@ func (s EventService) WatchEvents(
 		},
 	}
 	return w.StreamChanges(ctx, watchFrom(r))
+}
+
+// requireWatched refuses a new watch of a place that the caller does not see: it would wait for ever. A server that is
+// behind may not have heard of the place yet, so it catches up before it refuses; without a leader the watch begins.
+func (s EventService) requireWatched(ctx context.Context, r *quoratev1.WatchEventsRequest) error {
+	if r.GetTree() == "" || r.GetAfterIndex() > 0 {
+		return nil
+	}
+	seen := func(v ledger.Reader) error { return refusalOrNil(v.RequirePlace(r.GetTree(), r.GetNode())) }
+	_, err := s.readState(ctx, &quoratev1.ReadOptions{Consistency: quoratev1.Consistency_CONSISTENCY_STALE}, seen)
+	if connect.CodeOf(err) != connect.CodeNotFound {
+		return err
+	}
+	if _, err = s.readState(ctx, &quoratev1.ReadOptions{}, seen); connect.CodeOf(err) != connect.CodeNotFound {
+		return nil
+	}
+	return err
 }
 
 func isNotAllocations(t quoratev1.WatchTopic) bool {

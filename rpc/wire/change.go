@@ -148,14 +148,14 @@ func requestFingerprint(r configurationRequest) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// nodeNames are the fields of a message that name a node.
-type nodeNames interface {
+// NodeNames are the fields of a message that name a node.
+type NodeNames interface {
 	GetTree() string
 	GetNode() string
 }
 
 // CheckNode refuses a node without a tree: what is meant for a node would otherwise be done everywhere.
-func CheckNode(r nodeNames) error {
+func CheckNode(r NodeNames) error {
 	if r.GetTree() == "" && r.GetNode() != "" {
 		return InvalidField("node", "it needs tree: name the tree of %q", quota.Clip(r.GetNode()))
 	}
@@ -163,7 +163,7 @@ func CheckNode(r nodeNames) error {
 }
 
 // ToSubtree is the subtree that a request names, or nil if it names no tree.
-func ToSubtree(r nodeNames) *quota.Subtree {
+func ToSubtree(r NodeNames) *quota.Subtree {
 	if r.GetTree() == "" {
 		return nil
 	}

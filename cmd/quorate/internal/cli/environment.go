@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/quorate/quorate/internal/spelling"
 )
 
 // ClientPrefix begins the names of all variables of Quorate, ServerPrefix those of the settings of a server: a server
@@ -73,32 +75,11 @@ func similarVariable(name string, known []string) string {
 	}
 	best, least := "", max(2, len(own)/3)+1
 	for _, k := range known {
-		for _, spelling := range []string{name, ServerPrefix + own} {
-			if d := editDistance(spelling, k); d < least {
+		for _, written := range []string{name, ServerPrefix + own} {
+			if d, near := spelling.EditsWithin(written, k, least-1); near {
 				best, least = k, d
 			}
 		}
 	}
 	return best
-}
-
-// editDistance is the number of letters to insert, delete or replace.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

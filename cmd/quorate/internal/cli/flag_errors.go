@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/quorate/quorate/internal/spelling"
 )
 
 // allowedValues says what flags of the types of package pflag take. Our own types say it themselves.
@@ -59,8 +61,8 @@ func invalidValue(err *pflag.InvalidValueError) error {
 func unknownFlag(cmd *cobra.Command, name string) error {
 	nearest, fewest := "", mostEdits+1
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		edits := editDistance(name, f.Name)
-		if !f.Hidden && edits < fewest && edits < len(name) {
+		edits, near := spelling.EditsWithin(name, f.Name, fewest-1)
+		if !f.Hidden && near && edits < len(name) {
 			nearest, fewest = f.Name, edits
 		}
 	})

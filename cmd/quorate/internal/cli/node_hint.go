@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
+	"github.com/quorate/quorate/internal/spelling"
 )
 
 // printNodeHint prints the nodes that are spelled similarly to one of the command line that does not exist: only those
@@ -27,7 +28,8 @@ func (c *Env) printNodeHint(cmd *cobra.Command, err error) {
 		if malformed != nil || at.Node == "" || strings.Contains(at.Node, ":") {
 			continue
 		}
-		if similar, found := c.similarNode(cmd, at); found {
+		// A list names the node itself.
+		if similar, found := c.similarNode(cmd, at); found && !strings.Contains(err.Error(), similar.String()) {
 			c.Messagef("  did you mean:             %s", similar)
 			return
 		}
@@ -48,7 +50,7 @@ func (c *Env) similarNode(cmd *cobra.Command, at Place) (Place, bool) {
 					return nil, err
 				}
 				if !slices.Contains(children, part) {
-					if part = mostSimilar(part, children); part == "" {
+					if part = spelling.Nearest(part, children); part == "" {
 						return nil, errNoSimilarNode
 					}
 					return []string{strings.Join(append([]string{part}, parts[i+1:]...), "/"), above}, nil
@@ -75,17 +77,4 @@ func (c *Env) childNames(ctx context.Context, quorate *client.Client, at Place) 
 		}
 	}
 	return names, err
-}
-
-// mostSimilar is the first of the names that cobra would suggest for what was typed; empty if there is none.
-func mostSimilar(typed string, names []string) string {
-	// Two letters that are exchanged are a distance of two.
-	candidates := &cobra.Command{SuggestionsMinimumDistance: min(2, len(typed)/2)}
-	for _, name := range names {
-		candidates.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
-	}
-	if suggestions := candidates.SuggestionsFor(typed); len(suggestions) > 0 {
-		return suggestions[0]
-	}
-	return ""
 }
