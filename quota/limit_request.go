@@ -104,11 +104,11 @@ type LimitRequestPage struct {
 	Next uint64
 }
 
-// FormatLimits is a list of limits as text, such as "cores=120 memory=unlimited".
-func FormatLimits(limits []ResourceLimit) string {
+// FormatLimits is a list of limits as text, such as "cores=120 memory=16Gi", with the units of the resources.
+func FormatLimits(limits []ResourceLimit, unitOf func(resource string) Unit) string {
 	pairs := make([]string, len(limits))
 	for i, l := range limits {
-		pairs[i] = l.Resource + "=" + l.Limit.String()
+		pairs[i] = l.Resource + "=" + l.Limit.In(unitOf(l.Resource))
 	}
 	return strings.Join(pairs, " ")
 }

@@ -57,15 +57,22 @@ type LimitAdjustment struct {
 }
 
 // String is the adjustment as text, such as "cores=200", "cores=+50" or "cores<=10".
-func (a LimitAdjustment) String() string {
+func (a LimitAdjustment) String() string { return a.In(Count) }
+
+// In is the adjustment as text with the amount in a unit, see [FormatAmount].
+func (a LimitAdjustment) In(unit Unit) string {
 	switch a.Kind {
 	case AddToLimit:
-		return fmt.Sprintf("%s=%+d", a.Resource, a.Amount)
+		sign := "+"
+		if a.Amount < 0 {
+			sign = ""
+		}
+		return a.Resource + "=" + sign + FormatAmount(a.Amount, unit)
 	case CapLimit:
-		return fmt.Sprintf("%s<=%d", a.Resource, a.Amount)
+		return a.Resource + "<=" + FormatAmount(a.Amount, unit)
 	case SetLimit:
 	}
-	return fmt.Sprintf("%s=%d", a.Resource, a.Amount)
+	return a.Resource + "=" + FormatAmount(a.Amount, unit)
 }
 
 // CivilWindow is a span of civil time, without its end.

@@ -175,11 +175,11 @@ func (f *fake) RollBack(_ context.Context, r *adminv1.RollBackRequest) (*adminv1
 		result.Changes = []*quoratev1.Change{
 			{
 				Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: "tenants", Node: "tenant-1", Field: "limit ram",
-				Before: "17179869184", After: "8589934592",
+				Before: "16Gi", After: "8Gi",
 			},
 			{
 				Kind: quoratev1.ChangeKind_CHANGE_KIND_REMOVED, Tree: "tenants", Field: "default ram",
-				Before: "1073741824",
+				Before: "1Gi",
 			},
 		}
 	}

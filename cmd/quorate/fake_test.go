@@ -203,7 +203,7 @@ func (f *fake) SetLimits(_ context.Context, r *quoratev1.SetLimitsRequest) (*quo
 	if err == nil {
 		result.Changes = []*quoratev1.Change{{
 			Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: r.GetTree(), Node: r.GetNode(),
-			Field: "limit ram", Before: "unlimited", After: "17179869184",
+			Field: "limit ram", Before: "unlimited", After: "16Gi",
 		}}
 		result.Overuses = []*quoratev1.Overuse{{
 			Tree: "cern", Node: "atlas/physics/simulation", Resource: "cores", Limit: 5, Used: 10,
@@ -305,7 +305,7 @@ func (f *fake) ListRevisions(_ context.Context,
 			Revision: 7, Actor: "alice", Reason: "a new rack", AppliedAt: someDay, ChangeCount: 1,
 			Changes: []*quoratev1.Change{{
 				Kind: quoratev1.ChangeKind_CHANGE_KIND_CHANGED, Tree: "tenants", Node: "tenant-1",
-				Field: "limit ram", Before: "8589934592", After: "17179869184",
+				Field: "limit ram", Before: "8Gi", After: "16Gi",
 			}},
 		},
 		{

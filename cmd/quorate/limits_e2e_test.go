@@ -75,7 +75,7 @@ func TestLimitsOfUsersOverARealServer(t *testing.T) {
 		{"limit set lab cores=7 --group dev --dry-run" + why, 0, "groups dev: cores 7"},
 		{"limit set lab cores=7 --group dev" + why, 0, "(revision 2)"},
 		{"limit set lab cores=7 --group dev" + why, 0, "nothing to change"},
-		{"limit set lab:a ram=1Gi --user ada" + why, 0, "users ada: ram 1073741824"},
+		{"limit set lab:a ram=1Gi --user ada" + why, 0, "users ada: ram 1Gi"},
 		{"limit set lab:a --applications 3 cores=9" + why, 0, "applied 2 changes"},
 		{"limit set lab:a --applications unset" + why, 0, "- lab:a  applications: 3"},
 		{"allocate --id one --user eve --application x --at lab:a --amount cores=3", 0, "granted"},

@@ -58,7 +58,7 @@ func fireDeadline(s *state.State, k state.DueKey) (restored []string) {
 	case state.DueRequest:
 		open := s.Requests.Find(k.Number)
 		closed := s.Requests.Close(open, quota.RequestExpired, "", "it was not decided in time")
-		s.Journal.Changes = append(s.Journal.Changes, permit.RequestChange(open, closed))
+		s.Journal.Changes = append(s.Journal.Changes, permit.RequestChange(&s.Forest, open, closed))
 	case state.DueSchedule: // in the heap of the calendar
 	}
 	return nil

@@ -1,7 +1,7 @@
 import { Unit } from "#gen/tree_pb";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changeText, clockText, counted, exact, localText, natural, optionText, relative, short, span } from "./format";
+import { clockText, counted, exact, localText, natural, optionText, relative, short, span } from "./format";
 
 test("amounts are written as the command line writes them", () => {
   assert.equal(exact(1500n, Unit.MILLI), "1500m");
@@ -26,14 +26,6 @@ test("spans have their two largest units", () => {
 test("texts of options cannot change the direction of what follows", () => {
   assert.equal(optionText("ci\u202egnp.exe\u2069"), "ci\ufffdgnp.exe\ufffd");
   assert.equal(optionText("\u05d0nna"), "\u05d0nna");
-});
-
-test("changes have amounts with their unit", () => {
-  const amount = (_: string, resource: string, n: bigint) => exact(n, resource === "memory" ? Unit.BYTES : Unit.COUNT);
-  assert.equal(changeText(amount, "t", "limit memory", "137438953472"), "128Gi");
-  assert.equal(changeText(amount, "t", "default memory", "advisory:1024"), "advisory:1Ki");
-  assert.equal(changeText(amount, "t", "limit memory", "unlimited"), "unlimited");
-  assert.equal(changeText(amount, "t", "applications", "1024"), "1024");
 });
 
 test("one change is not several", () => {

@@ -118,13 +118,6 @@ export function optionText(text: string): string {
 /** AmountText writes an amount of a resource of a tree. */
 export type AmountText = (tree: string, resource: string, amount: bigint) => string;
 
-/** changeText writes a value of a change of the configuration: amounts with their unit, other values as they are. */
-export function changeText(amount: AmountText, tree: string, field: string, text: string): string {
-  const resource = /^(?:limit|default|borrow|lend) (\S+)$/.exec(field)?.[1];
-  const [, word = "", digits] = /^(advisory:)?(\d+)$/.exec(text) ?? [];
-  return resource && digits ? word + amount(tree, resource, BigInt(digits)) : text;
-}
-
 /** counted writes a number of things. */
 export function counted(count: bigint | number, one: string, many: string = `${one}s`): string {
   return `${count} ${Number(count) === 1 ? one : many}`;

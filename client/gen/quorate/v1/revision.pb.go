@@ -93,9 +93,9 @@ type Change struct {
 	// "require_reason", "require_principal", "tenants_see", "thresholds" or "path". Without a tree: "policy NAME"
 	// for a definition that was added or removed, "policy NAME base" or "policy NAME SWITCH" for a changed one.
 	Field string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
-	// The value before, as text; empty if added.
+	// The value before, as text for people: amounts with the unit of their resource, such as 16Gi. Empty if added.
 	Before string `protobuf:"bytes,5,opt,name=before,proto3" json:"before,omitempty"`
-	// The value after, as text; empty if removed.
+	// The value after, likewise; empty if removed.
 	After         string `protobuf:"bytes,6,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

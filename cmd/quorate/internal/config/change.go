@@ -3,7 +3,6 @@ package config
 import (
 	"context"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/quorate/quorate/client"
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cmd/quorate/internal/cli"
-	"github.com/quorate/quorate/quota"
 )
 
 type changeOptions struct {
@@ -132,7 +130,7 @@ func (o *changeOptions) printResult(answer changeAnswer) error {
 
 func drawResult(u cli.Units, p *cli.Page, result *quoratev1.ConfigurationResult) {
 	for _, change := range result.GetChanges() {
-		p.Differencef("%s", changeText(u, change))
+		p.Differencef("%s", changeText(change))
 	}
 	for _, over := range result.GetOveruses() {
 		at := cli.PlaceOf(over.GetTree(), over.GetNode())
@@ -199,12 +197,12 @@ func headroomText(u cli.Units, r *quoratev1.RoomChange) string {
 const unlimitedText = "unlimited"
 
 // changeText writes one difference: + added, ~ changed, - removed.
-func changeText(u cli.Units, c *quoratev1.Change) string {
+func changeText(c *quoratev1.Change) string {
 	at := c.GetField()
 	if c.GetTree() != "" { // definitions of policies and the access section are in no tree
 		at = cli.PlaceOf(c.GetTree(), c.GetNode()).String() + "  " + at
 	}
-	before, after := valueText(u, c, c.GetBefore()), valueText(u, c, c.GetAfter())
+	before, after := valueText(c, c.GetBefore()), valueText(c, c.GetAfter())
 	switch c.GetKind() {
 	case quoratev1.ChangeKind_CHANGE_KIND_ADDED:
 		return strings.TrimSuffix("+ "+at+": "+after, ": ")
@@ -216,29 +214,12 @@ func changeText(u cli.Units, c *quoratev1.Change) string {
 	return "~ " + at + ": " + before + " -> " + after
 }
 
-// valueText writes amounts with their unit and other values unchanged. It is empty for a tree or node, whose name the
-// line has already.
-func valueText(u cli.Units, c *quoratev1.Change, text string) string {
+// valueText is empty for a tree or node, whose name the line has already.
+func valueText(c *quoratev1.Change, text string) string {
 	if c.GetField() == "tree" || c.GetField() == "node" {
 		return ""
 	}
-	kind, resource, _ := strings.Cut(c.GetField(), " ")
-	word, amount, hasAmount := cutAmount(text)
-	if !hasAmount || !slices.Contains([]string{"limit", "default", "borrow", "lend"}, kind) {
-		return text
-	}
-	return word + u.FormatAmount(c.GetTree(), resource, amount)
-}
-
-// cutAmount divides the text of a limit into the word of advisory limits, which may be empty, and an amount in base
-// units.
-func cutAmount(text string) (word string, amount int64, hasAmount bool) {
-	number, isAdvisory := strings.CutPrefix(text, quota.AdvisoryWord)
-	if isAdvisory {
-		word = quota.AdvisoryWord
-	}
-	amount, err := strconv.ParseInt(number, 10, 64)
-	return word, amount, err == nil
+	return text
 }
 
 func printSummary(c *cli.Env, answer changeAnswer, dryRun bool) {

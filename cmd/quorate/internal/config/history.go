@@ -79,13 +79,12 @@ func (o *historyOptions) runHistory(ctx context.Context, args []string) error {
 	}
 	o.ReportAge(answer.GetRead())
 	o.ReportFiltered(answer)
-	o.LearnUnitsForTable(ctx, quorate)
 	return o.Print(answer, func(p *cli.Page) error {
 		if o.oneLine || o.Output == cli.OutputCSV {
 			return p.Table(revisionRows(answer.GetRevisions()))
 		}
 		for _, revision := range answer.GetRevisions() {
-			drawRevision(o.Units, p, revision)
+			drawRevision(p, revision)
 		}
 		return nil
 	})
@@ -146,7 +145,7 @@ func completeRevisions(c *cli.Env) cobra.CompletionFunc {
 	}
 }
 
-func drawRevision(u cli.Units, p *cli.Page, r *quoratev1.Revision) {
+func drawRevision(p *cli.Page, r *quoratev1.Revision) {
 	actor, reason, place := "", "", ""
 	if r.GetActor() != "" {
 		actor = "  " + r.GetActor()
@@ -162,7 +161,7 @@ func drawRevision(u cli.Units, p *cli.Page, r *quoratev1.Revision) {
 		p.Linef("  request %d of %s, approved by %s", q.GetId(), q.GetAsker(), strings.Join(q.GetApprovers(), ", "))
 	}
 	for _, change := range r.GetChanges() {
-		p.Differencef("  %s", changeText(u, change))
+		p.Differencef("  %s", changeText(change))
 	}
 	if more := int(r.GetChangeCount()) - len(r.GetChanges()); more > 0 {
 		p.Linef("  and %d more", more)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -376,6 +377,17 @@ func (o *limitsGetOptions) numberText(l shownLimit, text string) string {
 		return word + o.number(l, n)
 	}
 	return text
+}
+
+// cutAmount divides the text of a limit into the word of advisory limits, which may be empty, and an amount in base
+// units.
+func cutAmount(text string) (word string, amount int64, hasAmount bool) {
+	number, isAdvisory := strings.CutPrefix(text, quota.AdvisoryWord)
+	if isAdvisory {
+		word = quota.AdvisoryWord
+	}
+	amount, err := strconv.ParseInt(number, 10, 64)
+	return word, amount, err == nil
 }
 
 func (o *limitsGetOptions) number(l shownLimit, n int64) string {

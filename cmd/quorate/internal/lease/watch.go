@@ -178,7 +178,7 @@ func (o *watchOptions) nodeEventText(e *quoratev1.Event) string {
 	return text
 }
 
-// revisionText names the first changes of a revision; amounts are in base units, as in the history.
+// revisionText names the first changes of a revision.
 func revisionText(r *quoratev1.Revision) string {
 	const shown = 5
 	text := fmt.Sprintf("%d by %s", r.GetRevision(), cmp.Or(r.GetActor(), "an unnamed actor"))

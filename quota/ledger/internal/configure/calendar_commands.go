@@ -23,7 +23,7 @@ func BeginNow(c *state.Calendar, windows []quota.CivilWindow) []quota.CivilWindo
 func ChangesOfScheduled(s *state.ScheduledLimit, kind quota.ChangeKind) []quota.Change {
 	list := make([]quota.Change, len(s.Adjustments))
 	for i, a := range s.Adjustments {
-		text := a.String() + whenText(s)
+		text := a.In(s.Node.Tree.UnitOf(a.Resource)) + whenText(s)
 		list[i] = quota.Change{
 			Kind: kind, Tree: s.Node.TreeName, Node: s.Node.Path, Field: "limit " + a.Resource + " scheduled as " + s.ID,
 		}

@@ -31,7 +31,8 @@ func (p Planner) PlanLimits(c quota.SetLimits) Plan {
 	if err := p.State.CheckTreeGrowth(swap.Bytes() - n.Bytes()); err != nil {
 		return RefusedPlan(err)
 	}
-	d := Differ{Tree: t.Name, undo: undoOfTree(t)}
+	d := DifferIn(t)
+	d.undo = undoOfTree(t)
 	d.limits(n.Path, "limit ", n.Spec.Limits, swap.Spec.Limits)
 	omitResources(&d.undo)
 	d.undo.Nodes = []quota.NodeSpec{*n.Spec}

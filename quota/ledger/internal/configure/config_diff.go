@@ -15,24 +15,29 @@ type Differ struct {
 	Tree    string
 	Changes []quota.Change
 	undo    quota.TreeUndo
+	// was and is have the units of the amounts before and after.
+	was, is *state.Tree
 }
+
+// DifferIn collects the changes of nodes of a tree whose resources stay as they are.
+func DifferIn(t *state.Tree) Differ { return Differ{Tree: t.Name, was: t, is: t} }
 
 // diff leaves out dynamic nodes, which are not configuration.
 func (s *treeTransition) diff() *Differ {
 	d := &Differ{}
 	switch before, after := s.old, s.draft; {
 	case after == nil:
-		d.Tree, d.undo = before.Name, undoOfTree(before)
+		d.Tree, d.undo, d.was, d.is = before.Name, undoOfTree(before), before, before
 		d.undo.Removed, d.undo.Nodes = true, specsOfTree(before)
 		d.add("", "tree", before.Name, "")
 	case before == nil:
-		d.Tree, d.undo = after.Name, quota.TreeUndo{Name: after.Name, Added: true}
+		d.Tree, d.undo, d.was, d.is = after.Name, quota.TreeUndo{Name: after.Name, Added: true}, after, after
 		d.add("", "tree", "", after.Name)
 		d.settle(&state.Tree{}, after)
 		d.nodes(s)
 		d.undo.AddedPaths = nil // with the tree
 	default:
-		d.Tree, d.undo = after.Name, undoOfTree(before)
+		d.Tree, d.undo, d.was, d.is = after.Name, undoOfTree(before), before, after
 		d.settle(before, after)
 		if !slices.ContainsFunc(d.Changes, isResourceChange) {
 			omitResources(&d.undo)
@@ -206,15 +211,22 @@ func policyText(s *quota.NodeSpec, there bool) string {
 func (d *Differ) limits(path, kind string, before, after []quota.ResourceLimit) {
 	merge(before, after, func(l quota.ResourceLimit) string { return l.Resource },
 		func(name string, previous, updated *quota.ResourceLimit) {
-			d.add(path, kind+name, limitText(previous), limitText(updated))
+			if previous != nil && updated != nil && previous.Limit == updated.Limit {
+				return // in another unit it reads differently
+			}
+			was, is := limitText(d.was, previous), limitText(d.is, updated)
+			if was == is {
+				is += " " + d.is.UnitOf(name).String()
+			}
+			d.add(path, kind+name, was, is)
 		})
 }
 
-func limitText(l *quota.ResourceLimit) string {
+func limitText(t *state.Tree, l *quota.ResourceLimit) string {
 	if l == nil {
 		return ""
 	}
-	return l.Limit.String()
+	return l.Limit.In(t.UnitOf(l.Resource))
 }
 
 func (d *Differ) labels(path string, before, after []quota.Label) {

@@ -134,7 +134,7 @@ func (d *Differ) principals(path string, before, after *quota.NodeSpec) {
 	if slices.EqualFunc(before.Principals, after.Principals, samePrincipalLimit) {
 		return
 	}
-	previous, updated := principalsText(before.Principals), principalsText(after.Principals)
+	previous, updated := principalsText(d.was, before.Principals), principalsText(d.is, after.Principals)
 	if previous == updated {
 		updated += " (changed in what is left out here)"
 	}
@@ -156,7 +156,7 @@ func applicationsText(most quota.Limit) string {
 	return strconv.FormatInt(int64(most.Amount), 10)
 }
 
-func principalsText(list []quota.PrincipalLimit) string {
+func principalsText(t *state.Tree, list []quota.PrincipalLimit) string {
 	var text strings.Builder
 	for i := range list {
 		if i > 0 {
@@ -166,7 +166,7 @@ func principalsText(list []quota.PrincipalLimit) string {
 			fmt.Fprintf(&text, "and %d more", len(list)-i)
 			break
 		}
-		text.WriteString(principalLimitText(list[i]))
+		text.WriteString(principalLimitText(t, list[i]))
 	}
 	return text.String()
 }
@@ -177,8 +177,8 @@ func samePrincipalLimit(p, other quota.PrincipalLimit) bool {
 		p.Applications == other.Applications && p.Description == other.Description
 }
 
-// principalLimitText says an entry for the history: "users sue, bob: memory 10, 2 applications".
-func principalLimitText(p quota.PrincipalLimit) string {
+// principalLimitText says an entry for the history: "users sue, bob: memory 10Gi, 2 applications".
+func principalLimitText(t *state.Tree, p quota.PrincipalLimit) string {
 	var names, what []string
 	if len(p.Users) > 0 {
 		names = append(names, "users "+someOf(p.Users))
@@ -187,7 +187,7 @@ func principalLimitText(p quota.PrincipalLimit) string {
 		names = append(names, "groups "+someOf(p.Groups))
 	}
 	for _, c := range p.Limits {
-		what = append(what, fmt.Sprintf("%s %d", c.Resource, c.Amount))
+		what = append(what, c.Resource+" "+quota.FormatAmount(c.Amount, t.UnitOf(c.Resource)))
 	}
 	if p.Applications.HasAmount() {
 		what = append(what, fmt.Sprintf("%d applications", p.Applications.Amount))

@@ -139,7 +139,7 @@ func (g Guard) ApproveRequest(c quota.ApproveRequest, m state.Mode) state.Outcom
 	if c.Digest != digest {
 		return state.Outcome{Refused: quota.Errorf(quota.RevisionMismatch, "digest",
 			"request %d or the limits that it changes are not those that were shown: %s has %s now; look at it again", r.Number,
-			n.Place(), quota.FormatLimits(present))}
+			n.Place(), quota.FormatLimits(present, n.Tree.UnitOf))}
 	}
 	approved := *r
 	approved.Approvals = slices.DeleteFunc(slices.Clone(r.Approvals),
@@ -339,25 +339,29 @@ func MayDecide(id *access.Identity, f *state.Forest, r *quota.LimitRequest) bool
 
 // noteRequest notes the change of a request for the audit records, before the changes that it made.
 func (g Guard) noteRequest(before, after *quota.LimitRequest) {
-	g.journal.Changes = append([]quota.Change{RequestChange(before, after)}, g.journal.Changes...)
+	g.journal.Changes = append([]quota.Change{RequestChange(g.forest, before, after)}, g.journal.Changes...)
 }
 
 // RequestChange is the change of a request in audit records. before is nil for a new one.
-func RequestChange(before, after *quota.LimitRequest) quota.Change {
+func RequestChange(f *state.Forest, before, after *quota.LimitRequest) quota.Change {
 	c := quota.Change{
 		Kind: quota.Changed, Tree: after.Tree, Node: after.Node, Field: fmt.Sprintf("request %d", after.Number),
-		After: requestText(after),
+		After: requestText(f, after),
 	}
 	if before == nil {
 		c.Kind = quota.Added
 	} else {
-		c.Before = requestText(before)
+		c.Before = requestText(f, before)
 	}
 	return c
 }
 
-func requestText(r *quota.LimitRequest) string {
-	text := fmt.Sprintf("%s: %s for %s", r.State, quota.FormatLimits(r.Limits), r.Asker)
+func requestText(f *state.Forest, r *quota.LimitRequest) string {
+	unitOf := func(string) quota.Unit { return quota.Count }
+	if t := f.Trees[r.Tree]; t != nil { // a request outlives its tree
+		unitOf = t.UnitOf
+	}
+	text := fmt.Sprintf("%s: %s for %s", r.State, quota.FormatLimits(r.Limits, unitOf), r.Asker)
 	users := make([]string, len(r.Approvals))
 	for i, a := range r.Approvals {
 		users[i] = a.User

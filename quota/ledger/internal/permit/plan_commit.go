@@ -93,7 +93,7 @@ func (g Guard) permitTop(top *state.Node, part configure.SubtreeText) *quota.Err
 		return nil
 	}
 	i := slices.IndexFunc(part.Spec.Nodes, func(n quota.NodeSpec) bool { return n.Path == top.Path })
-	d := configure.Differ{Tree: top.TreeName}
+	d := configure.DifferIn(top.Tree)
 	d.Spec(top.Path, top.Spec, &part.Spec.Nodes[i], true)
 	for _, c := range d.Changes {
 		err := g.Forbid(g.permitDifference(c, func(quota.Change) configure.ChangedNode {

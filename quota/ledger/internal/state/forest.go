@@ -153,6 +153,14 @@ func (t *Tree) Resource(name string) *Resource {
 	return nil
 }
 
+// UnitOf is the unit of a resource; counts if the tree does not have it.
+func (t *Tree) UnitOf(name string) quota.Unit {
+	if r := t.Resource(name); r != nil {
+		return r.Unit
+	}
+	return quota.Count
+}
+
 func (t *Tree) findResource(name string) (int, bool) {
 	return slices.BinarySearchFunc(t.Resources, name,
 		func(r *Resource, name string) int { return strings.Compare(r.Name, name) })

@@ -47,10 +47,12 @@ class Change(Message):
     """
 
     before: str = ""
-    """The value before, as text; empty if added."""
+    """The value before, as text for people: amounts with the unit of their resource, such as 16Gi. Empty if
+    added.
+    """
 
     after: str = ""
-    """The value after, as text; empty if removed."""
+    """The value after, likewise; empty if removed."""
 
 
 @dataclass

@@ -4,7 +4,6 @@ import { ChangeKind, type Change } from "#gen/revision_pb";
 import type { Overuse } from "#gen/scheduled_limit_pb";
 import type { AffectedRequests, ConfigurationResult, RoomChange } from "#gen/tree_pb";
 import { amountText } from "../api/units";
-import { changeText } from "../format";
 import { defaultNamespace, nameKey } from "../requests/name";
 import { AllocationLink, NodeLink } from "./names";
 
@@ -78,9 +77,9 @@ export function Changes({ changes }: { changes: Change[] }) {
           <span class="hidden">{words[c.kind]} </span>
           {c.tree && <NodeLink tree={c.tree} node={c.node} />} <bdi>{c.field}</bdi>
           {(c.before || c.after) && ": "}
-          {c.before && <bdi>{changeText(amountText, c.tree, c.field, c.before)}</bdi>}
+          {c.before && <bdi>{c.before}</bdi>}
           {c.before && c.after && " → "}
-          {c.after && <bdi>{changeText(amountText, c.tree, c.field, c.after)}</bdi>}
+          {c.after && <bdi>{c.after}</bdi>}
         </li>
       ))}
     </ul>

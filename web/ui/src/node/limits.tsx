@@ -6,8 +6,7 @@ import type { NodeUsage, ResourceUsage } from "#gen/tree_pb";
 import { Empty, FailureNote } from "../components/states";
 import { Table, type Column } from "../components/table";
 import { Instant } from "../components/time";
-import { amountText } from "../api/units";
-import { changeText, limitText, short } from "../format";
+import { limitText, short } from "../format";
 import { address } from "../router";
 import { UsageCell } from "../tree/cell";
 import { LimitDialogButton } from "./changes";
@@ -110,7 +109,7 @@ function NodeHistory({ revisions }: { revisions: Read<ListRevisionsResponse> }) 
               cell: ({ change: c }) => (
                 <bdi>
                   {c.field}
-                  {c.before || c.after ? `: ${[c.before, c.after].filter(Boolean).map((t) => changeText(amountText, c.tree, c.field, t)).join(" → ")}` : ""}
+                  {c.before || c.after ? `: ${[c.before, c.after].filter(Boolean).join(" → ")}` : ""}
                 </bdi>
               ),
             },

@@ -4,14 +4,13 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { useMemo, useState } from "preact/hooks";
 import { api } from "../api/clients";
 import { usePages } from "../api/pages";
-import { amountText } from "../api/units";
 import { Dialog } from "../components/dialog";
 import { filter, useTypedFilter } from "../components/filters";
 import { NodeLink } from "../components/names";
 import { TreePicker } from "../components/pickers";
 import { PagedTable, type Column } from "../components/table";
 import { Instant } from "../components/time";
-import { changeText, counted } from "../format";
+import { counted } from "../format";
 import { setQuery } from "../router";
 
 const ages: [string, string, number][] = [
@@ -169,7 +168,7 @@ function Facts({ record: r }: { record: AuditRecord }) {
 }
 
 function ChangeLine({ change: c }: { change: AuditChange }) {
-  const text = (value: string) => changeText(amountText, c.tree, c.field, value) || "none";
+  const text = (value: string) => value || "none";
   return (
     <li>
       {c.tree ? <NodeLink tree={c.tree} node={c.node} /> : "the cluster"} <bdi>{c.field}</bdi>:{" "}

@@ -52,14 +52,14 @@ export type Change = Message<"quorate.v1.Change"> & {
   field: string;
 
   /**
-   * The value before, as text; empty if added.
+   * The value before, as text for people: amounts with the unit of their resource, such as 16Gi. Empty if added.
    *
    * @generated from field: string before = 5;
    */
   before: string;
 
   /**
-   * The value after, as text; empty if removed.
+   * The value after, likewise; empty if removed.
    *
    * @generated from field: string after = 6;
    */
