@@ -12,6 +12,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/internal/access"
 	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/notify"
 )
 
 // holderNode starts a guarded cluster in which the account plain may hold, and the allocation "holder" has all of
@@ -69,7 +70,7 @@ func TestAWaitingCallEndsWithItsCredentialOrRights(t *testing.T) {
 				_, err := d.allocationsAs(byToken(plainToken)).Allocate(t.Context(), waitingRequest("w", time.Minute))
 				ended <- err
 			}()
-			eventually(t, "the call waits", func() bool { return d.grants.HasSubscriber("account/plain w") })
+			eventually(t, "the call waits", func() bool { return d.notifier.HasSubscriber(notify.AllocationKey("account/plain w")) })
 			select {
 			case err := <-ended:
 				t.Fatalf("the call has ended before: %v", err)

@@ -113,7 +113,7 @@ func (c *fakeCluster) ReadFeed(after cluster.Position, most int) (cluster.FeedPa
 		after = cluster.PositionAfter(c.index)
 	}
 	if after.Compare(c.forgotten) < 0 {
-		return cluster.FeedPage{}, &cluster.Error{
+		return cluster.FeedPage{Next: c.forgotten}, &cluster.Error{
 			Reason: cluster.Forgotten, NotApplied: true,
 			Text: "it is not remembered",
 		}

@@ -32,6 +32,7 @@ import (
 	"github.com/quorate/quorate/rpc/handlers"
 	"github.com/quorate/quorate/rpc/identify"
 	"github.com/quorate/quorate/rpc/inprocess"
+	"github.com/quorate/quorate/rpc/notify"
 	"github.com/quorate/quorate/rpc/observe"
 	"github.com/quorate/quorate/rpc/pipeline"
 	"github.com/quorate/quorate/rpc/plain"
@@ -162,7 +163,7 @@ type Server struct {
 	// direct are the calls of services that need no encoding.
 	direct      map[string]connect.UnaryFunc
 	validator   protovalidate.Validator
-	grants      *handlers.GrantNotifier
+	notifier    *notify.Notifier
 	admission   *admission.Controller
 	screenRules screenRules
 	network     relay.Network
@@ -203,7 +204,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		id: c.Node.Status().ID, node: c.Node, metrics: counters, procedures: known,
-		network: c.Network, grants: handlers.NewGrantNotifier(c.Node),
+		network: c.Network, notifier: notify.New(c.Node),
 		transport: relay.NewRenewingTransport(
 			relay.TransportConfig{
 				Security: c.Security, Network: c.Network, Peers: c.Peers, Silence: c.PeerSilence,
@@ -288,7 +289,7 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 	api.Handle(adminv1connect.NewConfigurationServiceHandler(handlers.ConfigurationService{Service: base}, options...))
 	api.Handle(adminv1connect.NewCordonServiceHandler(handlers.CordonService{Service: base}, options...))
 	api.Handle(quoratev1connect.NewIdentityServiceHandler(handlers.IdentityService{Service: base}, options...))
-	api.Handle(quoratev1connect.NewEventServiceHandler(handlers.EventService{Service: base}, options...))
+	api.Handle(quoratev1connect.NewEventServiceHandler(handlers.EventService{Service: base, Notifier: s.notifier}, options...))
 	api.Handle(quoratev1connect.NewItemServiceHandler(handlers.ItemService{Service: base}, options...))
 	api.Handle(quoratev1connect.NewChangeServiceHandler(handlers.ChangeService{Service: base}, options...))
 	api.Handle(adminv1connect.NewClusterServiceHandler(
@@ -337,7 +338,7 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 
 func (s *Server) allocationService(base handlers.Service) handlers.AllocationService {
 	return handlers.AllocationService{
-		Service: base, Grants: s.grants, Limiters: s.admission.Limiters, Streams: &s.streams,
+		Service: base, Notifier: s.notifier, Limiters: s.admission.Limiters, Streams: &s.streams,
 		FollowCredential: s.identifier.FollowCredential,
 	}
 }

@@ -12,6 +12,7 @@ import (
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
+	"github.com/quorate/quorate/rpc/notify"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
@@ -141,7 +142,7 @@ func (d *testServer) poll(t *testing.T, ctx context.Context, r *quoratev1.Alloca
 
 // waiting reports whether a caller is subscribed to the grant of an allocation.
 func (d *testServer) waiting(id string) bool {
-	return d.grants.HasSubscriber(id)
+	return d.notifier.HasSubscriber(notify.AllocationKey(id))
 }
 
 func (d *testServer) until(t *testing.T, holds func() bool) {
@@ -167,7 +168,7 @@ func TestACallWaitsForItsGrant(t *testing.T) {
 				got.answer.GetAllocation().GetExpiresLedgerMs())
 		}
 	}
-	d.until(t, d.grants.IsIdle)
+	d.until(t, d.notifier.IsIdle)
 }
 
 func TestACallEndsWithItsPlace(t *testing.T) {

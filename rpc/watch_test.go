@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/handlers"
+	"github.com/quorate/quorate/rpc/notify"
 )
 
 // watch opens a stream that is closed at the end of the test.
@@ -234,7 +235,7 @@ func TestShutdownEndsWatches(t *testing.T) {
 
 // receiver is a watcher that receives under control of the test.
 func receiver(d *fakeNode, receive func(*quoratev1.WatchEventsResponse) error) *handlers.Watcher {
-	return &handlers.Watcher{Node: d, Send: receive}
+	return &handlers.Watcher{Node: d, Notifier: notify.New(d), Send: receive}
 }
 
 // TestASilentStreamIsAlive: an idle stream sends a heartbeat with its position every few seconds.

@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/admission"
+	"github.com/quorate/quorate/rpc/notify"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 type AllocationService struct {
 	Service
 
-	Grants   *GrantNotifier
+	Notifier *notify.Notifier
 	Limiters *admission.Limiters
 	// Streams makes the calls of AllocateStream.
 	Streams *StreamCalls

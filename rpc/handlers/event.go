@@ -6,12 +6,14 @@ import (
 	quoratev1 "github.com/quorate/quorate/client/gen/quorate/v1"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/notify"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
 // EventService tells what happens.
 type EventService struct {
 	Service
+	Notifier *notify.Notifier
 }
 
 // ListEvents pages through what happened lately.

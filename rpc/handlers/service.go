@@ -2,8 +2,7 @@
 // node, and converts the answer.
 //
 // [Service] is what the handlers share: proposing commands, reading the state, dry runs. [Node] is all that they need
-// of the node below. A file holds the methods of one service or of one noun; grantnotifier.go lets calls wait for a
-// grant.
+// of the node below. A file holds the methods of one service or of one noun.
 package handlers
 
 import (

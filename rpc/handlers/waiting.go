@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/identify"
+	"github.com/quorate/quorate/rpc/notify"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
@@ -35,7 +36,7 @@ func (s AllocationService) awaitGrant(
 	id := wire.ToID(r, namespaceOf(ctx))
 	for ended := false; !ended && within.Err() == nil; {
 		part, end := context.WithTimeout(within, rightsInterval)
-		s.Grants.waitFor(part, id, func() bool {
+		s.Notifier.WaitFor(part, notify.AllocationKey(id), func() bool {
 			ended = !s.isWaiting(ctx, id)
 			return ended
 		})
@@ -95,7 +96,8 @@ func (s AllocationService) awaitResize(
 	defer cancel()
 	for waits := true; waits && within.Err() == nil; {
 		part, end := context.WithTimeout(within, rightsInterval)
-		s.Grants.waitFor(part, wire.ToID(r, namespaceOf(ctx)), func() bool { return !s.isResizeWaiting(ctx, r) })
+		key := notify.AllocationKey(wire.ToID(r, namespaceOf(ctx)))
+		s.Notifier.WaitFor(part, key, func() bool { return !s.isResizeWaiting(ctx, r) })
 		end()
 		if err := identify.EndOfCredential(followed); err != nil {
 			return ledger.Outcome{}, 0, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -16,6 +15,7 @@ import (
 	"github.com/quorate/quorate/quota/ledger"
 	"github.com/quorate/quorate/rpc/admission"
 	"github.com/quorate/quorate/rpc/identify"
+	"github.com/quorate/quorate/rpc/notify"
 	"github.com/quorate/quorate/rpc/relay"
 	"github.com/quorate/quorate/rpc/wire"
 )
@@ -53,7 +53,7 @@ func (s EventService) WatchEvents(
 		return err
 	}
 	w := Watcher{
-		Node: s.Node, filter: newWatchFilter(r, namespaceOf(ctx)),
+		Node: s.Node, Notifier: s.Notifier, filter: newWatchFilter(r, namespaceOf(ctx)),
 		Send: func(m *quoratev1.WatchEventsResponse) error {
 			admission.ExtendSending(ctx, 0)
 			defer admission.ExtendSending(ctx, watchHeartbeat) // until the next message there is nothing to receive
@@ -97,9 +97,10 @@ func watchFrom(r *quoratev1.WatchEventsRequest) cluster.Position {
 
 // Watcher is one stream.
 type Watcher struct {
-	Node   Node
-	filter watchFilter
-	Send   func(*quoratev1.WatchEventsResponse) error
+	Node     Node
+	Notifier *notify.Notifier
+	filter   notify.Filter
+	Send     func(*quoratev1.WatchEventsResponse) error
 	// sent is when the last message went.
 	sent time.Time
 }
@@ -107,6 +108,8 @@ type Watcher struct {
 // StreamChanges sends changes until the caller ends the stream. A stream without a first change begins with a heartbeat
 // that has its position.
 func (w *Watcher) StreamChanges(ctx context.Context, from cluster.Position) error {
+	news := w.Notifier.Subscribe(w.filter.Keys()...) // before the first read, or events in between would be missed
+	defer news.Close()
 	page, err := w.Node.ReadFeed(from, watchReads)
 	if err != nil {
 		return wire.ToError(err)
@@ -119,10 +122,13 @@ func (w *Watcher) StreamChanges(ctx context.Context, from cluster.Position) erro
 		if page.Behind > max(WatchLag, backlog) {
 			return tooSlowError(page)
 		}
-		if page.Behind == 0 && !w.waitForMore(ctx, page.Changed) {
-			return nil
+		next := page.Next
+		if page.Behind == 0 {
+			if next, err = w.awaitNews(ctx, news, next); err != nil || ctx.Err() != nil {
+				return err
+			}
 		}
-		if page, err = w.Node.ReadFeed(page.Next, watchReads); err != nil {
+		if page, err = w.Node.ReadFeed(next, watchReads); err != nil {
 			return wire.ToError(err)
 		}
 	}
@@ -142,14 +148,41 @@ func (w *Watcher) sendPage(ctx context.Context, b cluster.FeedPage) error {
 	if time.Since(w.sent) < watchHeartbeat {
 		return nil
 	}
-	return w.sendMessage(heartbeatMessage(b))
+	return w.sendMessage(heartbeatMessage(b.Next, b.At))
+}
+
+// awaitNews returns where to read on when there is something to read. Until then it sends heartbeats. It also returns
+// when the stream ends.
+func (w *Watcher) awaitNews(
+	ctx context.Context, news *notify.Subscription, next cluster.Position,
+) (cluster.Position, error) {
+	due := time.NewTimer(watchHeartbeat - time.Since(w.sent))
+	defer due.Stop()
+	for {
+		select {
+		case <-news.Woken():
+			relay.SleepContext(ctx, watchPause)
+		case <-due.C:
+		case <-ctx.Done():
+			return next, nil
+		}
+		var at quota.Instant
+		var more bool
+		if next, at, more = news.Advance(next); more {
+			return next, nil
+		}
+		if err := w.sendMessage(heartbeatMessage(next, at)); err != nil {
+			return next, err
+		}
+		due.Reset(watchHeartbeat)
+	}
 }
 
 func (w *Watcher) messages(
 	ctx context.Context, events []cluster.WatchEvent,
 ) (list []*quoratev1.WatchEventsResponse, err error) {
 	events = slices.DeleteFunc(slices.Clone(events), func(n cluster.WatchEvent) bool {
-		return !w.filter.matches(&n)
+		return !w.filter.Matches(&n)
 	})
 	if len(events) == 0 {
 		return nil, nil
@@ -185,7 +218,7 @@ func (w *Watcher) shown(reader ledger.Reader, n *cluster.WatchEvent) *quoratev1.
 		}
 		m.Payload = crossingPayload(n)
 	case n.Revision != nil:
-		revision, seen := reader.ShownRevision(*n.Revision, w.filter.tree, w.filter.node)
+		revision, seen := reader.ShownRevision(*n.Revision, w.filter.Tree, w.filter.Node)
 		if !seen {
 			return nil
 		}
@@ -210,24 +243,10 @@ func (w *Watcher) sendMessage(m *quoratev1.WatchEventsResponse) error {
 	return w.Send(m)
 }
 
-// waitForMore returns when there is more to read, or a heartbeat is due; false when the stream ends.
-func (w *Watcher) waitForMore(ctx context.Context, changed <-chan struct{}) bool {
-	due := time.NewTimer(watchHeartbeat - time.Since(w.sent))
-	defer due.Stop()
-	select {
-	case <-changed:
-		return relay.SleepContext(ctx, watchPause)
-	case <-due.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func heartbeatMessage(b cluster.FeedPage) *quoratev1.WatchEventsResponse {
-	message := &quoratev1.WatchEventsResponse{Index: b.Next.Index, LedgerTimeMs: int64(b.At)}
-	if b.Next.Number != math.MaxUint32 { // all of that entry is sent, as if it had been read
-		message.Number = b.Next.Number
+func heartbeatMessage(next cluster.Position, at quota.Instant) *quoratev1.WatchEventsResponse {
+	message := &quoratev1.WatchEventsResponse{Index: next.Index, LedgerTimeMs: int64(at)}
+	if next.Number != math.MaxUint32 { // all of that entry is sent, as if it had been read
+		message.Number = next.Number
 	}
 	return message
 }
@@ -277,62 +296,13 @@ func tooSlowError(b cluster.FeedPage) error {
 	), &quoratev1.Problem{Reason: "TOO_SLOW", NotApplied: true})
 }
 
-type watchFilter struct {
-	topics []quoratev1.WatchTopic
-	// ids are qualified.
-	ids                   map[string]bool
-	namespace, tree, node string
-}
-
-func newWatchFilter(r *quoratev1.WatchEventsRequest, own string) watchFilter {
-	f := watchFilter{topics: r.GetTopics(), namespace: r.GetNamespace(), tree: r.GetTree(), node: r.GetNode()}
+func newWatchFilter(r *quoratev1.WatchEventsRequest, own string) notify.Filter {
+	f := notify.Filter{Topics: r.GetTopics(), Namespace: r.GetNamespace(), Tree: r.GetTree(), Node: r.GetNode()}
 	if len(r.GetAllocations()) > 0 {
-		f.ids = map[string]bool{}
+		f.IDs = map[string]bool{}
 	}
 	for _, a := range r.GetAllocations() {
-		f.ids[wire.ToID(a, own)] = true
+		f.IDs[wire.ToID(a, own)] = true
 	}
 	return f
-}
-
-// watches is true for the topics of the filter; without any, for allocations.
-func (f watchFilter) watches(topic quoratev1.WatchTopic) bool {
-	if len(f.topics) == 0 {
-		return topic == quoratev1.WatchTopic_WATCH_TOPIC_ALLOCATIONS
-	}
-	return slices.Contains(f.topics, topic)
-}
-
-// matches is true for events of a watched topic at a watched node. For a revision, the reader compares the places of
-// its changes, because it shows no others.
-func (f watchFilter) matches(n *cluster.WatchEvent) bool {
-	switch {
-	case n.Crossing != nil:
-		return f.watches(quoratev1.WatchTopic_WATCH_TOPIC_THRESHOLDS) &&
-			(f.tree == "" || n.Crossing.Tree == f.tree && isBelow(n.Crossing.Node, f.node))
-	case n.Revision != nil:
-		return f.watches(quoratev1.WatchTopic_WATCH_TOPIC_CONFIGURATION)
-	case n.Event != nil:
-		tree, node := n.Event.NodePlace()
-		return f.watches(quoratev1.WatchTopic_WATCH_TOPIC_NODES) &&
-			(f.tree == "" || tree == f.tree && isBelow(node, f.node))
-	case n.Allocation != nil:
-		return f.watches(quoratev1.WatchTopic_WATCH_TOPIC_ALLOCATIONS) &&
-			f.matchesAllocation(n.Allocation)
-	}
-	return false // of another topic
-}
-
-func (f watchFilter) matchesAllocation(a *ledger.Allocation) bool {
-	if f.ids != nil && !f.ids[a.ID()] || f.namespace != "" && quota.NamespaceOf(a.ID()) != f.namespace {
-		return false
-	}
-	return f.tree == "" || slices.ContainsFunc(a.Info().Claims, func(c quota.ClaimInfo) bool {
-		return c.Tree == f.tree && (isBelow(c.Node, f.node) || isBelow(c.Placed, f.node))
-	})
-}
-
-// isBelow is true for a node and everything in its subtree.
-func isBelow(path, node string) bool {
-	return node == "" || path == node || strings.HasPrefix(path, node+"/")
 }

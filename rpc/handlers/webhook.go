@@ -18,6 +18,7 @@ import (
 	"github.com/quorate/quorate/cluster"
 	"github.com/quorate/quorate/quota"
 	"github.com/quorate/quorate/quota/ledger"
+	"github.com/quorate/quorate/rpc/notify"
 	"github.com/quorate/quorate/rpc/wire"
 )
 
@@ -79,7 +80,7 @@ func EncodeEvent(v ledger.Reader, hook *quota.Webhook, e cluster.WatchEvent) ([]
 		if refused != nil {
 			return nil, nil //nolint:nilerr // the account was disabled or deleted: it sees nothing
 		}
-		w := Watcher{filter: watchFilter{tree: hook.Tree, node: hook.Node}}
+		w := Watcher{filter: notify.Filter{Tree: hook.Tree, Node: hook.Node}}
 		if message = w.shown(reader, &e); message == nil {
 			return nil, nil
 		}

@@ -154,6 +154,17 @@ func (a *Allocation) Principal() quota.Principal {
 	return a.More.Principal
 }
 
+// Places yields the tree and path of the nodes that the claims ask for and of those where they were counted when the
+// record was made, some of them twice. It may be called on any goroutine.
+func (a *Allocation) Places(yield func(tree, node string) bool) {
+	for i := range a.Claims {
+		asked, placed := a.Claims[i].Asked, a.Claims[i].Placed
+		if !yield(asked.TreeName, asked.Path) || placed != asked && !yield(asked.TreeName, placed.Path) {
+			return
+		}
+	}
+}
+
 // PlacedClaim is a claim at the node where it is counted.
 type PlacedClaim struct {
 	At *Node
