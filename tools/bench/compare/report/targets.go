@@ -98,6 +98,10 @@ func targets() []Target {
 		rate("follower-reads-64", ours...), rate("unary-64", ours...))
 	add("through a follower, 64 callers: over direct", 0.85, false,
 		rate("follower-64", ours...), rate("unary-64", ours...))
+	add("64 callers beside 1,000 watchers that see nothing: over without", 0.95, false,
+		rate("watched-1000", ours...), rate("unary-64", ours...))
+	add("64 callers beside 10,000 watchers that see nothing: over without", 0.8, false,
+		rate("watched-10000", ours...), rate("unary-64", ours...))
 
 	for _, n := range []int{1, 64, 256} {
 		name := fmt.Sprintf("unary-%d", n)

@@ -60,7 +60,12 @@ func NewQuorate(ctx context.Context, binary, prefix string) ([]System, error) {
 
 func (q *quorate) Name() string { return q.name }
 
-func (q *quorate) Supports(c Case) bool { return c.Kind == Pairs || c.Kind == Reads }
+func (q *quorate) Supports(c Case) bool {
+	if c.Watchers > 0 && q.guard != nil {
+		return false // one user may not have so many streams
+	}
+	return c.Kind == Pairs || c.Kind == Reads
+}
 
 func (q *quorate) Start(ctx context.Context, folder string) error {
 	addresses, err := freeAddresses(ctx, 3*nodeCount)
@@ -82,6 +87,7 @@ func (q *quorate) Start(ctx context.Context, folder string) error {
 			"--id", id, "--data-dir", filepath.Join(folder, id),
 			"--http-addr", addresses[i], "--raft-addr", addresses[nodeCount+i], "--gossip-addr", gossip[i],
 			"--join", strings.Join(gossip, ","), "--bootstrap-expect", fmt.Sprint(nodeCount), "--log-level", "warn",
+			"--max-streams", fmt.Sprint(mostStreams),
 		}), flags...)
 		started, err := startProcess(id, folder, exec.Command(q.binary, arguments...)) //nolint:noctx // Stop ends it
 		if err != nil {
@@ -177,6 +183,11 @@ func (q *quorate) Measure(ctx context.Context, c Case, w Window) (Work, error) {
 	if c.Follower {
 		node = (node + 1) % nodeCount
 	}
+	stop, err := q.watchIdly(ctx, node, c.Watchers)
+	if err != nil {
+		return Work{}, err
+	}
+	defer stop()
 	if c.Kind == Reads {
 		return measureCallers(ctx, c, w, q.readers(node))
 	}

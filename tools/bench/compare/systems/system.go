@@ -38,6 +38,8 @@ type Case struct {
 	Spread bool
 	// Follower calls a node that does not lead.
 	Follower bool
+	// Watchers is the number of streams that are open meanwhile and see nothing of it.
+	Watchers int
 	// Client calls through the Go client, not through the lean one that all systems share.
 	Client bool
 }
@@ -85,7 +87,7 @@ type System interface {
 
 // unaryPairs reports whether a case is one that every system can do.
 func unaryPairs(c Case) bool {
-	return c.Kind == Pairs && c.Batch == 1 && !c.Follower && !c.Client
+	return c.Kind == Pairs && c.Batch == 1 && !c.Follower && !c.Client && c.Watchers == 0
 }
 
 // Cases are all cases, in the order in which a round measures them.
@@ -112,6 +114,9 @@ func Cases() []Case {
 	}
 	add(Case{Name: "reads-64", Kind: Reads, Callers: 64, Batch: 1})
 	add(Case{Name: "follower-reads-64", Kind: Reads, Callers: 64, Batch: 1, Follower: true})
+	for _, n := range []int{1_000, 10_000} {
+		add(Case{Name: fmt.Sprintf("watched-%d", n), Callers: 64, Batch: 1, Watchers: n})
+	}
 	return slices.Clip(cases)
 }
 
