@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Dict
+from typing import Dict, Mapping
 
 MOST = 2**62 - 1
 """The largest amount that servers take, in base units."""
@@ -52,7 +52,7 @@ def milli_text(amount: int) -> str:
     return "%dm" % amount if amount % 1000 else str(amount // 1000)
 
 
-def _parse(text: str, base: str, one: int, suffixes: Dict[str, "int | Fraction"]) -> int:
+def _parse(text: str, base: str, one: int, suffixes: Mapping[str, "int | Fraction"]) -> int:
     parts = _PATTERN.fullmatch(text) if 0 < len(text) <= _LONGEST else None
     if parts is None:
         raise ValueError("%.64r is not an amount: write a number and perhaps a suffix, such as 25, 250G or 1.5Gi" % text)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Callable, List, Optional
 
 from quorate.errors import PREEMPTED, UNRENEWED, LeaseEnded, LeaseInherited, LeaseLost, LeaseReleased, QuorateError
 from quorate.process import now, watch_forks
-from quorate.v1.allocation import Allocation, Claim, ReleaseRequest
+from quorate.v1.allocation import Allocation, HeldClaim, ReleaseRequest
 from quorate.v1.decision import EndReasonKind
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def revoker_of(record: Allocation) -> str:
     return by.id if by.namespace == record.namespace else by.namespace + " " + by.id
 
 
-def _describe_claim(claim: Claim) -> str:
+def _describe_claim(claim: HeldClaim) -> str:
     place = claim.tree + (":" + claim.node if claim.node else "")
     parts = ["%s=%d" % (name, amount) for name, amount in sorted(claim.amounts.items())]
     return " ".join([place] + parts + [item.name for item in claim.items])

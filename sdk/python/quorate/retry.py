@@ -90,7 +90,8 @@ class Retrier:
 
     def _until_answered(self, path: str, request: Any, until: float, attempt: Attempt) -> Any:
         failure: Optional[QuorateError] = None
-        pauses, attempts, refusing = Pauses(), 0, set()  # type: Pauses, int, Set[str]
+        pauses, attempts = Pauses(), 0
+        refusing: Set[str] = set()
         while True:
             attempts += 1
             try:
