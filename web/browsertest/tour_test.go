@@ -27,15 +27,7 @@ func TestTour(t *testing.T) {
 	play(t, servers[0], string(script))
 	b := openTab(t, servers[0].URL()+"/ui/")
 	for _, p := range tourPages {
-		b.open(servers[0].URL() + p.address)
-		if p.act != "" {
-			b.awaitTrue("the page of "+p.name+" is ready", p.ready)
-			eval[any](b, "void "+p.act)
-		}
-		if p.until != "" {
-			b.awaitTrue("the picture of "+p.name+" can be taken", p.until)
-		}
-		b.awaitView()
+		b.reach(servers[0].URL(), p)
 		b.wholePicture(filepath.Join(folder, p.name+".png"))
 		b.show(looks[0])
 	}
