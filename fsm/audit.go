@@ -206,7 +206,8 @@ func changeRecord(c quota.Command) (changeDraft, bool) {
 	case quota.ChangeAccess:
 		r.Action, r.Reason = accessAction(c.Change), c.Reason
 	case quota.RequestLimits:
-		r.Reason, r.Detail = c.Reason, quota.Place(c.Tree, c.Node)
+		base := func(string) quota.Unit { return quota.Count } // the units are those of the tree, if there is one
+		r.Reason, r.Detail = c.Reason, quota.Place(c.Tree, c.Node)+": "+quota.FormatLimits(c.Limits, base)
 	case quota.ApproveRequest:
 		r.Detail = fmt.Sprintf("request %d", c.Number)
 	case quota.RejectRequest:
