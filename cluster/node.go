@@ -30,7 +30,7 @@ type Node struct {
 
 	// raft is the library on its guarded stores and transport (raft.go).
 	raft      *raft.Raft
-	logs      raft.LogStore
+	logs      *raftguard.LogCache
 	logSize   *raftguard.LogSize
 	transport *raftguard.Transport
 	elected   chan bool // see leadershipWatcher

@@ -40,7 +40,8 @@ func (n *Node) startRaft() (hasState bool, err error) {
 	}
 	n.join.stable, n.join.lost = stores, lost
 	n.transport = raftguard.NewTransport(n.join.guard(p.Transport, hasState),
-		raftguard.SilenceWhile(n.disk.isStalled), raftguard.ResolveAddresses(n.presentAddress))
+		raftguard.SilenceWhile(n.disk.isStalled), raftguard.ResolveAddresses(n.presentAddress),
+		raftguard.PauseWhenIdle(n.logs.Appended))
 	recorded, err := raftguard.NewRecordedSnapshots(p.Snapshots, stores)
 	if err != nil {
 		return false, err

@@ -19,6 +19,9 @@ type LogCache struct {
 	ring        []raft.Log
 	first, last uint64
 	bytes       int
+	// stored is the index of the entry that was stored last. appended is closed at the next one; nil if nobody waits.
+	stored   uint64
+	appended chan struct{}
 }
 
 // NewLogCache wraps a log store.
@@ -67,7 +70,29 @@ func (c *LogCache) StoreLogs(entries []*raft.Log) error {
 	for _, entry := range entries {
 		c.keepEntry(entry)
 	}
+	if len(entries) > 0 {
+		c.stored = entries[len(entries)-1].Index
+	}
+	if c.appended != nil {
+		close(c.appended)
+		c.appended = nil
+	}
 	return nil
+}
+
+// Appended is closed when an entry behind an index has been stored since this program started.
+func (c *LogCache) Appended(index uint64) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stored > index {
+		closed := make(chan struct{})
+		close(closed)
+		return closed
+	}
+	if c.appended == nil {
+		c.appended = make(chan struct{})
+	}
+	return c.appended
 }
 
 // DeleteRange deletes entries, and forgets all that are in memory: an index may get another entry.

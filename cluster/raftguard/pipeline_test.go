@@ -3,6 +3,7 @@ package raftguard_test
 import (
 	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -74,4 +75,55 @@ func refusingServer(t *testing.T) raft.ServerAddress {
 		}
 	}()
 	return server.LocalAddr()
+}
+
+// TestARequestThatTellsNothingNewWaits: it is sent when the log has more, and otherwise after a pause; what tells
+// something is sent at once.
+func TestARequestThatTellsNothingNewWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		logs := raftguard.NewLogCache(raft.NewInmemStore(), 8, 1<<20)
+		store := func(index uint64) {
+			if err := logs.StoreLog(&raft.Log{Index: index, Term: 1}); err != nil {
+				t.Error(err)
+			}
+		}
+		address, follower := raft.NewInmemTransportWithTimeout("n2", time.Hour)
+		_, inner := raft.NewInmemTransportWithTimeout("n1", time.Hour)
+		inner.Connect(address, follower)
+		leader := raftguard.NewTransport(inner, raftguard.PauseWhenIdle(logs.Appended))
+		pipeline, err := leader.AppendEntriesPipeline("n2", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store(5)
+		for _, step := range []struct {
+			what           string
+			commit, behind uint64
+			entries        []*raft.Log
+			want           time.Duration
+		}{
+			{"the first", 4, 5, nil, 0},
+			{"an entry is not committed yet", 4, 5, nil, 0},
+			{"a new commit index", 5, 5, nil, 0},
+			{"nothing new", 5, 5, nil, 100 * time.Millisecond},
+			{"an entry", 5, 5, []*raft.Log{{Index: 6}}, 0},
+			{"the log has more already", 5, 4, nil, 0},
+			{"the log gets more meanwhile", 5, 5, nil, 30 * time.Millisecond},
+		} {
+			if step.want == 30*time.Millisecond {
+				time.AfterFunc(step.want, func() { store(6) })
+			}
+			began := time.Now()
+			_, err := pipeline.AppendEntries(&raft.AppendEntriesRequest{
+				Term: 1, PrevLogEntry: step.behind, LeaderCommitIndex: step.commit, Entries: step.entries,
+			}, new(raft.AppendEntriesResponse))
+			if took := time.Since(began); err != nil || took != step.want {
+				t.Errorf("%s: sent after %v, not %v: %v", step.what, took, step.want, err)
+			}
+		}
+		if err := pipeline.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -18,6 +18,8 @@ type Transport struct {
 	isSilenced func() bool
 	// resolve returns where a server is now; nil for where raft's configuration says.
 	resolve func(raft.ServerID, raft.ServerAddress) raft.ServerAddress
+	// appended is for the pipelines, see PauseWhenIdle.
+	appended func(index uint64) <-chan struct{}
 
 	mu   sync.Mutex
 	acks map[raft.ServerID]ack
