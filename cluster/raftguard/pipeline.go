@@ -64,7 +64,8 @@ func (p *pipeline) AppendEntries(
 	return p.AppendPipeline.AppendEntries(args, resp)
 }
 
-// isIdle is true if the follower has been told that all it has is committed: nothing more can be until the log has more.
+// isIdle is true if the follower has been told that all it has is committed: nothing more can be before the log has
+// another entry.
 func (p *pipeline) isIdle(args *raft.AppendEntriesRequest) bool {
 	return len(args.Entries) == 0 && args.PrevLogEntry <= args.LeaderCommitIndex && args.LeaderCommitIndex == p.told
 }
