@@ -81,7 +81,7 @@ func TestOwnLimitsBelongToTheParent(t *testing.T) {
 	b := openTab(t, s.URL()+"/ui/")
 	b.signIn(tokenFor(t, s, "anna"))
 	b.awaitTrue("anna is signed in", `document.querySelector("main").innerText.includes("cern:atlas/physics")`)
-	const offers = `["Put on hold…", "Drain…", "Set limits…"].map((name) =>
+	const offers = `["Cordon…", "Drain…", "Set limits…"].map((name) =>
 		[...document.querySelectorAll("main button")].some((e) => e.innerText === name)).join()`
 	b.open(s.URL() + "/ui/node?tree=cern&node=atlas/physics")
 	b.awaitTrue("the node below is offered to change", offers+` === "true,true,true"`)

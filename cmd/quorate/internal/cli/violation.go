@@ -25,7 +25,7 @@ func (u Units) blockerText(v *quoratev1.Violation) string {
 		at = "a level above in " + v.GetTree()
 	}
 	if v.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_CORDON {
-		return at + "  on hold" + reasonClause(v.GetReason()) + ": nothing new is admitted there and below"
+		return at + "  cordoned" + reasonClause(v.GetReason()) + ": nothing new is admitted there and below"
 	}
 	isWhole := v.Seen == nil
 	if v.GetKind() == quoratev1.ViolationKind_VIOLATION_KIND_QUEUE {

@@ -27,7 +27,7 @@ func newCordonCmd(c *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cordon TREE[:node/path]",
 		Short: "Admit nothing new at a node and below it",
-		Long: `Put a node on hold: nothing new is admitted at the node and everywhere below it, in no mode, and no allocation
+		Long: `Cordon a node: nothing new is admitted at the node and everywhere below it, in no mode, and no allocation
 there can grow. Renewals, releases and confirmations go on, and limits stay as they are. Requests that wait keep their
 place in the queue; with --deny, those that come during the hold are denied instead. The hold ends with "quorate node
 uncordon", or by itself after --for or at --until, which becomes a span by the civil time of the cluster. It moves with
@@ -49,8 +49,8 @@ func newDrainCmd(c *cli.Env) *cobra.Command {
 	o := &holdOptions{changeOptions: changeOptions{Env: c}, drain: true}
 	cmd := &cobra.Command{
 		Use:   "drain TREE[:node/path]",
-		Short: "Hold a node, and revoke the leases at it and below it",
-		Long: `Put a node on hold as "quorate node cordon" does, and revoke the leases at the node and everywhere below it:
+		Short: "Cordon a node, and revoke the leases at it and below it",
+		Long: `Cordon a node as "quorate node cordon" does, and revoke the leases at the node and everywhere below it:
 each ends after --grace at the latest, whatever its holder renews. Allocations that are not leases stay; release them,
 or wait until their holders do. "quorate node list --cordoned" shows what is left, and an event tells when nothing is
 ("quorate event list --kind drained"). With --until-empty the command ends then; --timeout says how long it waits, which

@@ -18,7 +18,7 @@ const (
 	drainPoll = 500 * time.Millisecond
 )
 
-// ListCordoned prints the nodes on hold: all, or those at a node and below it.
+// ListCordoned prints the cordoned nodes: all, or those at a node and below it.
 func ListCordoned(ctx context.Context, c *cli.Env, at string) error {
 	request := &adminv1.ListCordonsRequest{Read: c.ReadOptions()}
 	if at != "" {
@@ -101,7 +101,7 @@ func (o *holdOptions) waitDrained(ctx context.Context) error {
 	}
 }
 
-// leftAt returns an empty text if nothing is left at a node on hold.
+// leftAt returns an empty text if nothing is left at a cordoned node.
 func (o *holdOptions) leftAt(ctx context.Context, quorate *client.Client, at cli.Place) (string, error) {
 	answer, err := quorate.Cordons.ListCordons(ctx, &adminv1.ListCordonsRequest{Tree: at.Tree, Node: at.Node})
 	if err != nil {
@@ -119,5 +119,5 @@ func (o *holdOptions) leftAt(ctx context.Context, quorate *client.Client, at cli
 		}
 		return "it holds " + o.Units.FormatAmounts(at.Tree, h.GetUsed()), nil
 	}
-	return "", cli.Usagef("%s is not on hold any more: it was resumed meanwhile", at)
+	return "", cli.Usagef("%s is not cordoned any more: it was uncordoned meanwhile", at)
 }

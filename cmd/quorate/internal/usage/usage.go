@@ -75,7 +75,7 @@ much of its limit. Applications do not count.
 --name-contains leaves out nodes whose own name, the last part of the path, does not contain a text, upper or lower
 case.
 
-With --cordoned, list instead the nodes on hold ("quorate node cordon"), and what is held at each and below. Without a
+With --cordoned, list instead the cordoned nodes ("quorate node cordon"), and what is held at each and below. Without a
 tree these are the nodes of all trees. A drain is "drained" once nothing was left; "quorate allocation list --at" lists
 what is.
 
@@ -112,7 +112,7 @@ A row counts applications where they run or are limited. Long amounts of bytes a
 	cmd.Flags().BoolVar(&o.fullest, "fullest", false, "order by the share of a limit in use, largest first")
 	cmd.Flags().Var(&o.minShare, "at-least", "show only nodes that use at least this share of a limit: 90%")
 	cmd.Flags().StringVar(&o.contains, "name-contains", "", "show only nodes whose own name contains this text")
-	cmd.Flags().BoolVar(&o.cordoned, "cordoned", false, "list the nodes on hold, and what is left there")
+	cmd.Flags().BoolVar(&o.cordoned, "cordoned", false, "list the cordoned nodes, and what is left there")
 	o.follow.AddFlag(cmd)
 	return cmd
 }
@@ -152,7 +152,7 @@ func (o *usageOptions) showUsage(ctx context.Context, quorate *client.Client, at
 	return o.PrintNamed(all, names, func(p *cli.Page) error { return p.Table(o.usageRows(at, all.GetNodes())) })
 }
 
-// reportHolds prints which of the nodes are on hold, and which node above them is. In the other forms of output a field
+// reportHolds prints which of the nodes are cordoned, and which node above them is. In the other forms of output a field
 // tells it.
 func (o *usageOptions) reportHolds(at cli.Place, nodes []*quoratev1.NodeUsage) {
 	for i, n := range nodes {
@@ -164,7 +164,7 @@ func (o *usageOptions) reportHolds(at cli.Place, nodes []*quoratev1.NodeUsage) {
 		if reason := hold.GetReason(); reason != "" {
 			place += " (" + reason + ")"
 		}
-		o.Messagef("on hold: %s; nothing new is admitted there and below", place)
+		o.Messagef("cordoned: %s; nothing new is admitted there and below", place)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Changing the limits of a node, and putting it on hold, where the page offers changes.
+// Changing the limits of a node, and its cordon, where the page offers changes.
 import { useState } from "preact/hooks";
 import type { Limit } from "#gen/common_pb";
 import type { NodeUsage } from "#gen/tree_pb";

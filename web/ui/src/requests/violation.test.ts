@@ -38,7 +38,7 @@ const sentences: [MessageInitShape<typeof ViolationSchema>, string][] = [
   [{ ...cores, kind: ViolationKind.QUEUE, used: 3n, resource: "" }, "cern:atlas  everything: 3 requests come first"],
   [{ ...cores, kind: ViolationKind.QUEUE, seen: TenantsSee.NAMES }, "cern:atlas  cores: other requests come first"],
   [{ tree: "cern", node: "atlas", kind: ViolationKind.CORDON, reason: "new racks" },
-    "cern:atlas  on hold (new racks): nothing new is admitted there and below"],
+    "cern:atlas  cordoned (new racks): nothing new is admitted there and below"],
   [{ tree: "gone", node: "x", resource: "ram", limit: 1024n, used: 0n, requested: 2048n, missing: 1024n },
     "gone:x  ram: limit 1024, used 0, requested 2048, missing 1024"],
 ];

@@ -28,7 +28,7 @@ export interface Blocker {
   hasNode: boolean;
   /** The number of the alternative, from 1; 0 for none. */
   alternative: number;
-  /** The limit, such as "user ann, cores"; empty for a hold. */
+  /** The limit, such as "user ann, cores"; empty for a cordon. */
   limit: string;
   /** What is in the way, such as "limit 8, used 6, requested 6, missing 4". */
   text: string;
@@ -39,7 +39,7 @@ export function toBlocker(v: Violation, amount: AmountText): Blocker {
   const shared = { hasNode: v.seen !== TenantsSee.NOTHING, alternative: v.alternative };
   switch (v.kind) {
     case ViolationKind.CORDON:
-      return { ...shared, limit: "", text: `on hold${clause(v.reason)}: nothing new is admitted there and below` };
+      return { ...shared, limit: "", text: `cordoned${clause(v.reason)}: nothing new is admitted there and below` };
     case ViolationKind.QUEUE:
       return { ...shared, limit: limitName(v) || "everything", text: queueText(v) };
     default:

@@ -1,4 +1,4 @@
-// What stands beside the bars of a node: what waits, holds, and numbers of applications.
+// What stands beside the bars of a node: what waits, cordons, and numbers of applications.
 import type { NodeUsage } from "#gen/tree_pb";
 import { Ago } from "../components/time";
 import { boundOf } from "../node/limit_text";
@@ -28,25 +28,25 @@ export function WaitingCount({ tree, node, count, since, inert }: WaitingProps) 
   );
 }
 
-/** holdWords says what a hold of a node does. */
-export function holdWords(node: NodeUsage): string {
-  const hold = node.cordon;
-  if (!hold) return "";
-  const above = hold.node !== node.node;
-  const word = hold.drain ? (hold.drained ? "drained" : "draining") : "on hold";
+/** cordonWords says what the cordon of a node does. */
+export function cordonWords(node: NodeUsage): string {
+  const { cordon } = node;
+  if (!cordon) return "";
+  const above = cordon.node !== node.node;
+  const word = cordon.drain ? (cordon.drained ? "drained" : "draining") : "cordoned";
   return `${word}${above ? " with a node above" : ""}`;
 }
 
 /** NodeMarks are the marks of a node itself. */
 export function NodeMarks({ node }: { node: NodeUsage }) {
-  const hold = holdWords(node);
+  const words = cordonWords(node);
   const most = boundOf(node.maxApplications);
-  if (!hold && most === undefined) return null;
+  if (!words && most === undefined) return null;
   return (
     <>
-      {hold && (
+      {words && (
         <>
-          <span class="pill pill-nearly">{hold}</span>
+          <span class="pill pill-nearly">{words}</span>
           {node.cordon!.reason && (
             <bdi class="quiet mark-reason">{node.cordon!.reason}</bdi>
           )}

@@ -40,7 +40,7 @@ function Difference({ before, after }: { before: Text; after: Text }) {
       <h2>
         From revision {String(before.revision)} to {String(after.revision)}
       </h2>
-      {found.length === 0 && <Empty>The texts are the same. What is on hold is not a part of them.</Empty>}
+      {found.length === 0 && <Empty>The texts are the same. Which nodes are cordoned is not a part of them.</Empty>}
       <div class="diff" role="region" aria-label="Difference" tabIndex={0} hidden={!found.length}>
         {found.map((hunk, i) => (
           <div key={i}>

@@ -7,7 +7,7 @@ import { Tabs } from "../components/tabs";
 import { Activity } from "../node/activity";
 import { Events } from "../node/events";
 import { Held } from "../node/held";
-import { HoldButtons, HoldNote } from "../node/hold";
+import { CordonButtons, CordonNote } from "../node/cordon";
 import { boundOf } from "../node/limit_text";
 import { Limits } from "../node/limits";
 import { Applications, Groups, Users } from "../node/principals";
@@ -71,8 +71,8 @@ function Shown({ tree, usage }: { tree: string; usage: NodeUsage }) {
         )}
         <WaitingMark tree={tree} node={usage} />
       </p>
-      <HoldNote tree={tree} usage={usage} />
-      <HoldButtons tree={tree} usage={usage} />
+      <CordonNote tree={tree} usage={usage} />
+      <CordonButtons tree={tree} usage={usage} />
       <Tabs
         label="About this node"
         tabs={[

@@ -1,4 +1,4 @@
-// What needs attention first: members, certificates, backups, memory, holds, and limits that are exceeded.
+// What needs attention first: members, certificates, backups, memory, cordons, and limits that are exceeded.
 import type { GetStatusResponse, ListMembersResponse } from "#gen/admin/cluster_pb";
 import type { ReadInfo } from "#gen/common_pb";
 import type { NodeCordon, NodeUsage, TreeSummary } from "#gen/tree_pb";
@@ -116,7 +116,7 @@ interface Found {
   read?: ReadInfo;
 }
 
-/** useFound are nodes that are over a limit, and nodes on hold. */
+/** useFound are nodes that are over a limit, and cordoned nodes. */
 function useFound(trees: TreeSummary[]): Line[] {
   const names = trees.map((t) => t.name).slice(0, mostTrees);
   const read = useRead<Found>(`attention ${names.join(" ")}`, { configuration: true }, async (fresh, signal) => {
@@ -125,11 +125,11 @@ function useFound(trees: TreeSummary[]): Line[] {
       const { nodes } = await api.trees.getUsage(ask, { signal });
       return nodes.map((node) => ({ tree, node }));
     };
-    const [holds, over] = await Promise.all([
+    const [cordons, over] = await Promise.all([
       api.cordons.listCordons({ pageSize: mostLines, read: fresh }, { signal }),
       Promise.all(names.map(overIn)),
     ]);
-    return { cordons: holds.cordons, over: over.flat(), read: holds.read };
+    return { cordons: cordons.cordons, over: over.flat(), read: cordons.read };
   });
   useRepeat(read.again, everyTree);
   return [...(read.data?.over ?? []).flatMap(overLines), ...(read.data?.cordons ?? []).map(cordonLine)];
@@ -155,7 +155,7 @@ function cordonLine(c: NodeCordon): Line {
     loud: false,
     text: (
       <>
-        <NodeLink tree={c.tree} node={c.node} /> is {c.drain ? (c.drained ? "drained" : "draining") : "on hold"}
+        <NodeLink tree={c.tree} node={c.node} /> is {c.drain ? (c.drained ? "drained" : "draining") : "cordoned"}
         {c.actor && (
           <>
             {" "}

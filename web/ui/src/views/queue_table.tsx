@@ -147,7 +147,7 @@ function BlockedBy({ violations }: { violations: Violation[] }) {
 function Missing({ of: v }: { of: Violation }) {
   const { limit, text } = toBlocker(v, amountText);
   if (v.neverFits) return <span class="pill pill-bad">larger than the limit</span>;
-  if (!limit) return <span class="pill pill-nearly">on hold</span>;
+  if (!limit) return <span class="pill pill-nearly">cordoned</span>;
   return (
     <span class="quiet">
       <bdi>{v.missing > 0n ? `${amountText(v.tree, v.resource, v.missing)} ${limit} missing` : text}</bdi>
