@@ -1,6 +1,6 @@
 ##@ Dashboard, clients and site
 
-.PHONY: ui ui-test check-ui browser browser-test pictures looks sdk-typescript sdks verify-sdks docs-site
+.PHONY: ui ui-test check-ui browser browser-test pictures looks check-looks sdk-typescript sdks verify-sdks docs-site
 
 # What the dashboard is made of and with, as package-lock.json pins it.
 web/ui/node_modules/.package-lock.json: web/ui/package.json web/ui/package-lock.json
@@ -23,11 +23,14 @@ browser: #: install what browser-test needs and this machine lacks: Node, Chromi
 browser-test: ui #: look at every view of the dashboard of real servers with a real browser; see make browser
 	cd web/browsertest && go test $(TEST_FLAGS) -count=1 -timeout 20m .
 
-pictures: ui #: take the pictures of docs/dashboard.md of a real cluster, and those that browser-test compares
+pictures: ui #: take the pictures of docs/dashboard.md of a real cluster, and those that check-looks compares
 	cd web/browsertest && QUORATE_TOUR=$(CURDIR)/docs/pictures go test $(TEST_FLAGS) -count=1 -timeout 20m -run '^Test(Tour|Pictures)$$' .
 
-looks: ui #: take the pictures that browser-test compares again, of what was recorded with make pictures
+looks: ui #: take the pictures that check-looks compares again, of what was recorded with make pictures
 	cd web/browsertest && QUORATE_LOOKS=renew go test $(TEST_FLAGS) -count=1 -timeout 20m -run '^TestPictures$$' .
+
+check-looks: ui #: compare every view in both schemes and four widths with the committed pictures
+	cd web/browsertest && QUORATE_VERIFY=1 go test $(TEST_FLAGS) -count=1 -timeout 20m -run '^TestPictures$$' .
 
 # What the client for TypeScript is made with, as its package-lock.json pins it.
 sdk/typescript/node_modules/.package-lock.json: sdk/typescript/package.json sdk/typescript/package-lock.json
