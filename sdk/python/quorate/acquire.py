@@ -96,7 +96,7 @@ class Acquisition:
 
     def _lease(self, margin: Optional[float], on_lost: Optional[OnLost]) -> Lease:
         answer, sent_at = self._wait()
-        assert answer.allocation is not None
+        assert answer.allocation is not None and answer.write is not None
         lease = Lease(self._client, answer.allocation, answer.allocation.fence, margin, on_lost)
         # A grant that had to wait is renewed at once: its answer may come from a server that lags, and its request may
         # have taken long, so that it does not tell how long the lease lasts from now on.
@@ -116,7 +116,7 @@ class Acquisition:
         answer = self._client._retrier.call_controlled(
             _SERVICE + "Renew", RenewRequest(namespace=lease.namespace, id=lease.id, fence=lease.fence),
             RenewResponse, self._left(), attempt)
-        assert answer.allocation is not None
+        assert answer.allocation is not None and answer.write is not None
         lease.extend(answer.allocation, attempt.sent_at, answer.write.ledger_time_ms)
 
     def _wait(self) -> "tuple[AllocateResponse, float]":

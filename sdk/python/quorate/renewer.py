@@ -149,7 +149,7 @@ class Renewer:
         """Applies the outcome of a renewal. Returns after how many seconds to renew again; None if the lease is
         over."""
         renewed, failure = outcome.renewed, outcome.failure
-        if renewed is not None and renewed.allocation is not None:
+        if renewed is not None and renewed.allocation is not None and renewed.write is not None:
             lease.extend(renewed.allocation, sent_at, renewed.write.ledger_time_ms)
             # Renewals do not extend a revoked lease.
             return 3600.0 * 24 if renewed.allocation.revoked_by is not None else self.renew_in(lease)
