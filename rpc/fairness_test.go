@@ -70,7 +70,8 @@ func TestAWaitingCallEndsWithItsCredentialOrRights(t *testing.T) {
 				_, err := d.allocationsAs(byToken(plainToken)).Allocate(t.Context(), waitingRequest("w", time.Minute))
 				ended <- err
 			}()
-			eventually(t, "the call waits", func() bool { return d.notifier.HasSubscriber(notify.AllocationKey("account/plain w")) })
+			waits := notify.AllocationKey("account/plain w")
+			eventually(t, "the call waits", func() bool { return d.notifier.HasSubscriber(waits) })
 			select {
 			case err := <-ended:
 				t.Fatalf("the call has ended before: %v", err)

@@ -289,7 +289,8 @@ func (s *Server) apiHandler(base handlers.Service, c Config, options []connect.H
 	api.Handle(adminv1connect.NewConfigurationServiceHandler(handlers.ConfigurationService{Service: base}, options...))
 	api.Handle(adminv1connect.NewCordonServiceHandler(handlers.CordonService{Service: base}, options...))
 	api.Handle(quoratev1connect.NewIdentityServiceHandler(handlers.IdentityService{Service: base}, options...))
-	api.Handle(quoratev1connect.NewEventServiceHandler(handlers.EventService{Service: base, Notifier: s.notifier}, options...))
+	api.Handle(quoratev1connect.NewEventServiceHandler(
+		handlers.EventService{Service: base, Notifier: s.notifier}, options...))
 	api.Handle(quoratev1connect.NewItemServiceHandler(handlers.ItemService{Service: base}, options...))
 	api.Handle(quoratev1connect.NewChangeServiceHandler(handlers.ChangeService{Service: base}, options...))
 	api.Handle(adminv1connect.NewClusterServiceHandler(

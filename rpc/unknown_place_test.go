@@ -1,7 +1,9 @@
 package rpc
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -18,25 +20,25 @@ import (
 )
 
 // placeLists are the calls that list what is at a place.
-var placeLists = map[string]func(t *testing.T, d *testServer, a as, tree, node string) error{
-	"ListAllocations": func(t *testing.T, d *testServer, a as, tree, node string) error {
+var placeLists = map[string]func(ctx context.Context, d *testServer, a as, tree, node string) error{
+	"ListAllocations": func(ctx context.Context, d *testServer, a as, tree, node string) error {
 		_, err := quoratev1connect.NewAllocationServiceClient(a, d.url).
-			ListAllocations(t.Context(), &quoratev1.ListAllocationsRequest{Tree: tree, Node: node})
+			ListAllocations(ctx, &quoratev1.ListAllocationsRequest{Tree: tree, Node: node})
 		return err
 	},
-	"ListWaiting": func(t *testing.T, d *testServer, a as, tree, node string) error {
+	"ListWaiting": func(ctx context.Context, d *testServer, a as, tree, node string) error {
 		_, err := quoratev1connect.NewAllocationServiceClient(a, d.url).
-			ListWaiting(t.Context(), &quoratev1.ListWaitingRequest{Tree: tree, Node: node})
+			ListWaiting(ctx, &quoratev1.ListWaitingRequest{Tree: tree, Node: node})
 		return err
 	},
-	"ListEvents": func(t *testing.T, d *testServer, a as, tree, node string) error {
+	"ListEvents": func(ctx context.Context, d *testServer, a as, tree, node string) error {
 		_, err := quoratev1connect.NewEventServiceClient(a, d.url).
-			ListEvents(t.Context(), &quoratev1.ListEventsRequest{Tree: tree, Node: node})
+			ListEvents(ctx, &quoratev1.ListEventsRequest{Tree: tree, Node: node})
 		return err
 	},
-	"WatchEvents": func(t *testing.T, d *testServer, a as, tree, node string) error {
+	"WatchEvents": func(ctx context.Context, d *testServer, a as, tree, node string) error {
 		stream, err := quoratev1connect.NewEventServiceClient(a, d.url).
-			WatchEvents(t.Context(), &quoratev1.WatchEventsRequest{Tree: tree, Node: node})
+			WatchEvents(ctx, &quoratev1.WatchEventsRequest{Tree: tree, Node: node})
 		if err != nil {
 			return err
 		}
@@ -44,24 +46,24 @@ var placeLists = map[string]func(t *testing.T, d *testServer, a as, tree, node s
 		stream.Receive() // a heartbeat comes at once
 		return stream.Err()
 	},
-	"ListScheduledLimits": func(t *testing.T, d *testServer, a as, tree, node string) error {
+	"ListScheduledLimits": func(ctx context.Context, d *testServer, a as, tree, node string) error {
 		_, err := quoratev1connect.NewTreeServiceClient(a, d.url).
-			ListScheduledLimits(t.Context(), &quoratev1.ListScheduledLimitsRequest{Tree: tree, Node: node})
+			ListScheduledLimits(ctx, &quoratev1.ListScheduledLimitsRequest{Tree: tree, Node: node})
 		return err
 	},
-	"ListRequests": func(t *testing.T, d *testServer, a as, tree, node string) error {
+	"ListRequests": func(ctx context.Context, d *testServer, a as, tree, node string) error {
 		_, err := quoratev1beta1connect.NewLimitRequestServiceClient(a, d.url).
-			ListRequests(t.Context(), &quoratev1beta1.ListRequestsRequest{Tree: tree, Node: node})
+			ListRequests(ctx, &quoratev1beta1.ListRequestsRequest{Tree: tree, Node: node})
 		return err
 	},
-	"ListRevisions": func(t *testing.T, d *testServer, a as, tree, node string) error {
+	"ListRevisions": func(ctx context.Context, d *testServer, a as, tree, node string) error {
 		_, err := adminv1connect.NewConfigurationServiceClient(a, d.url).
-			ListRevisions(t.Context(), &adminv1.ListRevisionsRequest{Tree: tree, Node: node})
+			ListRevisions(ctx, &adminv1.ListRevisionsRequest{Tree: tree, Node: node})
 		return err
 	},
-	"ListCordons": func(t *testing.T, d *testServer, a as, tree, node string) error {
+	"ListCordons": func(ctx context.Context, d *testServer, a as, tree, node string) error {
 		_, err := adminv1connect.NewCordonServiceClient(a, d.url).
-			ListCordons(t.Context(), &adminv1.ListCordonsRequest{Tree: tree, Node: node})
+			ListCordons(ctx, &adminv1.ListCordonsRequest{Tree: tree, Node: node})
 		return err
 	},
 }
@@ -70,16 +72,14 @@ var placeLists = map[string]func(t *testing.T, d *testServer, a as, tree, node s
 // list of audit records needs the right to all of them.
 func TestListsRefuseUnknownPlaces(t *testing.T) {
 	d := oneNode(t)
-	lists := map[string]func(t *testing.T, d *testServer, a as, tree, node string) error{
-		"ListRecords": func(t *testing.T, d *testServer, a as, tree, node string) error {
+	lists := map[string]func(ctx context.Context, d *testServer, a as, tree, node string) error{
+		"ListRecords": func(ctx context.Context, d *testServer, a as, tree, node string) error {
 			_, err := adminv1connect.NewAuditServiceClient(a, d.url).
-				ListRecords(t.Context(), &adminv1.ListRecordsRequest{Tree: tree, Node: node})
+				ListRecords(ctx, &adminv1.ListRecordsRequest{Tree: tree, Node: node})
 			return err
 		},
 	}
-	for name, list := range placeLists {
-		lists[name] = list
-	}
+	maps.Copy(lists, placeLists)
 	for name, list := range lists {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range []struct{ tree, node, field, says string }{
@@ -89,10 +89,10 @@ func TestListsRefuseUnknownPlaces(t *testing.T) {
 				{"cren", "physics", "tree", "there is no tree cren; did you mean cern?"},
 				{"nothing", "", "tree", "there is no tree nothing"},
 			} {
-				wantRefused(t, list(t, d, "", c.tree, c.node), connect.CodeNotFound, c.field, c.says)
+				wantRefused(t, list(t.Context(), d, "", c.tree, c.node), connect.CodeNotFound, c.field, c.says)
 			}
 			for _, node := range []string{"", "physics", "physics/higgs"} {
-				if err := list(t, d, "", "cern", node); err != nil {
+				if err := list(t.Context(), d, "", "cern", node); err != nil {
 					t.Errorf("cern:%s: %v", node, err)
 				}
 			}
@@ -116,17 +116,17 @@ func TestListsDoNotTellWhatExists(t *testing.T) {
 	for name, list := range placeLists {
 		t.Run(name, func(t *testing.T) {
 			for hidden, absent := range map[string]string{"secret": "secreu", "secret/part": "secreu/part"} {
-				exists, missing := list(t, d, plain, "guarded", hidden), list(t, d, plain, "guarded", absent)
+				exists, missing := list(t.Context(), d, plain, "guarded", hidden), list(t.Context(), d, plain, "guarded", absent)
 				wantRefused(t, exists, connect.CodeNotFound, "node", "or you may not see it")
 				if got := strings.ReplaceAll(fmt.Sprint(missing), absent, hidden); got != exists.Error() {
 					t.Errorf("hidden: %v\nabsent: %v", exists, missing)
 				}
 			}
-			wantRefused(t, list(t, d, plain, "guarded", "secre"), connect.CodeNotFound, "node",
+			wantRefused(t, list(t.Context(), d, plain, "guarded", "secre"), connect.CodeNotFound, "node",
 				"there is no node guarded:secre, or you may not see it; the nearest that exists is guarded")
-			wantRefused(t, list(t, d, plain, "guarded", "phisics"), connect.CodeNotFound, "node",
+			wantRefused(t, list(t.Context(), d, plain, "guarded", "phisics"), connect.CodeNotFound, "node",
 				"did you mean guarded:physics?")
-			if err := list(t, d, plain, "guarded", "physics"); err != nil {
+			if err := list(t.Context(), d, plain, "guarded", "physics"); err != nil {
 				t.Errorf("what it sees: %v", err)
 			}
 		})

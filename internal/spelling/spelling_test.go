@@ -20,8 +20,12 @@ func TestEditsWithin(t *testing.T) {
 		most, edits int
 		within      bool
 	}{
-		{"web", "web", 0, 0, true}, {"web", "wed", 0, 0, false}, {"web", "wed", 1, 1, true},
-		{"kitten", "sitting", 3, 3, true}, {"kitten", "sitting", 2, 0, false}, {"a", "abcd", 2, 0, false},
+		{"web", "web", 0, 0, true},
+		{"web", "wed", 0, 0, false},
+		{"web", "wed", 1, 1, true},
+		{"kitten", "sitting", 3, 3, true},
+		{"kitten", "sitting", 2, 0, false},
+		{"a", "abcd", 2, 0, false},
 		{"", "ab", 2, 2, true},
 	} {
 		edits, within := EditsWithin(c.a, c.b, c.most)

@@ -152,8 +152,8 @@ func (o *usageOptions) showUsage(ctx context.Context, quorate *client.Client, at
 	return o.PrintNamed(all, names, func(p *cli.Page) error { return p.Table(o.usageRows(at, all.GetNodes())) })
 }
 
-// reportHolds prints which of the nodes are cordoned, and which node above them is. In the other forms of output a field
-// tells it.
+// reportHolds prints which of the nodes are cordoned, and which node above them is. In the other forms of output a
+// field tells it.
 func (o *usageOptions) reportHolds(at cli.Place, nodes []*quoratev1.NodeUsage) {
 	for i, n := range nodes {
 		hold := n.GetCordon()
