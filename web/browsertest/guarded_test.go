@@ -67,13 +67,16 @@ func TestAskingForALimit(t *testing.T) {
 	s := startGuarded(t)
 	s.Run(t, "apply", "-f", root+"/examples/guarded.yaml")
 	hans := tokenFor(t, s, "hans")
-	b := openTab(t, s.URL()+"/ui/requests?tree=cern")
+	b := emptyTab(t)
+	b.allow(refusedCalls) // to who has not signed in, the tree does not exist
+	b.open(s.URL() + "/ui/requests?tree=cern")
 	b.askForToken()
 	b.press(hans, kb.Enter)
 	b.tabTo("account/hans")
 	b.press(kb.Enter)
 	b.awaitTrue("the page says who is signed in, and until when",
 		`/account\/hans \(account\)[\s\S]*Groups: none[\s\S]*The credential ends: \S/.test(document.querySelector("dialog[open]")?.innerText)`)
+	b.allow("")
 	b.checkAccessibility("account")
 	b.picture("account")
 	b.press(kb.Escape)
@@ -96,6 +99,7 @@ func TestAskingForALimit(t *testing.T) {
 		t.Errorf("the command line lists\n%s", list)
 	}
 
+	b.allow(refusedCalls)
 	b.tabTo("Sign out")
 	b.press(kb.Enter)
 	b.askForToken()
@@ -104,6 +108,7 @@ func TestAskingForALimit(t *testing.T) {
 	b.awaitTrue("the bindings are listed, the nearest first",
 		`/account peter: role node-admin at cern:atlas\/physics\s+account anna: role node-admin at cern:atlas\s/
 			.test(document.querySelector("[role=tabpanel]").innerText)`)
+	b.allow("")
 	b.tabTo("Right") // the panel, whose text begins so, and then the field
 	b.press(kb.Tab, "h")
 	b.awaitTrue("the address has the right", `new URLSearchParams(location.search).get("verb") === "hold"`)
