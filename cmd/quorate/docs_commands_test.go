@@ -29,7 +29,7 @@ var otherCommands = []string{
 func TestCommandsOfAllPages(t *testing.T) {
 	listed, err := exec.CommandContext(t.Context(), "git", "ls-files", "../../*.md").Output()
 	if err != nil {
-		t.Skipf("this is no checkout: %v", err)
+		t.Skipf("this is not a checkout: %v", err)
 	}
 	found := 0
 	for file := range strings.FieldsSeq(string(listed)) {
